@@ -1,5 +1,4 @@
-"""The short form of `nox -s chaos`: each kind of fault strikes among some hundred jobs, and nothing
-is lost. Most kinds are long tests (`nox -s long`)."""
+"""Short forms of `nox -s chaos`: one kind of fault among some hundred jobs."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
         for kind in (*KINDS, TOGETHER)
     ],
 )
-def test_nothing_is_lost_nor_done_twice_when_it_strikes(
+def test_no_job_is_lost_or_run_twice_under_the_fault(
     verdicts: dict[str, Verdict], kind: Kind
 ) -> None:
     if kind.name not in verdicts:
@@ -74,9 +73,7 @@ def run(fence: int, popped: float, until: float, how: str) -> list[Note]:
         (run(1, 100, 180, "killed"), 1),
     ],
 )
-def test_a_lock_that_was_given_away_before_its_time_is_found(
-    former: list[Note], holders: int
-) -> None:
+def test_lock_that_was_taken_over_too_early_is_detected(former: list[Note], holders: int) -> None:
     verdict = Verdict()
     judge_runs(Seen.of([*former, *run(2, 170, 230, "done")]), {}, 60, verdict)
     assert verdict.holders == holders

@@ -1,5 +1,4 @@
-"""A fail-over to a replica with another clock: who is at work goes on, and who was gone can't
-finish what others took over."""
+"""Failover to a replica with another clock."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from tests.chaos.trial import faketime
 pytestmark = pytest.mark.skipif(not faketime(), reason="libfaketime isn't installed")
 
 
-async def test_jobs_that_run_when_another_clock_takes_over_run_once() -> None:
+async def test_jobs_run_once_across_a_failover_to_another_clock() -> None:
     ahead, behind = await asyncio.gather(measure(600, watch=5), measure(-600, watch=5))
     assert (ahead.live_again, ahead.live_done) == (behind.live_again, behind.live_done) == (0, LIVE)
     assert ahead.dead_back is not None and GRACE <= ahead.dead_back < 5 and ahead.late_refused

@@ -1,5 +1,4 @@
-"""Threads and processes beside draining, time-outs, scratch directories, middleware, hooks,
-resources, stable names and retention."""
+"""Threads and processes combined with draining, timeouts, middleware, resources and retention."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def told(folder: Path) -> str:
     return (folder / "told").read_text()
 
 
-async def test_a_drain_waits_for_threads_and_for_what_they_lead_to(client: Client) -> None:
+async def test_drain_waits_for_threads_and_for_jobs_that_they_put(client: Client) -> None:
     ran: list[str] = []
 
     @job(klass="Blocking")
@@ -60,14 +59,14 @@ async def test_a_drain_waits_for_threads_and_for_what_they_lead_to(client: Clien
     assert ran == ["a", "b"]
 
 
-async def test_a_drain_ends_with_the_processes_it_started(client: Client) -> None:
+async def test_drain_ends_the_processes_it_started(client: Client) -> None:
     jid = await client.queue("default").put(in_processes.tell)
     await drain(client, in_processes)
     pid = int((await client.jobs.result(jid)).split()[1])
     assert not there(f"/proc/{pid}")
 
 
-async def test_a_thread_that_heeds_its_stop_is_handed_back_and_its_key_is_free(
+async def test_job_of_a_thread_that_stops_is_released_and_frees_its_key(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Pages")
@@ -89,7 +88,7 @@ async def test_a_thread_that_heeds_its_stop_is_handed_back_and_its_key_is_free(
     )
 
 
-async def test_a_coroutine_in_a_process_leaves_no_scratch_directory_when_it_times_out(
+async def test_timed_out_coroutine_in_a_process_leaves_no_scratch_directory(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.unpack, {"folder": str(tmp_path)})
@@ -98,7 +97,7 @@ async def test_a_coroutine_in_a_process_leaves_no_scratch_directory_when_it_time
     assert not there(told(tmp_path))
 
 
-async def test_middleware_runs_in_the_worker_around_what_runs_in_a_process(
+async def test_middleware_runs_in_the_worker_around_a_process_handler(
     client: Client, work: Work
 ) -> None:
     @middleware
@@ -111,7 +110,7 @@ async def test_middleware_runs_in_the_worker_around_what_runs_in_a_process(
         assert await (await got(client, "a")).outcome(timeout=10) == "Ann"
 
 
-async def test_a_process_that_takes_a_resource_is_refused_when_the_worker_is_made(
+async def test_process_handler_with_a_resource_is_refused(
     client: Client,
 ) -> None:
     @resource
@@ -130,7 +129,7 @@ async def test_a_process_that_takes_a_resource_is_refused_when_the_worker_is_mad
         Worker(client, take)
 
 
-async def test_a_hook_hears_once_that_no_retries_are_left_of_whatever_kind_they_were(
+async def test_finish_hook_is_called_once_when_retries_of_any_kind_are_exhausted(
     client: Client, work: Work, until: Until
 ) -> None:
     heard: list[tuple[str, str, bool]] = []
@@ -164,7 +163,7 @@ async def test_a_hook_hears_once_that_no_retries_are_left_of_whatever_kind_they_
     ]
 
 
-async def test_a_hook_that_puts_the_job_that_failed_elsewhere_ends_with_a_sound_queue(
+async def test_hook_that_moves_the_failed_job_leaves_a_consistent_queue(
     client: Client, work: Work, until: Until
 ) -> None:
     @on_finish("job.failed")
@@ -182,7 +181,7 @@ async def test_a_hook_that_puts_the_job_that_failed_elsewhere_ends_with_a_sound_
     assert await client.jobs.failed() == {}
 
 
-async def test_a_failed_dependency_outlives_its_rule_until_nobody_waits_for_it(
+async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_dependents(
     client: Client,
 ) -> None:
     await client.config.set("failed-history", 0)
@@ -198,7 +197,7 @@ async def test_a_failed_dependency_outlives_its_rule_until_nobody_waits_for_it(
 
 
 @pytest.mark.parametrize("in_time", [True, False])
-async def test_a_thread_whose_worker_stops_ends_as_it_would_by_itself(
+async def test_thread_that_returns_during_shutdown_has_its_own_outcome(
     client: Client, work: Work, until: Until, lines: Lines, in_time: bool
 ) -> None:
     ends = threading.Event()
@@ -221,7 +220,7 @@ def _stopped(worker: Worker) -> bool:
     return any(run.stopped_by == "shutdown" for run in worker._running.by_jid.values())
 
 
-async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> None:
+async def test_incompatible_options_are_refused_by_name(client: Client) -> None:
     for options, why in (
         ({"unique_until": "started"}, "need unique, which is the key"),
         ({"max_concurrent": 0}, "max_concurrent must be a whole number from 1"),
@@ -241,7 +240,7 @@ async def test_what_cannot_go_together_is_refused_by_name(client: Client) -> Non
         )
 
 
-async def test_many_jobs_of_every_kind_leave_a_sound_namespace(
+async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(

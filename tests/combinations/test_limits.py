@@ -1,5 +1,4 @@
-"""Limits of keys and queues beside priorities, time-outs, dead workers, deadlines, and a clock of
-the test's own."""
+"""Limits combined with priorities, timeouts, dead workers, deadlines, and the test clock."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ async def test_jobs_of_a_limited_key_run_by_priority_and_then_as_they_were_put(
     assert ran == ["a", "b", "c", "d", "e"]
 
 
-async def test_the_narrower_of_a_queues_limit_and_a_keys_holds(
+async def test_narrower_limit_of_queue_and_key_applies(
     client: Client, work: Work, until: Until
 ) -> None:
     going: list[str] = []
@@ -68,7 +67,9 @@ async def _all_complete(client: Client, number: int) -> bool:
     return len(await client.jobs.complete(count=100)) == number
 
 
-async def test_several_workers_keep_to_one_rate(client: Client, work: Work, until: Until) -> None:
+async def test_several_workers_keep_one_rate_limit(
+    client: Client, work: Work, until: Until
+) -> None:
     began: list[float] = []
 
     @job(klass="Ask", concurrency_key="api", rate_limit=(2, 0.3))
@@ -85,7 +86,7 @@ async def test_several_workers_keep_to_one_rate(client: Client, work: Work, unti
     assert all(later - earlier > 0.25 for earlier, later in zip(began, began[2:], strict=False))
 
 
-async def test_a_rate_goes_by_the_tests_clock(timed: Client, clock: Clock) -> None:
+async def test_rate_limit_follows_the_test_clock(timed: Client, clock: Clock) -> None:
     ran: list[str] = []
 
     @job(klass="Ask", concurrency_key="api", rate_limit=(2, 3600))
@@ -100,7 +101,7 @@ async def test_a_rate_goes_by_the_tests_clock(timed: Client, clock: Clock) -> No
     assert ran == sorted(ran)
 
 
-async def test_the_next_of_a_key_starts_when_one_in_a_process_has_timed_out(
+async def test_timeout_in_a_process_lets_the_next_job_of_the_key_start(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:
     for jid in "ab":
@@ -113,7 +114,7 @@ async def test_the_next_of_a_key_starts_when_one_in_a_process_has_timed_out(
     assert (first, second) == ("a", "b")
 
 
-async def test_a_job_held_back_for_too_long_fails_as_too_late_and_frees_its_key(
+async def test_job_delayed_past_its_start_deadline_fails_and_frees_its_key(
     timed: Client, clock: Clock
 ) -> None:
     @job(klass="Visit")
@@ -132,7 +133,7 @@ async def test_a_job_held_back_for_too_long_fails_as_too_late_and_frees_its_key(
     assert (await got(timed, "late")).failure.group == "default-too-late"
 
 
-async def test_each_run_is_held_to_its_deadline_until_it_is_unfailed(
+async def test_start_deadline_applies_to_every_run_until_the_job_is_unfailed(
     timed: Client, clock: Clock
 ) -> None:
     runs: list[str] = []
@@ -154,7 +155,7 @@ async def test_each_run_is_held_to_its_deadline_until_it_is_unfailed(
     assert (runs, await states(timed, "a")) == (["a", "a"], ["complete"])
 
 
-async def test_a_job_that_is_handed_back_in_time_runs_elsewhere_and_later_not_at_all(
+async def test_released_job_runs_elsewhere_only_before_its_start_deadline(
     timed: Client, clock: Clock
 ) -> None:
     @job(klass="Visit")
@@ -173,7 +174,7 @@ async def test_a_job_that_is_handed_back_in_time_runs_elsewhere_and_later_not_at
     assert await states(timed, "soon", "late") == ["complete", "failed"]
 
 
-async def test_a_limited_job_that_ends_its_workers_fails_and_leaves_its_place(
+async def test_limited_job_that_kills_workers_fails_and_frees_its_key(
     client: Client,
 ) -> None:
     await client.config.set("max-lost", 1)
@@ -190,7 +191,7 @@ async def test_a_limited_job_that_ends_its_workers_fails_and_leaves_its_place(
     await client.jobs.cancel("next")
 
 
-async def test_a_limited_job_whose_locks_ran_out_too_often_leaves_its_place(
+async def test_limited_job_with_too_many_lost_locks_frees_its_key(
     client: Client, redis: Redis
 ) -> None:
     await client.queue("mail").put("Visit", jid="deadly", retries=0, **ONE)
@@ -204,7 +205,7 @@ async def test_a_limited_job_whose_locks_ran_out_too_often_leaves_its_place(
     assert await states(client, "deadly") == ["failed"]
 
 
-async def test_a_burst_ends_though_jobs_are_handed_back_or_held_back(
+async def test_burst_ends_despite_released_and_delayed_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Visit", concurrency_key="api", rate_limit=(1, 3600))
@@ -218,7 +219,7 @@ async def test_a_burst_ends_though_jobs_are_handed_back_or_held_back(
     assert (await client.queue("mail").counts()).scheduled == 3
 
 
-async def test_runs_of_a_key_do_not_overlap_though_one_is_moved_away_meanwhile(
+async def test_runs_of_a_key_do_not_overlap_when_one_is_moved(
     client: Client, work: Work, until: Until
 ) -> None:
     spans: list[tuple[float, float]] = []

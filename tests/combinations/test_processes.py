@@ -1,5 +1,4 @@
-"""Several processes beside stable names, signals, limits and sandboxes: real ones, killed as they
-are in life."""
+"""Worker processes combined with stable names, signals, limits and sandboxes."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ def processes(worker: Running) -> dict[int, int]:
     return {line["process"]: line["pid"] for line in worker.logged("process.started")}
 
 
-async def test_a_named_process_that_is_killed_after_a_roll_has_its_job_back_at_once(
+async def test_named_process_killed_after_a_rolling_restart_gets_its_job_back(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start(
@@ -44,7 +43,7 @@ async def test_a_named_process_that_is_killed_after_a_roll_has_its_job_back_at_o
     await client.jobs.cancel("a", "b")
 
 
-async def test_a_limit_holds_across_processes_one_of_which_is_killed(
+async def test_concurrency_limit_holds_across_processes_although_one_is_killed(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.config.set("heartbeat", 1)

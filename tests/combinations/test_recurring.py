@@ -1,4 +1,4 @@
-"""Recurring jobs beside pauses, bursts, restarts, retries and time-outs."""
+"""Recurring jobs combined with pauses, bursts, restarts, retries and timeouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.worker.conftest import Lines, Work
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
 
 
-async def test_what_an_interval_and_a_cron_job_miss_while_their_queue_is_paused(
+async def test_missed_times_in_a_paused_queue_are_made_up_by_kind_of_schedule(
     timed: Client, clock: Clock
 ) -> None:
     ran: list[str] = []
@@ -42,9 +42,7 @@ async def test_what_an_interval_and_a_cron_job_miss_while_their_queue_is_paused(
     assert sorted(ran[4:]) == ["cron", "interval"]
 
 
-async def test_a_burst_declares_and_runs_what_is_due_when_it_starts(
-    timed: Client, clock: Clock
-) -> None:
+async def test_burst_declares_schedules_and_runs_due_jobs(timed: Client, clock: Clock) -> None:
     ran: list[str] = []
 
     @job(klass="Nightly", cron="0 12 * * *", queue="default")
@@ -59,7 +57,7 @@ async def test_a_burst_declares_and_runs_what_is_due_when_it_starts(
     assert ran == ["Nightly-1"]
 
 
-async def test_a_burst_takes_what_another_systems_clients_have_pushed_before_it_began(
+async def test_burst_imports_jobs_of_foreign_queues(
     client: Client, work: Work, until: Until
 ) -> None:
     @job(klass="Hard")
@@ -79,7 +77,7 @@ async def test_a_burst_takes_what_another_systems_clients_have_pushed_before_it_
     )
 
 
-async def test_declared_ticks_come_once_though_two_workers_start_anew_between_them(
+async def test_each_tick_makes_one_instance_although_workers_restart(
     timed: Client, clock: Clock
 ) -> None:
     ran: list[str] = []
@@ -97,7 +95,7 @@ async def test_declared_ticks_come_once_though_two_workers_start_anew_between_th
             assert ran == [f"Nightly-{n}" for n in range(1, number + 1)]
 
 
-async def test_an_instance_that_waits_for_its_retry_keeps_out_the_next_if_they_are_unique(
+async def test_unique_instance_that_waits_for_a_retry_prevents_the_next(
     timed: Client, clock: Clock
 ) -> None:
     @job(klass="Sweep", every=60, unique=(), queue="default")
@@ -114,7 +112,7 @@ async def test_an_instance_that_waits_for_its_retry_keeps_out_the_next_if_they_a
     await timed.jobs.cancel("Sweep-2")
 
 
-async def test_instances_keep_to_the_limit_their_handler_declares(
+async def test_instances_keep_the_concurrency_limit_of_their_handler(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     going = most = 0
@@ -134,7 +132,7 @@ async def test_instances_keep_to_the_limit_their_handler_declares(
     assert most == 1 and [line["jid"] for line in lines.of("job.completed")] == jids
 
 
-async def test_an_instance_that_fails_is_unfailed_as_any_job(
+async def test_failed_instance_can_be_unfailed(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     fails = True

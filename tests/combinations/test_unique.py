@@ -1,4 +1,4 @@
-"""Uniqueness beside retries, dead workers, cancelling, recurring jobs, outboxes and intakes."""
+"""Unique jobs combined with retries, dead workers, recurring jobs, outbox and import."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def sync(job: Job[Any], customer: int, fails: bool = False) -> None:
         raise Retry(delay=60)
 
 
-async def test_a_unique_job_has_its_key_while_it_waits_for_a_retry(
+async def test_unique_job_keeps_its_key_while_it_waits_for_a_retry(
     timed: Client, clock: Clock
 ) -> None:
     queue = timed.queue("default")
@@ -40,7 +40,7 @@ async def test_a_unique_job_has_its_key_while_it_waits_for_a_retry(
     assert await queue.put(sync.data(customer=7)) != first
 
 
-async def test_a_unique_job_without_retries_left_frees_its_key_and_has_it_again_when_it_is_unfailed(
+async def test_exhausted_unique_job_frees_its_key_and_takes_it_again_when_unfailed(
     client: Client,
 ) -> None:
     queue = client.queue("default")
@@ -51,7 +51,7 @@ async def test_a_unique_job_without_retries_left_frees_its_key_and_has_it_again_
     assert await queue.put(sync.data(customer=7)) == first
 
 
-async def test_a_killed_workers_unique_job_has_its_key_until_another_worker_has_run_it(
+async def test_unique_job_of_a_killed_worker_keeps_its_key_until_it_has_run(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.config.set("heartbeat", 1)
@@ -69,7 +69,7 @@ async def test_a_killed_workers_unique_job_has_its_key_until_another_worker_has_
     assert await client.queue("mail").put("Once", jid="tuesday", **today) == "tuesday"
 
 
-async def test_cancelling_a_unique_job_that_runs_stops_it_and_frees_its_key(
+async def test_canceling_a_running_unique_job_stops_it_and_frees_its_key(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Stay")
@@ -87,7 +87,7 @@ async def test_cancelling_a_unique_job_that_runs_stops_it_and_frees_its_key(
         await client.jobs.cancel("b")
 
 
-async def test_a_tick_whose_former_instance_still_runs_makes_none_if_they_are_unique(
+async def test_unique_instance_that_still_runs_prevents_the_next(
     timed: Client, clock: Clock
 ) -> None:
     @job(klass="Sweep", unique=(), cron="* * * * *", queue="default")
@@ -102,7 +102,7 @@ async def test_a_tick_whose_former_instance_still_runs_makes_none_if_they_are_un
     assert await timed.queue("default").length() == 0
 
 
-async def test_a_job_of_an_outbox_whose_key_is_taken_is_left_out_or_refused_as_its_put_says(
+async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists(
     client: Client, tmp_path: Path
 ) -> None:
     outbox = Outbox()
@@ -122,7 +122,7 @@ async def test_a_job_of_an_outbox_whose_key_is_taken_is_left_out_or_refused_as_i
     await engine.dispose()
 
 
-async def test_what_an_intake_takes_is_unique_by_its_jid_alone(client: Client) -> None:
+async def test_imported_jobs_are_unique_by_jid_only(client: Client) -> None:
     prefix = f"{client.namespace}-exq"
     for jid in ("a", "b"):
         await client.redis.lpush(
@@ -136,7 +136,7 @@ async def test_what_an_intake_takes_is_unique_by_its_jid_alone(client: Client) -
     assert await states(client, "a", "b") == ["complete", "complete"]
 
 
-async def test_of_a_batch_only_what_is_unique_is_left_out_whatever_it_chose_for_failures(
+async def test_only_duplicates_of_a_batch_are_skipped_whatever_their_failure_policy(
     client: Client,
 ) -> None:
     queue = client.queue("mail")
@@ -153,7 +153,7 @@ async def test_of_a_batch_only_what_is_unique_is_left_out_whatever_it_chose_for_
     await client.jobs.cancel("root", "a", "c")
 
 
-async def test_of_a_batch_with_choices_one_that_is_refused_leaves_its_neighbours_alone(
+async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_others(
     client: Client,
 ) -> None:
     queue = client.queue("mail")

@@ -1,5 +1,4 @@
-"""The example of the lake: what the site audit's jobs leave, from the first page to the report,
-which is looked at by day and by night."""
+"""The lake example, from the first page of the audit to the report."""
 
 from __future__ import annotations
 
@@ -101,7 +100,7 @@ def test_help_is_printed_without_spark() -> None:
 
 
 @pytest.mark.long
-def test_the_audits_jobs_become_a_lake_and_are_counted(made: Made) -> None:
+def test_jobs_of_the_audit_are_stored_and_counted(made: Made) -> None:
     assert (
         f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in made.out
     )  # the audit's report is a job, too
@@ -114,7 +113,7 @@ def test_the_audits_jobs_become_a_lake_and_are_counted(made: Made) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
-async def test_the_report_is_legible_by_day_and_by_night(made: Made) -> None:
+async def test_report_is_legible_in_light_and_dark_mode(made: Made) -> None:
     seen: list[Any] = []
     async with browsing() as browser:
         for scheme in ("light", "dark"):

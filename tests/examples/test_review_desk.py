@@ -1,5 +1,4 @@
-"""The review desk in a real browser, against a real Redis: two people, two windows, double clicks,
-reloads, and time that runs out."""
+"""The review desk example in a browser: several people and windows, reloads, timeouts."""
 
 from __future__ import annotations
 
@@ -82,7 +81,7 @@ def history(url: str, name: str) -> list[str]:
         return list(connection.lrange(f"ql:j:docstring-{name}-history", 0, -1))
 
 
-def test_from_machine_to_person_to_machine(sit: Sit, url: str) -> None:
+def test_job_passes_from_machine_to_person_to_machine(sit: Sit, url: str) -> None:
     ada = sit("Ada")
     name = ada.take()
     assert ada.page.inner_text("#item-signature").startswith(name.partition(".")[2] + "(")
@@ -103,13 +102,13 @@ def test_from_machine_to_person_to_machine(sit: Sit, url: str) -> None:
     )
 
 
-def test_two_people_and_two_windows_have_four_different_items(sit: Sit) -> None:
+def test_two_people_with_two_windows_get_four_different_items(sit: Sit) -> None:
     ada, bob = sit("Ada"), sit("Bob")
     second, third = ada.window(), bob.window()
     assert len({person.take() for person in (ada, bob, second, third)}) == 4
 
 
-def test_a_window_that_is_copied_gets_an_item_of_its_own(sit: Sit) -> None:
+def test_duplicated_window_gets_its_own_item(sit: Sit) -> None:
     ada = sit("Ada")
     name = ada.take()
     with (
@@ -123,7 +122,7 @@ def test_a_window_that_is_copied_gets_an_item_of_its_own(sit: Sit) -> None:
     assert copy.inner_text("#item-name") != name.rpartition(".")[2]
 
 
-def test_a_reload_changes_nothing(sit: Sit) -> None:
+def test_reload_changes_nothing(sit: Sit) -> None:
     ada = sit("Ada")
     name = ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("halfway")
@@ -134,7 +133,7 @@ def test_a_reload_changes_nothing(sit: Sit) -> None:
     assert float(ada.page.inner_text("#left").replace(":", "")) > 0
 
 
-def test_a_double_click_is_one_click(sit: Sit, url: str) -> None:
+def test_double_click_counts_once(sit: Sit, url: str) -> None:
     ada = sit("Ada")
     ada.page.get_by_role("button", name="Take the next").dblclick()
     first = ada.item()
@@ -148,7 +147,7 @@ def test_a_double_click_is_one_click(sit: Sit, url: str) -> None:
     assert sum('"Ada@' in event and '"popped"' in event for event in history(url, first)) == 1
 
 
-def test_an_answer_whose_reply_is_lost_counts_once(sit: Sit) -> None:
+def test_answer_with_a_lost_reply_counts_once(sit: Sit) -> None:
     ada = sit("Ada")
     name = ada.take()
     lost: list[str] = []
@@ -170,7 +169,7 @@ def test_an_answer_whose_reply_is_lost_counts_once(sit: Sit) -> None:
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_when_time_runs_out_one_is_told_what_becomes_of_the_work(sit: Sit, url: str) -> None:
+def test_expired_reservation_is_explained(sit: Sit, url: str) -> None:
     ada, bob = sit("Ada"), sit("Bob")
     name = ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("a thought")
@@ -191,7 +190,7 @@ def test_when_time_runs_out_one_is_told_what_becomes_of_the_work(sit: Sit, url: 
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_who_is_not_known_any_more_when_time_runs_out_is_asked_and_not_told_that_the_item_is_gone(
+def test_person_whose_session_ended_is_asked_to_sign_in(
     sit: Sit,
 ) -> None:
     ada = sit("Ada")
@@ -208,7 +207,7 @@ def test_who_is_not_known_any_more_when_time_runs_out_is_asked_and_not_told_that
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_an_answer_that_is_late_counts_as_long_as_nobody_took_the_item(sit: Sit) -> None:
+def test_late_answer_counts_unless_the_item_was_taken(sit: Sit) -> None:
     ada = sit("Ada")
     ada.take()
     ada.sees("#over", "your answer still counts")
@@ -217,7 +216,7 @@ def test_an_answer_that_is_late_counts_as_long_as_nobody_took_the_item(sit: Sit)
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_more_time_is_more_time(sit: Sit) -> None:
+def test_extension_adds_time(sit: Sit) -> None:
     ada = sit("Ada")
     ada.take()
     expect(ada.page.locator("#left")).to_have_text("1")
@@ -227,7 +226,7 @@ def test_more_time_is_more_time(sit: Sit) -> None:
     expect(ada.page.locator("#over")).to_be_hidden()
 
 
-def test_what_is_skipped_goes_to_others(sit: Sit) -> None:
+def test_skipped_item_goes_to_other_people(sit: Sit) -> None:
     ada, bob = sit("Ada"), sit("Bob")
     skipped = ada.take()
     ada.judge("s")
@@ -237,7 +236,7 @@ def test_what_is_skipped_goes_to_others(sit: Sit) -> None:
         bob.judge("1")
 
 
-def test_what_is_handed_over_comes_to_the_other(sit: Sit) -> None:
+def test_handed_over_item_goes_to_the_other_person(sit: Sit) -> None:
     ada, bob = sit("Ada"), sit("Bob")
     name = ada.take()
     ada.press("h")
@@ -247,7 +246,7 @@ def test_what_is_handed_over_comes_to_the_other(sit: Sit) -> None:
     assert bob.take() == name
 
 
-def test_what_is_given_back_or_set_aside_is_so(sit: Sit, url: str) -> None:
+def test_item_can_be_released_or_rejected(sit: Sit, url: str) -> None:
     ada = sit("Ada")
     name = ada.take()
     ada.press("b")
@@ -264,7 +263,7 @@ def test_what_is_given_back_or_set_aside_is_so(sit: Sit, url: str) -> None:
         assert connection.lrange("ql:f:docs-review-rejected", 0, -1) == [f"docstring-{name}"]
 
 
-def test_who_signs_out_leaves_nothing_reserved(sit: Sit, url: str) -> None:
+def test_signing_out_releases_the_reservation(sit: Sit, url: str) -> None:
     ada = sit("Ada")
     ada.take()
     ada.page.get_by_role("button", name="Sign out").click()
@@ -274,7 +273,7 @@ def test_who_signs_out_leaves_nothing_reserved(sit: Sit, url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_has_a_serious_accessibility_fault(
+def test_no_view_has_a_serious_accessibility_problem(
     sit: Sit, scheme: Literal["light", "dark"]
 ) -> None:
     ada = sit("Ada")
@@ -298,7 +297,7 @@ def test_no_view_has_a_serious_accessibility_fault(
         assert serious == [], view
 
 
-def test_a_name_that_is_markup_is_shown_as_text(sit: Sit) -> None:
+def test_name_with_markup_is_shown_as_text(sit: Sit) -> None:
     ada = sit("<img src=x onerror=alert(1)>")
     ada.take()
     ada.judge("1")

@@ -1,5 +1,4 @@
-"""The site audit as a stranger runs it: a process of its own, on a private server; interrupted,
-killed, and run again."""
+"""The site audit example as its own process: interrupted, killed, and run again."""
 
 from __future__ import annotations
 
@@ -133,7 +132,7 @@ def wait_for_end(process: int, patience: float = 10.0) -> None:
         time.sleep(0.05)
 
 
-async def test_an_audit_visits_each_page_once_and_reports_what_it_found(
+async def test_audit_visits_each_page_once_and_reports_its_findings(
     client: Client, data: Path
 ) -> None:
     code, report, told = await Audit(data).end()
@@ -163,7 +162,7 @@ async def test_an_audit_visits_each_page_once_and_reports_what_it_found(
     assert await client.jobs.failed() == {}
 
 
-async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_again(
+async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_again(
     client: Client, data: Path
 ) -> None:
     async with midway(client, data) as audit:
@@ -181,7 +180,7 @@ async def test_an_interrupted_audit_ends_what_it_began_and_goes_on_when_run_agai
     assert all(len(times(job, "popped")) == 1 for job in await assert_audited(client, report))
 
 
-async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(
+async def test_killed_audit_leaves_no_process_and_continues_when_run_again(
     client: Client, data: Path
 ) -> None:
     async with midway(client, data) as audit:
@@ -198,7 +197,7 @@ async def test_a_killed_audit_leaves_nothing_running_and_goes_on_when_run_again(
 
 
 @pytest.mark.parametrize("verb", ["depend", "undepend"])
-async def test_an_audit_that_dies_before_it_changes_what_the_report_waits_for_goes_on(
+async def test_audit_that_crashed_before_it_added_dependencies_continues(
     client: Client, data: Path, verb: str
 ) -> None:
     code, report, _ = await Audit(data, start=("-c", DYING.format(verb=verb))).end()

@@ -1,5 +1,4 @@
-"""The web example as a stranger runs it: a process of its own on a private server, asked over
-HTTP."""
+"""The web example as its own process, over HTTP."""
 
 from __future__ import annotations
 
@@ -107,7 +106,7 @@ async def subscribers(client: Client) -> int:
     return int(number)
 
 
-async def test_a_picture_is_ordered_and_seen_coming_into_being(
+async def test_ordered_picture_is_seen_with_its_progress(
     data: Path, tmp_path: Path, until: Until
 ) -> None:
     async with site(data, tmp_path, until) as (_, http):
@@ -133,7 +132,7 @@ async def test_a_picture_is_ordered_and_seen_coming_into_being(
         assert f'href="{page}"' in (await http.get("/")).text  # among the latest
 
 
-async def test_what_is_not_there_is_refused(
+async def test_unknown_pictures_and_sizes_are_refused(
     client: Client, data: Path, tmp_path: Path, until: Until
 ) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (_, http):
@@ -146,7 +145,7 @@ async def test_what_is_not_there_is_refused(
             ] == [404, 404]
 
 
-async def test_a_browser_that_goes_away_leaves_nothing_behind(
+async def test_disconnected_browser_leaves_no_subscription(
     client: Client, data: Path, tmp_path: Path, until: Until
 ) -> None:
     async def nobody() -> bool:
@@ -171,7 +170,7 @@ async def _look_and_leave(http: httpx.AsyncClient, page: str, client: Client) ->
         assert await subscribers(client) == 1
 
 
-async def test_a_stream_ends_when_its_job_is_cancelled(
+async def test_stream_ends_when_its_job_is_canceled(
     client: Client, data: Path, tmp_path: Path, until: Until
 ) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (_, http):
@@ -184,7 +183,7 @@ async def test_a_stream_ends_when_its_job_is_cancelled(
         assert states == ["waiting", "cancelled"]
 
 
-async def test_a_server_that_is_told_to_stop_finishes_the_picture(
+async def test_stopping_server_finishes_the_picture(
     client: Client, data: Path, tmp_path: Path, until: Until
 ) -> None:
     async with site(data, tmp_path, until) as (running, http):
@@ -205,9 +204,7 @@ async def test_a_server_that_is_told_to_stop_finishes_the_picture(
     )
 
 
-async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(
-    data: Path, tmp_path: Path, until: Until
-) -> None:
+async def test_stopping_server_ends_open_streams(data: Path, tmp_path: Path, until: Until) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (running, http):
         states = []
         async for each in stream(http, await order(http, "Seahorses")):
@@ -217,9 +214,7 @@ async def test_a_server_that_is_told_to_stop_ends_the_streams_that_are_open(
     assert "Traceback" not in running.told.read_text()
 
 
-async def test_a_worker_elsewhere_draws_it_likewise(
-    data: Path, tmp_path: Path, until: Until
-) -> None:
+async def test_separate_worker_draws_the_picture(data: Path, tmp_path: Path, until: Until) -> None:
     async with site(data, tmp_path, until, "--no-worker") as (running, http):
         page = await order(http, "The whole")
         with (tmp_path / "worker").open("wb") as stderr:

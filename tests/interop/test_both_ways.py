@@ -1,4 +1,4 @@
-"""Whatever one puts, the other sees, works and ends; the words differ, the jobs don't."""
+"""Jobs of this library in qless-py, and the reverse."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ async def found(client: Client, jid: str) -> Job[Any]:
 
 
 @pytest.mark.parametrize("data", DATA)
-async def test_data_that_the_peer_put_are_read(ours: Client, peer: Any, data: Any) -> None:
+async def test_data_of_qless_py_is_read(ours: Client, peer: Any, data: Any) -> None:
     peer.queues["mail"].put("Greet", data, jid="a")
     assert (await found(ours, "a")).data == data
 
 
 @pytest.mark.parametrize("data", DATA)
-async def test_data_that_we_put_are_read_by_the_peer(ours: Client, peer: Any, data: Any) -> None:
+async def test_data_is_read_by_qless_py(ours: Client, peer: Any, data: Any) -> None:
     await ours.queue("mail").put("Greet", data, jid="a")
     assert peer.queues["mail"].pop().data == data
 
 
-async def test_both_hand_out_the_same_jobs_in_the_same_order(ours: Client, peer: Any) -> None:
+async def test_both_clients_pop_in_the_same_order(ours: Client, peer: Any) -> None:
     for jid, priority in (("late", 5), ("first", -5), ("usual", 0)):
         await ours.queue("mail").put("Greet", jid=f"our-{jid}", priority=priority)
         peer.queues["mail"].put(
@@ -54,7 +54,7 @@ async def test_both_hand_out_the_same_jobs_in_the_same_order(ours: Client, peer:
     assert [each.jid for each in peer.queues["mail"].peek(10)] == order
 
 
-async def test_a_job_goes_to_and_fro_until_it_is_done(ours: Client, peer: Any) -> None:
+async def test_job_alternates_between_both_clients(ours: Client, peer: Any) -> None:
     jid = peer.queues["one"].put("Greet", {"n": 1}, tags=["x"], retries=3)
     (mine,) = await ours.queue("one").pop()
     mine.data["n"] += 1
@@ -71,7 +71,7 @@ async def test_a_job_goes_to_and_fro_until_it_is_done(ours: Client, peer: Any) -
     assert peer.jobs.complete() == [jid]
 
 
-async def test_a_failure_of_either_is_in_the_others_groups_and_leaves_them(
+async def test_failures_of_either_client_are_listed_and_retried_by_the_other(
     ours: Client, peer: Any
 ) -> None:
     peer.queues["mail"].put("Greet", {}, jid="a")
@@ -90,7 +90,7 @@ async def test_a_failure_of_either_is_in_the_others_groups_and_leaves_them(
     assert peer.jobs.failed() in ({}, []) and len(peer.queues["mail"]) == 2
 
 
-async def test_retries_are_counted_together(ours: Client, peer: Any) -> None:
+async def test_retries_of_both_clients_are_counted_together(ours: Client, peer: Any) -> None:
     await ours.queue("mail").put("Greet", jid="a", retries=2)
     (mine,) = await ours.queue("mail").pop()
     assert await mine.retry() == 1
@@ -101,7 +101,7 @@ async def test_retries_are_counted_together(ours: Client, peer: Any) -> None:
     assert peer.jobs["a"].failure["group"] == "tired"
 
 
-async def test_a_delay_of_either_is_waited_for_by_both(ours: Client, peer: Any) -> None:
+async def test_delay_of_either_client_is_kept_by_both(ours: Client, peer: Any) -> None:
     peer.queues["mail"].put("Greet", {}, jid="theirs", delay=60)
     await ours.queue("mail").put("Greet", jid="ours", delay=60)
     assert (
@@ -119,7 +119,9 @@ async def test_a_delay_of_either_is_waited_for_by_both(ours: Client, peer: Any) 
         await ours.jobs.cancel(jid)
 
 
-async def test_who_waits_for_the_others_job_is_set_free_by_its_end(ours: Client, peer: Any) -> None:
+async def test_dependents_are_released_by_completion_in_the_other_client(
+    ours: Client, peer: Any
+) -> None:
     await ours.queue("mail").put("Greet", jid="our-first")
     peer.queues["mail"].put("Greet", {}, jid="peer-first")
     peer.queues["mail"].put("Greet", {}, jid="peer-second", depends=["our-first"])
@@ -133,7 +135,7 @@ async def test_who_waits_for_the_others_job_is_set_free_by_its_end(ours: Client,
     assert {(await found(ours, jid)).state for jid in ("our-second", "peer-second")} == {"waiting"}
 
 
-async def test_a_lock_of_either_keeps_the_other_out_until_it_expires(
+async def test_lock_of_either_client_excludes_the_other_until_it_expires(
     ours: Client, peer: Any
 ) -> None:
     ours_queue = ours.queue("mail")
@@ -150,7 +152,7 @@ async def test_a_lock_of_either_keeps_the_other_out_until_it_expires(
     peer.queues["mail"].pop().complete()
 
 
-async def test_the_peers_worker_hears_that_its_lock_was_taken(ours: Client, peer: Any) -> None:
+async def test_qless_py_worker_is_notified_of_its_lost_lock(ours: Client, peer: Any) -> None:
     await ours.queue("mail").put("Greet", jid="a")
     heard = peer.redis.pubsub(ignore_subscribe_messages=True)
     heard.subscribe("ql:w:peer")
@@ -164,7 +166,7 @@ async def test_the_peers_worker_hears_that_its_lock_was_taken(ours: Client, peer
     heard.close()
 
 
-async def test_our_worker_stops_a_job_that_the_peer_takes_or_cancels(
+async def test_worker_stops_a_job_that_qless_py_takes_or_cancels(
     ours: Client, peer: Any, until: Until
 ) -> None:
     ends: dict[str, str] = {}
@@ -192,7 +194,7 @@ async def test_our_worker_stops_a_job_that_the_peer_takes_or_cancels(
     )
 
 
-async def test_our_worker_runs_at_once_what_the_peer_puts_and_fails_it_in_its_sight(
+async def test_worker_runs_jobs_of_qless_py_at_once_and_its_failures_are_visible_there(
     ours: Client, peer: Any, until: Until
 ) -> None:
     @job(klass="Break")
@@ -207,7 +209,7 @@ async def test_our_worker_runs_at_once_what_the_peer_puts_and_fails_it_in_its_si
         assert time.monotonic() - began < 5
 
 
-async def test_tags_tracks_priorities_and_config_are_shared(ours: Client, peer: Any) -> None:
+async def test_tags_tracking_priorities_and_config_are_shared(ours: Client, peer: Any) -> None:
     await ours.queue("mail").put("Greet", jid="a", tags=["red"])
     peer.jobs["a"].tag("blue")
     assert (await found(ours, "a")).tags == ["red", "blue"]
@@ -224,7 +226,7 @@ async def test_tags_tracks_priorities_and_config_are_shared(ours: Client, peer: 
     assert int(peer.config["heartbeat"]) == 33
 
 
-async def test_recurring_jobs_of_either_are_made_by_whoever_pops(ours: Client, peer: Any) -> None:
+async def test_recurring_jobs_of_either_client_are_put_by_any_pop(ours: Client, peer: Any) -> None:
     peer.queues["mail"].recur("Greet", {"of": "peer"}, 3600, jid="theirs")
     await ours.queue("mail").recur("Greet", {"of": "us"}, every=3600, jid="ours")
     mine = {each.jid: each.data for each in await ours.queue("mail").pop(10)}
@@ -236,7 +238,7 @@ async def test_recurring_jobs_of_either_are_made_by_whoever_pops(ours: Client, p
         await ours.jobs.cancel(jid)
 
 
-async def test_statistics_are_one_account(ours: Client, peer: Any) -> None:
+async def test_statistics_of_both_clients_are_counted_together(ours: Client, peer: Any) -> None:
     await ours.queue("mail").put_many(NewJob("Greet", jid=jid) for jid in "abcd")
     for _ in range(2):
         peer.queues["mail"].pop().complete()
@@ -247,7 +249,7 @@ async def test_statistics_are_one_account(ours: Client, peer: Any) -> None:
     assert theirs["run"]["histogram"] == mine_.run.histogram
 
 
-async def test_the_peer_lists_our_queues_and_workers(ours: Client, peer: Any) -> None:
+async def test_qless_py_lists_queues_and_workers(ours: Client, peer: Any) -> None:
     await ours.queue("mail").put("Greet", jid="a")
     await ours.queue("mail").pop(worker="ann")
     (counts,) = peer.queues.counts

@@ -1,4 +1,4 @@
-"""What a live client needs of everybody who shares its Redis."""
+"""Requirements of other qless clients on the same Redis."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ STEPS: list[Step] = [
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_job_has_all_that_the_peer_reads_whatever_we_did_with_it(
+async def test_job_always_has_the_fields_that_qless_py_reads(
     ours: Client, peer: Any, step: Step
 ) -> None:
     """Rules 2 and 4: the fields that it can't do without; `failure` is no empty text, `history`
@@ -114,7 +114,7 @@ async def test_a_job_has_all_that_the_peer_reads_whatever_we_did_with_it(
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_each_jid_in_a_set_of_a_queue_has_a_job(ours: Client, peer: Any, step: Step) -> None:
+async def test_each_jid_in_a_queue_has_a_job(ours: Client, peer: Any, step: Step) -> None:
     """Rule 3: its pop fails on a jid without one."""
     await ours.queue("mail").put("Greet", {}, jid="a", retries=2)
     await step(ours)
@@ -124,9 +124,7 @@ async def test_each_jid_in_a_set_of_a_queue_has_a_job(ours: Client, peer: Any, s
     assert peer.queues["mail"].pop() is None and peer.queues["other"].pop() is None
 
 
-async def test_the_place_of_a_waiting_job_is_counted_as_the_peer_does(
-    ours: Client, peer: Any
-) -> None:
+async def test_score_of_a_waiting_job_is_that_of_qless_py(ours: Client, peer: Any) -> None:
     """Rule 1: priority less a ten thousand millionth of the time, highest first."""
     before = time.time()
     await ours.queue("mail").put("Greet", jid="a", priority=-3)
@@ -134,7 +132,7 @@ async def test_the_place_of_a_waiting_job_is_counted_as_the_peer_does(
     assert 3 - time.time() / 1e10 <= score <= 3 - before / 1e10
 
 
-async def test_events_are_those_that_the_peer_writes(ours: Client, peer: Any) -> None:
+async def test_history_events_are_those_of_qless_py(ours: Client, peer: Any) -> None:
     """Rule 1: `history` is a list of `[time, what, more]`."""
     for jid, put in (("ours", ours.queue("mail").put), ("theirs", None)):
         if put:
@@ -153,9 +151,7 @@ async def test_events_are_those_that_the_peer_writes(ours: Client, peer: Any) ->
     assert shapes[0] == shapes[1]
 
 
-async def test_what_happens_is_told_on_the_same_channels_in_the_same_words(
-    ours: Client, peer: Any
-) -> None:
+async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any) -> None:
     """Rule 5: a listener of the peer's makes no difference between us."""
     heard = peer.redis.pubsub(ignore_subscribe_messages=True)
     channels = "ql:log", "ql:completed", "ql:failed", "ql:popped"
@@ -184,7 +180,7 @@ async def test_what_happens_is_told_on_the_same_channels_in_the_same_words(
     heard.close()
 
 
-async def test_a_clock_that_runs_ahead_takes_locks_early_and_the_first_holder_is_kept_out(
+async def test_client_with_a_fast_clock_takes_locks_early_and_the_first_holder_is_refused(
     ours: Client, peer: Any
 ) -> None:
     """Rule 6: what then happens. Nothing is stored by who has lost the lock."""
@@ -197,6 +193,6 @@ async def test_a_clock_that_runs_ahead_takes_locks_early_and_the_first_holder_is
     assert peer.jobs["a"].worker_name == "peer"
 
 
-def test_our_workers_have_names_that_no_peer_has() -> None:
+def test_worker_names_differ_from_those_of_qless_py() -> None:
     """Rule 8: its own are the host's name, or that and a number."""
     assert len({worker_name() for _ in range(100)}) == 100 and worker_name() != socket.gethostname()

@@ -1,5 +1,4 @@
-"""What other systems' clients may have pushed: every entry becomes a job or is put aside, and none
-holds up those behind it."""
+"""Random entries of foreign queues: each becomes a job or is set aside, and blocks no other."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def entries(draw: st.DrawFn) -> bytes:
 @anything
 @given(data=st.data())
 @pytest.mark.parametrize("format", ["sidekiq", "resque"])
-def test_every_entry_becomes_a_job_or_is_put_aside(
+def test_every_entry_becomes_a_job_or_is_set_aside(
     redis_url: str, format: Format, data: st.DataObject
 ) -> None:
     asyncio.run(
@@ -118,7 +117,7 @@ async def _taken(url: str, format: Format, waiting: list[bytes], later: list[byt
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_worker_lives_through_what_was_pushed_and_works_what_is_behind_it(
+async def test_worker_survives_random_entries_and_runs_the_jobs_behind_them(
     client: Client, until: Until, seed: int
 ) -> None:
     ran: list[Any] = []

@@ -1,5 +1,4 @@
-"""Jobs that nobody of ours put: whatever is in their fields, workers live on and work what is
-behind them."""
+"""Jobs with random content in their fields: workers survive and run the jobs behind them."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_a_worker_lives_through_jobs_with_anything_in_their_fields(
+async def test_worker_survives_jobs_with_random_fields(
     client: Client, until: Until, seed: int
 ) -> None:
     chance, ran = random.Random(seed), []
@@ -54,7 +53,9 @@ async def test_a_worker_lives_through_jobs_with_anything_in_their_fields(
 @pytest.mark.parametrize(
     "jid", ["a-history", "a-dependents", "-dependencies", "", "x" * 600, "a\nb", "a\x00b"]
 )
-async def test_a_jid_that_would_be_another_key_is_refused_by_name(client: Client, jid: str) -> None:
+async def test_jid_that_collides_with_another_key_is_refused_by_name(
+    client: Client, jid: str
+) -> None:
     with pytest.raises(ValueError, match="jid"):
         await client.queue("mail").put("Greet", jid=jid)
     assert await client.redis.keys(f"{client.namespace}:*") == []
@@ -63,14 +64,14 @@ async def test_a_jid_that_would_be_another_key_is_refused_by_name(client: Client
 @pytest.mark.parametrize(
     "queue", ["{mail}", "mail-work", "a b", "ql:q:mail", "*", "Grüße", "x:fence", "mail-locks"]
 )
-async def test_a_queue_may_be_called_what_other_keys_are(client: Client, queue: str) -> None:
+async def test_queue_may_be_named_like_other_keys(client: Client, queue: str) -> None:
     jid = await client.queue(queue).put("Greet", {"n": 1})
     (mine,) = await client.queue(queue).pop()
     assert mine.jid == jid and await mine.complete() == "complete"
     assert await client.check() == []
 
 
-async def test_ten_megabytes_are_refused_before_they_are_sent(client: Client) -> None:
+async def test_ten_megabytes_of_data_are_refused_before_a_call(client: Client) -> None:
     with pytest.raises(Exception, match="max_data"):
         await client.queue("mail").put("Greet", "x" * 10_000_000)
     assert await client.redis.keys(f"{client.namespace}:*") == []
@@ -79,6 +80,6 @@ async def test_ten_megabytes_are_refused_before_they_are_sent(client: Client) ->
 @pytest.mark.parametrize(
     "data", [float("nan"), float("inf"), {"a": float("-inf")}, {"a": object()}, "\ud800"]
 )
-async def test_what_json_cannot_say_is_refused_by_name(client: Client, data: Any) -> None:
+async def test_unserializable_data_is_refused_by_name(client: Client, data: Any) -> None:
     with pytest.raises(Exception, match=r"data|JSON"):
         await client.queue("mail").put("Greet", data)

@@ -1,4 +1,4 @@
-"""Scripts called with anything at all."""
+"""Scripts called with random arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALLS = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "60"))  # of each command
 
 
 @pytest.mark.parametrize("name", command_names())
-async def test_a_script_called_with_anything_answers_or_refuses_in_its_own_words(
+async def test_script_with_random_arguments_replies_or_refuses_with_a_code(
     client: Client, name: str
 ) -> None:
     await client.queue("mail").put_many([NewJob("Greet", jid=jid, tags=["x"]) for jid in "abc"])

@@ -1,4 +1,4 @@
-"""What nobody is to see, and what nothing of ours does."""
+"""Secrets in files, errors and logs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(HERE)))
-def test_no_file_runs_text_or_unpickles_what_came_from_elsewhere(file: Path) -> None:
+def test_no_file_evaluates_text_or_unpickles_foreign_data(file: Path) -> None:
     tree = ast.parse(file.read_text())
     assert not called(tree) & FORBIDDEN
     assert not imported(tree) & {"marshal", "shelve", "dill", "cloudpickle"}
@@ -49,7 +49,7 @@ def test_no_file_runs_text_or_unpickles_what_came_from_elsewhere(file: Path) -> 
         assert "pickle" not in imported(tree)
 
 
-async def test_a_password_is_in_no_error_and_no_repr(tmp_path: Path) -> None:
+async def test_passwords_are_in_no_error_and_no_repr(tmp_path: Path) -> None:
     client = Client("redis://ann:hunter2@127.0.0.1:1/0", timeout=1)
     with pytest.raises(Exception, match="can't connect") as refused:
         async with client:
@@ -58,7 +58,7 @@ async def test_a_password_is_in_no_error_and_no_repr(tmp_path: Path) -> None:
     assert "hunter2" not in told
 
 
-def test_a_password_is_in_no_line_of_a_workers_log() -> None:
+def test_passwords_are_in_no_log_line_of_a_worker() -> None:
     command = (
         "-m",
         "aioqless",

@@ -1,4 +1,4 @@
-"""Users of Redis with a role can do all that their part does, and nothing else."""
+"""Redis users with the permissions of a role."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_command_belongs_to_a_role() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_role_may_call_each_form_of_each_of_its_scripts(
+async def test_role_may_call_each_form_of_its_scripts(
     as_a: ByRole, root: Client, role: str
 ) -> None:
     """Whatever it answers. What scripts do in all their stories is tried by `AIOQLESS_LEAST=1
@@ -87,7 +87,7 @@ async def test_a_role_may_call_each_form_of_each_of_its_scripts(
     assert called == ROLES[role]
 
 
-async def test_a_dashboard_may_mend_whatever_check_finds(as_a: ByRole, root: Client) -> None:
+async def test_dashboard_may_fix_every_problem_that_check_finds(as_a: ByRole, root: Client) -> None:
     """It changes keys that it comes by, and spells nowhere."""
     for key in ("w:gone:jobs", "x:holding:k", "x:held:k", "x:ticks", "completed", "q:mail-depends"):
         await root.redis.zadd(f"{root.namespace}:{key}", {"nobody": 1})
@@ -99,7 +99,7 @@ async def test_a_dashboard_may_mend_whatever_check_finds(as_a: ByRole, root: Cli
     assert await root.check() == []
 
 
-def test_a_line_has_the_hash_of_a_password_and_patterns_of_its_namespace_alone() -> None:
+def test_acl_line_has_a_password_hash_and_patterns_of_its_namespace_only() -> None:
     line = user("producer", "{mail*}", "s3cret", "app")
     assert line.startswith("user app reset on #") and "s3cret" not in line
     assert all(
@@ -109,7 +109,7 @@ def test_a_line_has_the_hash_of_a_password_and_patterns_of_its_namespace_alone()
         user("boss", "ql", "x")
 
 
-async def test_lines_make_an_acl_file_that_redis_loads(server: OwnServer, root: Client) -> None:
+async def test_acl_lines_are_loaded_by_redis(server: OwnServer, root: Client) -> None:
     users = {
         each["username"]: each
         for each in [await root.redis.acl_getuser(role) | {"username": role} for role in ROLES]
@@ -117,9 +117,7 @@ async def test_lines_make_an_acl_file_that_redis_loads(server: OwnServer, root: 
     assert all("on" in users[role]["flags"] for role in ROLES)
 
 
-async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(
-    as_a: ByRole, root: Client
-) -> None:
+async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> None:
     async with as_a("producer") as client:
         mail = client.queue("mail")
         await mail.put(
@@ -160,9 +158,7 @@ async def test_a_producer_can_put_in_every_way_wait_for_the_end_and_take_back(
     assert await root.check() == []
 
 
-async def test_a_worker_can_do_all_that_workers_do(
-    as_a: ByRole, root: Client, until: Until
-) -> None:
+async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, until: Until) -> None:
     ended: list[str] = []
 
     @job(klass="Through", result_ttl=60)
@@ -219,7 +215,7 @@ async def test_a_worker_can_do_all_that_workers_do(
     assert await root.check() == []
 
 
-async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
+async def test_dashboard_role_suffices_for_pages_and_actions(as_a: ByRole, root: Client) -> None:
     await root.queue("mail").put_many(NewJob("Greet", jid=jid) for jid in "abcd")
     (failing, holding) = await root.queue("mail").pop(2)
     await failing.fail("typo", "x")
@@ -247,7 +243,7 @@ async def test_a_dashboard_can_look_and_act(as_a: ByRole, root: Client) -> None:
         assert await client.check(resolve=True) == []
 
 
-async def test_a_reader_can_look_at_everything(as_a: ByRole, root: Client) -> None:
+async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) -> None:
     await root.queue("mail").put("Greet", jid="a", tags=["x"])
     async with as_a("reader") as client:
         found = await client.jobs.get("a")
@@ -266,7 +262,7 @@ async def test_a_reader_can_look_at_everything(as_a: ByRole, root: Client) -> No
             assert (await anext(events)).jid == "b"
 
 
-async def test_people_reserve_finish_and_leave_to_others(as_a: ByRole, root: Client) -> None:
+async def test_people_role_suffices_for_human_tasks(as_a: ByRole, root: Client) -> None:
     await root.queue("review").put_many(NewJob("Page", {"n": number}) for number in range(5))
     async with as_a("people") as client:
         desk = TaskQueue(client, "review")
@@ -286,7 +282,7 @@ async def test_people_reserve_finish_and_leave_to_others(as_a: ByRole, root: Cli
     assert await root.check() == []
 
 
-async def test_an_archiver_reads_trims_and_sweeps(as_a: ByRole, root: Client) -> None:
+async def test_archiver_role_suffices_for_the_archive(as_a: ByRole, root: Client) -> None:
     await root.config.set("archive", "on")
     for _ in range(3):
         await root.queue("mail").put("Greet")
@@ -352,7 +348,7 @@ OF_ROLE = {
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_what_is_not_its_part_is_refused(
+async def test_commands_outside_a_role_are_refused(
     as_a: ByRole, root: Client, namespace: str, role: str
 ) -> None:
     async with as_a(role) as client:
@@ -372,7 +368,7 @@ async def test_what_is_not_its_part_is_refused(
 
 
 @pytest.mark.parametrize("role", ["producer", "dashboard", "reader", "archiver"])
-async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(
+async def test_pop_without_the_worker_role_is_refused_and_changes_nothing(
     as_a: ByRole, root: Client, role: str
 ) -> None:
     await root.queue("mail").put("Greet", jid="a")
@@ -384,7 +380,7 @@ async def test_a_role_that_does_not_run_jobs_gets_none_and_nothing_changes(
     assert [each.jid for each in await root.queue("mail").pop()] == ["a"]
 
 
-async def test_a_wrong_password_or_user_is_told_at_once_without_it(
+async def test_wrong_password_or_user_raises_without_showing_it(
     server: OwnServer, root: Client
 ) -> None:
     for who in ("worker:wrong", "nobody:wrong"):

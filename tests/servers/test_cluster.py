@@ -1,5 +1,4 @@
-"""A Cluster of three masters with replicas: namespaces are spread over them, and go on when a
-master dies or their slot moves."""
+"""A Cluster of three masters with replicas: spread namespaces, failover, slot migration."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ async def flow(load: Load, ledgers: dict[str, Ledger], jobs: int) -> None:
     )
 
 
-async def test_namespaces_are_spread_over_the_nodes_each_whole_on_one(cluster: Cluster) -> None:
+async def test_each_namespace_is_on_one_node_of_several(cluster: Cluster) -> None:
     assert len({cluster.owner(slot_of(namespace)).port for namespace in SPREAD}) == 3
     for namespace in SPREAD:
         async with Client(cluster.url, namespace=namespace) as client:
@@ -57,7 +56,7 @@ async def test_namespaces_are_spread_over_the_nodes_each_whole_on_one(cluster: C
             assert await client.check() == []
 
 
-async def test_a_namespace_without_a_hash_tag_is_refused_with_the_name_that_would_do(
+async def test_namespace_without_a_hash_tag_is_refused_with_a_valid_name(
     cluster: Cluster,
 ) -> None:
     for namespace in ("ql", "a{}b", "a{b", "}a{"):
@@ -69,7 +68,7 @@ async def test_a_namespace_without_a_hash_tag_is_refused_with_the_name_that_woul
             Client(cluster.url, namespace=namespace)
 
 
-async def test_a_url_of_one_server_does_not_do_for_a_cluster(cluster: Cluster) -> None:
+async def test_url_of_a_single_server_is_refused_for_a_cluster(cluster: Cluster) -> None:
     elsewhere = next(
         node for node in cluster.nodes[:3] if node is not cluster.owner(slot_of("{a}"))
     )
@@ -80,9 +79,7 @@ async def test_a_url_of_one_server_does_not_do_for_a_cluster(cluster: Cluster) -
             await client.queue("mail").put("Greet")
 
 
-async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(
-    cluster: Cluster, until: Until
-) -> None:
+async def test_published_messages_wake_an_idle_worker(cluster: Cluster, until: Until) -> None:
     ran: list[float] = []
 
     @job(klass="Greet")
@@ -100,7 +97,7 @@ async def test_what_is_said_is_heard_and_an_idle_worker_starts_at_once(
 
 
 @pytest.mark.parametrize("node", [0, 1, 2, 3])
-async def test_any_node_leads_to_the_one_with_the_namespace(cluster: Cluster, node: int) -> None:
+async def test_any_node_leads_to_the_node_of_the_namespace(cluster: Cluster, node: int) -> None:
     async with Client(
         f"redis+cluster://127.0.0.1:1,{cluster.nodes[node].address}", namespace="{c}"
     ) as client:
@@ -114,7 +111,7 @@ async def test_any_node_leads_to_the_one_with_the_namespace(cluster: Cluster, no
     server_at_hand().name == "redis-server" or is_older(server_at_hand().version, "9.0.0"),
     reason="only Valkey can, from 9.0",
 )
-async def test_a_slot_that_moves_in_one_step_takes_its_namespace_along_under_load(
+async def test_slot_moved_in_one_step_is_followed_under_load(
     cluster: Cluster,
 ) -> None:
     slot = slot_of("{a}")
@@ -129,7 +126,7 @@ async def test_a_slot_that_moves_in_one_step_takes_its_namespace_along_under_loa
     await found_well(cluster, ledgers)
 
 
-async def test_a_slot_that_moves_key_by_key_pauses_its_namespace_by_itself(
+async def test_slot_moved_key_by_key_pauses_only_its_namespace(
     cluster: Cluster,
 ) -> None:
     """Half of the keys are there, half here: the servers answer ASK, which is not followed, so no
@@ -202,7 +199,7 @@ async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are
     assert cluster.owner(slot_of("{b}")) is not dying
 
 
-def test_the_bus_of_no_node_takes_the_port_of_another() -> None:
+def test_bus_ports_and_ports_do_not_collide() -> None:
     offered = iter([32_001, 42_001, 32_001, 22_001, 32_003])
     assert free_ports(2, lambda: next(offered)) == [32_001, 32_003]
 
@@ -211,5 +208,5 @@ def test_the_bus_of_no_node_takes_the_port_of_another() -> None:
     ("name", "tag"),
     [("{a}", "a"), ("x{ab}c{d}", "ab"), ("{a}b}", "a"), ("ql", ""), ("{}a", ""), ("{a", "")],
 )
-def test_the_hash_tag_is_what_stands_in_the_first_braces(name: str, tag: str) -> None:
+def test_hash_tag_is_the_text_in_the_first_braces(name: str, tag: str) -> None:
     assert hash_tag(name) == tag

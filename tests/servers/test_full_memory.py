@@ -1,4 +1,4 @@
-"""A Redis that is really full: nothing new comes in, and all that is there is worked off."""
+"""A Redis without free memory: puts are refused, existing jobs run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def fill(client: Client, megabytes: int) -> int:
     return count
 
 
-async def test_a_redis_at_its_limit_is_drained_by_a_worker_to_the_last_job(
+async def test_worker_drains_a_redis_at_its_memory_limit(
     own_server: OwnServer, lines: Lines, until: Until
 ) -> None:
     async with Client(own_server.url) as client:
@@ -106,7 +106,7 @@ async def test_a_redis_at_its_limit_is_drained_by_a_worker_to_the_last_job(
         assert await client.queue("mail").put("Through", {"padding": PADDING})
 
 
-async def test_a_put_may_wait_until_there_is_memory(own_server: OwnServer) -> None:
+async def test_put_can_wait_for_memory(own_server: OwnServer) -> None:
     async with Client(own_server.url) as client:
         await client.redis.config_set("maxmemory", 1)
         with pytest.raises(QueueFull, match="maxmemory"):
@@ -123,7 +123,7 @@ async def test_a_put_may_wait_until_there_is_memory(own_server: OwnServer) -> No
 # A Redis that makes room by itself
 
 
-async def test_a_redis_that_deletes_keys_is_refused_at_the_start(
+async def test_redis_with_an_eviction_policy_is_refused_at_start(
     own_server: OwnServer, lines: Lines
 ) -> None:
     @job(klass="Greet")
@@ -141,7 +141,7 @@ async def test_a_redis_that_deletes_keys_is_refused_at_the_start(
         assert lines.of("worker.eviction_allowed", policy="allkeys-lru", level="warning")
 
 
-async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(
+async def test_worker_without_permission_to_read_the_policy_logs_that_it_is_unknown(
     own_server: OwnServer, lines: Lines
 ) -> None:
     @job(klass="Greet")
@@ -160,9 +160,7 @@ async def test_a_worker_whose_user_may_not_ask_says_that_it_does_not_know(
 # A queue that is as long as it may be
 
 
-async def test_a_put_into_a_full_queue_waits_until_a_worker_has_made_room(
-    client: Client, until: Until
-) -> None:
+async def test_put_into_a_full_queue_waits_for_a_completion(client: Client, until: Until) -> None:
     ran: list[str] = []
 
     @job(klass="Greet")
@@ -184,7 +182,7 @@ async def test_a_put_into_a_full_queue_waits_until_a_worker_has_made_room(
     assert sorted(ran) == sorted(jids)
 
 
-async def test_a_put_that_waited_in_vain_is_refused_and_nothing_was_put(client: Client) -> None:
+async def test_put_whose_wait_timed_out_is_refused_and_nothing_was_put(client: Client) -> None:
     mail = client.queue("mail")
     await client.config.set("mail-max-length", 1)
     await mail.put("Greet")
@@ -200,6 +198,6 @@ async def test_a_put_that_waited_in_vain_is_refused_and_nothing_was_put(client: 
 
 
 @pytest.mark.parametrize("wait", [-1, float("nan"), float("inf")])
-async def test_a_wait_that_cannot_be_is_refused(client: Client, wait: float) -> None:
+async def test_invalid_wait_is_refused(client: Client, wait: float) -> None:
     with pytest.raises(ValueError, match="wait"):
         await client.queue("mail").put("Greet", wait=wait)

@@ -1,4 +1,4 @@
-"""A master dies under load: the sentinels name another, and everybody goes on there."""
+"""Failover by Redis Sentinel under load, and waiting for replicas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.servers.load import Load
 from tests.servers.running import Watched
 
 
-async def test_workers_and_callers_go_on_within_15_s_when_the_master_is_killed_under_load(
+async def test_workers_and_clients_resume_within_15_s_of_a_failover_under_load(
     tmp_path: Path,
 ) -> None:
     with Watched(tmp_path) as watched:
@@ -42,7 +42,7 @@ async def test_jobs_that_waited_for_a_replica_survive_a_failover_to_a_lagging_re
     assert came["lost"] == 0 and came["put"] >= 600
 
 
-async def test_a_master_that_hangs_is_left_for_the_one_that_took_over(tmp_path: Path) -> None:
+async def test_hanging_master_is_left_for_the_new_one(tmp_path: Path) -> None:
     with Watched(tmp_path) as watched:
         async with Client(watched.url, timeout=2) as client:
             await client.queue("mail").put("Greet", jid="before")
@@ -88,7 +88,7 @@ async def saying(epoch: int, port: int) -> AsyncIterator[str]:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_the_sentinel_that_knows_of_the_latest_fail_over_is_believed() -> None:
+async def test_sentinel_with_the_latest_failover_is_used() -> None:
     async with saying(3, 1111) as old, saying(12, 2222) as new, saying(4, 3333) as older:
         assert await read_topology(f"redis+sentinel://{old},{new},{older}/m").find() == (
             "127.0.0.1",
@@ -96,7 +96,7 @@ async def test_the_sentinel_that_knows_of_the_latest_fail_over_is_believed() -> 
         )
 
 
-async def test_a_sentinel_that_is_not_there_is_done_without() -> None:
+async def test_unreachable_sentinel_is_skipped() -> None:
     async with saying(3, 1111) as there:
         assert await read_topology(f"redis+sentinel://127.0.0.1:1,{there}/m").find() == (
             "127.0.0.1",
@@ -104,7 +104,7 @@ async def test_a_sentinel_that_is_not_there_is_done_without() -> None:
         )
 
 
-async def test_no_sentinel_is_told_with_their_addresses() -> None:
+async def test_error_without_any_sentinel_names_their_addresses() -> None:
     async with Client("redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster", patience=0) as client:
         with pytest.raises(
             exceptions.ConnectionError,
@@ -113,7 +113,7 @@ async def test_no_sentinel_is_told_with_their_addresses() -> None:
             await client.queue("mail").length()
 
 
-async def test_a_service_that_no_sentinel_knows_is_refused_by_name(own_server: OwnServer) -> None:
+async def test_unknown_service_is_refused_by_name(own_server: OwnServer) -> None:
     async with Client(
         f"redis+sentinel://127.0.0.1:{own_server.port}/mymaster"
     ) as client:  # a server that is no sentinel
@@ -124,7 +124,7 @@ async def test_a_service_that_no_sentinel_knows_is_refused_by_name(own_server: O
             await client.queue("mail").length()
 
 
-async def test_a_server_that_is_a_replica_is_not_taken_for_the_master(
+async def test_replica_is_not_used_as_the_master(
     own_server: OwnServer,
 ) -> None:
     async with Client(own_server.url) as client, saying(1, own_server.port) as sentinel:
@@ -139,7 +139,9 @@ async def test_a_server_that_is_a_replica_is_not_taken_for_the_master(
 # What is promised of a write
 
 
-async def test_a_write_that_too_few_have_is_told_and_is_done(own_server: OwnServer) -> None:
+async def test_write_acknowledged_by_too_few_replicas_raises_although_it_is_executed(
+    own_server: OwnServer,
+) -> None:
     async with Client(own_server.url, durability=Durability(replicas=1, timeout=0.05)) as client:
         with pytest.raises(
             NotDurable,
@@ -150,7 +152,7 @@ async def test_a_write_that_too_few_have_is_told_and_is_done(own_server: OwnServ
         assert await client.queue("mail").jobs("waiting") == ["a"]
 
 
-async def test_waiting_for_replicas_holds_up_nobody_else(
+async def test_waiting_for_replicas_does_not_block_other_calls(
     own_server: OwnServer, until: Until
 ) -> None:
     async with Client(own_server.url) as client:
@@ -166,14 +168,14 @@ async def test_waiting_for_replicas_holds_up_nobody_else(
             await waiting
 
 
-async def test_a_refusal_is_raised_as_such_whoever_has_what(own_server: OwnServer) -> None:
+async def test_refusal_is_raised_whatever_the_replicas_have(own_server: OwnServer) -> None:
     async with Client(own_server.url, durability=Durability(replicas=1, timeout=0.05)) as client:
         await client.redis.set("ql:j:a", "no hash")
         with pytest.raises(exceptions.ResponseError, match="WRONGTYPE"):
             await client.queue("mail").put("Greet", jid="a")
 
 
-async def test_a_server_without_waitaof_refuses_what_it_cannot_promise(
+async def test_durability_is_refused_on_a_server_without_waitaof(
     own_server: OwnServer,
 ) -> None:
     async with Client(own_server.url, durability=Durability(replicas=0, disk=True)) as client:
@@ -194,11 +196,11 @@ async def test_a_server_without_waitaof_refuses_what_it_cannot_promise(
         ({"timeout": 0}, "no less than"),
     ],
 )
-def test_a_promise_that_cannot_be_is_refused(wrong: dict[str, float], why: str) -> None:
+def test_invalid_durability_is_refused(wrong: dict[str, float], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Durability(**wrong)  # type: ignore[arg-type]
 
 
-def test_an_option_that_no_client_has_is_refused() -> None:
+def test_unknown_client_option_is_refused() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'durable'"):
         Client("redis://h", durable=True)  # type: ignore[call-arg]

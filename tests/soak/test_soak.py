@@ -1,4 +1,4 @@
-"""The short forms of `nox -s soak`: under mixed load nothing grows."""
+"""Short forms of `nox -s soak`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def test_memory_descriptors_and_keys_do_not_grow_under_mixed_load(
 
 
 @pytest.mark.parametrize("gauge", GAUGES, ids=lambda gauge: gauge.name)
-def test_what_grows_is_found(gauge: Gauge) -> None:
+def test_growth_is_detected(gauge: Gauge) -> None:
     flat = [{each.name: 1000.0 * each.unit for each in GAUGES} for _ in range(30)]
     assert growth(flat) == []
     growing = [

@@ -1,4 +1,4 @@
-"""A wrong argument in what is put for a handler is found before it runs."""
+"""Wrong arguments of handlers are found by type checkers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Data that versions up to this one left are read, worked to the end, and shared with who wrote
-them."""
+"""Data of former versions is read, processed to the end, and shared with them."""
 
 from __future__ import annotations
 
@@ -63,12 +62,12 @@ async def jobs_of(client: Client) -> dict[str, Job]:
     }
 
 
-def test_this_version_has_left_something() -> None:
+def test_snapshot_of_this_version_exists() -> None:
     """Else: python -m tests.upgrades.snapshot."""
     assert aioqless.__version__ in [version.stem for version in VERSIONS]
 
 
-def test_it_has_left_each_kind_of_key_that_is_ours() -> None:
+def test_snapshot_has_each_kind_of_key() -> None:
     """A kind that is new belongs into `everything`, and into another snapshot."""
     kinds = re.findall(
         r"^-- (\S+).*\nfunction keys\..*ns \.\. ':x:([\w:]+?):?'.* end$",
@@ -84,7 +83,7 @@ def test_it_has_left_each_kind_of_key_that_is_ours() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.stem)
-async def test_what_this_version_writes_has_no_other_shape_than_what_is_read_of_former_ones(
+async def test_this_version_writes_the_same_keys_and_fields_as_former_ones(
     version: Path, client: Client
 ) -> None:
     """A field or key that changes its meaning would be a break; one that comes new is none."""
@@ -104,7 +103,7 @@ async def test_what_this_version_writes_has_no_other_shape_than_what_is_read_of_
             assert here["value"].keys() >= line["value"].keys(), line["key"]
 
 
-async def test_every_job_is_read_with_all_that_it_carries(left: Client) -> None:
+async def test_every_job_is_read_with_all_its_fields(left: Client) -> None:
     jobs = await jobs_of(left)
     assert jobs.keys() >= JIDS
     waiting = jobs["waiting"]
@@ -125,7 +124,7 @@ async def test_every_job_is_read_with_all_that_it_carries(left: Client) -> None:
     assert await left.check() == []
 
 
-async def test_every_job_is_worked_to_its_end(left: Client, until: Until) -> None:
+async def test_every_job_runs_to_its_end(left: Client, until: Until) -> None:
     @job(klass="Greet", aliases=("Judge",))
     async def greet(job: Job[Any]) -> None:
         pass
@@ -149,7 +148,7 @@ async def _all_complete(client: Client, jids: Iterable[str]) -> bool:
     return {each.state for each in await client.jobs.multiget(*jids)} == {"complete"}
 
 
-async def test_check_that_resolves_leaves_no_old_statistics_of_former_versions(
+async def test_resolving_check_prunes_old_statistics_of_former_versions(
     left: Client,
 ) -> None:
     assert await left.check(resolve=True) == []
@@ -160,7 +159,7 @@ async def test_check_that_resolves_leaves_no_old_statistics_of_former_versions(
     assert [key for key in keys if key.startswith("s:") or key in NO_LONGER] == []
 
 
-async def test_what_is_kept_beside_jobs_is_read(latest: Client) -> None:
+async def test_data_beside_jobs_is_read(latest: Client) -> None:
     found = await latest.jobs.get("with-a-result")
     assert found is not None and await found.result() == [1]
     state = await Archive(latest.store).state()
@@ -175,7 +174,7 @@ async def test_what_is_kept_beside_jobs_is_read(latest: Client) -> None:
     assert await latest.config.get("aged-failed-history") in (10**9, str(10**9))
 
 
-async def test_limits_keys_and_what_people_skipped_still_hold(latest: Client) -> None:
+async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
     assert await latest.queue("mail").put("Greet", jid="another", unique="user") == "alone"
     assert (
         await latest.queue("shared").pop(2, worker="now") == []
@@ -188,7 +187,7 @@ async def test_limits_keys_and_what_people_skipped_still_hold(latest: Client) ->
     assert await TaskQueue(latest, "desk").reserve(Person("ann", "2")) is None
 
 
-async def test_what_was_sealed_is_opened_by_those_who_have_the_key(left: Client) -> None:
+async def test_encrypted_data_is_decrypted_with_the_key(left: Client) -> None:
     found = await left.jobs.get("sealed")
     if found is not None:  # the first to be written down had none
         assert found.data == {"card": 1} and "card" not in found.raw_data

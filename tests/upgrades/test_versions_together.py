@@ -1,8 +1,4 @@
-"""Workers and clients of an earlier version share a Redis with those of this one, as they do during
-a rolling upgrade.
-
-The earlier version comes from the repository's history. Where that is missing (a source archive),
-the tests are skipped; where nothing may be skipped, they fail."""
+"""Workers and clients of an earlier version on one Redis with this one: a rolling upgrade."""
 
 from __future__ import annotations
 
@@ -136,7 +132,7 @@ async def result_of(client: Client, jid: str) -> Any:
     return found and await found.result()
 
 
-async def test_workers_of_both_versions_take_jobs_that_clients_of_both_put(
+async def test_workers_of_both_versions_run_jobs_of_clients_of_both(
     earlier: Earlier, client: Client, until: Until
 ) -> None:
     released = f"{client.namespace}-released"
@@ -167,7 +163,7 @@ async def test_workers_of_both_versions_take_jobs_that_clients_of_both_put(
     assert [await earlier.run(f"result({jid!r})") for jid in jids] == results
 
 
-async def test_each_version_waits_for_what_workers_of_the_other_complete(
+async def test_each_version_waits_for_completions_by_the_other(
     earlier: Earlier, client: Client
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
@@ -203,7 +199,7 @@ async def test_data_tags_and_context_of_the_other_version_are_read(
     }
 
 
-async def test_repeated_request_gets_the_answer_that_the_other_version_gave(
+async def test_repeated_request_gets_the_reply_of_the_other_version(
     versions: tuple[Command, Command], client: Client
 ) -> None:
     put: dict[str, Any] = {"queue": "mail", "jid": "a", "klass": "Greet", "data": "{}", "delay": 0}
@@ -293,7 +289,7 @@ async def test_dependents_of_one_version_are_freed_by_the_other(
 
 
 @pytest.mark.parametrize("schedule", [{"every": 0.1}, {"cron": "* * * * * *"}], ids=str)
-async def test_recurring_jobs_of_one_version_are_made_by_the_other(
+async def test_recurring_jobs_of_one_version_are_put_by_the_other(
     schedule: dict[str, Any], earlier: Earlier, client: Client, until: Until
 ) -> None:
     made: list[str] = []
@@ -334,7 +330,7 @@ async def test_lock_that_was_taken_over_by_the_other_version_refuses_the_former_
     assert await second("complete", worker="x", fence=held["fence"], **run) == "complete"
 
 
-async def test_job_that_the_other_version_cancels_is_stopped(
+async def test_job_canceled_by_the_other_version_is_stopped(
     earlier: Earlier, client: Client, until: Until
 ) -> None:
     stopped = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Alarms of the overview: workers that disappeared, and queues that no worker serves."""
+"""Alarms of the overview: lost workers, and queues without workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sampler
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import worked
-from tests.contrib.dashboard.test_guard import asked
+from tests.contrib.dashboard.test_access import asked
 
 Names = Callable[[], Awaitable[set[str]]]
 
@@ -54,7 +54,7 @@ async def process(client: Client, redis_url: str) -> AsyncIterator[asyncio.subpr
     await process.wait()
 
 
-async def test_a_killed_worker_is_lost_and_raises_an_alarm(
+async def test_killed_worker_raises_an_alarm(
     http: httpx.AsyncClient,
     client: Client,
     process: asyncio.subprocess.Process,
@@ -89,7 +89,7 @@ async def test_a_killed_worker_is_lost_and_raises_an_alarm(
     )
 
 
-async def test_a_worker_that_stops_leaves_the_list(
+async def test_stopped_worker_is_not_listed(
     process: asyncio.subprocess.Process, names: Names, until: Until
 ) -> None:
     assert await until(names, patience=30)
@@ -98,7 +98,7 @@ async def test_a_worker_that_stops_leaves_the_list(
     assert await names() == set()
 
 
-async def test_a_queue_that_no_worker_serves_raises_an_alarm_wherever_it_is_in_the_list(
+async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
     redis_url: str, client: Client
 ) -> None:
     begun = time.time() - 1000

@@ -1,5 +1,4 @@
-"""Sessions and log-ins: how long a session lasts, who may guess how often, and what the audit log
-says of it."""
+"""Sessions and logins: lifetime, rate limits and the audit log."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from aioqless.contrib.dashboard.login_attempts import (
 )
 from tests.contrib.dashboard.asking import token
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, entered, served
-from tests.contrib.dashboard.test_guard import HASH, PASSWORD, USERS, asked, cookie_of, log_in
+from tests.contrib.dashboard.test_access import HASH, PASSWORD, USERS, asked, cookie_of, log_in
 from tests.server import OwnServer
 
 SECRET = "a secret of several processes"
@@ -51,7 +50,7 @@ async def guess(http: httpx.AsyncClient, name: str, times: int = 1) -> list[int]
     return [(await log_in(http, name, "wrong one")).status_code for _ in range(times)]
 
 
-async def test_a_new_password_ends_the_sessions_of_the_old_one(client: Client) -> None:
+async def test_new_password_ends_sessions_of_the_old_one(client: Client) -> None:
     changed = {
         **USERS,
         "otto": replace(USERS["otto"], password=passwords.make_hash("another horse")),
@@ -68,7 +67,7 @@ async def test_a_new_password_ends_the_sessions_of_the_old_one(client: Client) -
                 assert (await http.get("/queues")).status_code == status, name
 
 
-async def test_a_logout_ends_the_session_in_every_process_and_after_a_restart(
+async def test_logout_ends_the_session_in_every_process_and_after_a_restart(
     client: Client,
 ) -> None:
     apps = [create_app(client, access=Access(users=USERS), secret=SECRET) for _ in range(3)]
@@ -84,7 +83,7 @@ async def test_a_logout_ends_the_session_in_every_process_and_after_a_restart(
             assert (await restarted.get("/queues")).status_code == 303
 
 
-async def test_secrets_are_rotated_and_a_dropped_one_opens_nothing(client: Client) -> None:
+async def test_rotated_secret_is_valid_until_it_is_dropped(client: Client) -> None:
     new = "another secret, of today"
     secrets = (SECRET, [new, SECRET], [new])
     apps = [create_app(client, access=Access(users=USERS), secret=each) for each in secrets]
@@ -100,7 +99,7 @@ async def test_secrets_are_rotated_and_a_dropped_one_opens_nothing(client: Clien
         assert (await after.get("/queues")).status_code == 200
 
 
-async def test_nobody_makes_a_session_of_what_is_in_redis(client: Client) -> None:
+async def test_session_cannot_be_forged_from_the_content_of_redis(client: Client) -> None:
     async with asked(create_app(client, access=Access(users=USERS), secret=SECRET)) as http:
         await log_in(http, "otto")
         cookie = http.cookies[cookie_of(http)]
@@ -111,7 +110,7 @@ async def test_nobody_makes_a_session_of_what_is_in_redis(client: Client) -> Non
         assert all([0 < await client.redis.ttl(key) <= 90 * 86_400 for key in kept])
 
 
-async def test_while_redis_is_away_who_was_in_is_told_so_and_nobody_else_gets_in(
+async def test_logged_in_users_see_an_outage_and_no_one_else_gets_in(
     own_server: OwnServer,
 ) -> None:
     async with (
@@ -130,7 +129,7 @@ async def test_while_redis_is_away_who_was_in_is_told_so_and_nobody_else_gets_in
             assert (await stranger.get("/", params={"token": TOKEN})).status_code == 503
 
 
-async def test_a_hash_of_an_earlier_version_still_lets_its_user_in(client: Client) -> None:
+async def test_password_hash_of_an_earlier_version_is_valid(client: Client) -> None:
     async with asked(
         create_app(client, access=Access(users={"ada": User("ada", Role.ADMIN, OLD)}))
     ) as http:
@@ -141,12 +140,12 @@ async def test_a_hash_of_an_earlier_version_still_lets_its_user_in(client: Clien
 @pytest.mark.parametrize(
     "costs", ["m=999999999,t=3,p=1", "m=32768,t=99,p=1", "m=32768,t=3,p=99", "m=x,t=3,p=1", ""]
 )
-def test_a_hash_that_costs_too_much_or_is_none_is_refused(costs: str) -> None:
+def test_invalid_or_too_expensive_password_hash_is_refused(costs: str) -> None:
     with pytest.raises(ValueError, match="a password's hash must be"):
         User("ada", Role.READ, HASH.replace("m=32768,t=3,p=1", costs))
 
 
-async def test_guesses_of_others_never_lock_out_the_owner(client: Client) -> None:
+async def test_failed_logins_of_others_do_not_lock_out_the_owner(client: Client) -> None:
     async with from_address(create_app(client, access=BEHIND), "10.0.0.1", "10.0.0.2") as (
         stranger,
         owner,
@@ -156,7 +155,7 @@ async def test_guesses_of_others_never_lock_out_the_owner(client: Client) -> Non
         assert (await log_in(owner, "ada")).status_code == 303
 
 
-async def test_a_right_password_from_a_known_address_gets_in_whatever_others_guessed_there(
+async def test_right_password_from_a_known_address_is_accepted_despite_failed_logins_there(
     client: Client,
 ) -> None:
     async with from_address(create_app(client, access=BEHIND), "10.0.0.1", "10.0.0.1") as (
@@ -171,7 +170,7 @@ async def test_a_right_password_from_a_known_address_gets_in_whatever_others_gue
         assert (await log_in(owner, "ada")).status_code == 303
 
 
-async def test_a_known_address_is_known_to_every_process_until_the_password_changes(
+async def test_known_address_is_shared_by_processes_until_the_password_changes(
     client: Client,
 ) -> None:
     changed = replace(
@@ -185,7 +184,7 @@ async def test_a_known_address_is_known_to_every_process_until_the_password_chan
         assert await guess(owner, "ada", BY_PAIR.amount + 1) == [403] * BY_PAIR.amount + [429]
 
 
-async def test_guesses_from_many_addresses_are_limited_by_name_and_not_for_known_addresses(
+async def test_failed_logins_from_many_addresses_are_limited_by_name_except_known_addresses(
     client: Client,
 ) -> None:
     addresses = [f"10.0.{number}.1" for number in range(-(-BY_NAME.amount // BY_PAIR.amount) + 1)]
@@ -201,7 +200,7 @@ async def test_guesses_from_many_addresses_are_limited_by_name_and_not_for_known
         assert (await log_in(owner, "ada")).status_code == 303
 
 
-async def test_a_flood_of_invented_names_neither_starves_a_right_password_nor_piles_up(
+async def test_flood_of_invented_names_uses_bounded_memory_and_blocks_no_login(
     client: Client,
 ) -> None:
     addresses = [f"10.1.{number}.1" for number in range(60)]
@@ -238,7 +237,7 @@ async def test_a_flood_of_invented_names_neither_starves_a_right_password_nor_pi
     [("1.2.3.4", 303), ("10.0.0.1, 1.2.3.4", 303), ("1.2.3.4, 10.0.0.1", 429)],
     ids=["another", "forged", "same"],
 )
-async def test_the_address_is_the_one_that_the_trusted_proxy_saw(
+async def test_client_address_is_that_of_the_trusted_proxy(
     client: Client, header: str, status: int
 ) -> None:
     async with from_address(create_app(client, access=BEHIND), "10.0.0.1") as (stranger,):
@@ -247,7 +246,7 @@ async def test_the_address_is_the_one_that_the_trusted_proxy_saw(
         assert (await log_in(stranger, "ada")).status_code == status
 
 
-async def test_without_a_trusted_proxy_nobody_chooses_an_address(client: Client) -> None:
+async def test_forwarded_address_is_ignored_without_a_trusted_proxy(client: Client) -> None:
     async with from_address(
         create_app(client, access=Access(users=USERS)), "10.0.0.1", "10.0.0.2"
     ) as (first, second):
@@ -255,7 +254,7 @@ async def test_without_a_trusted_proxy_nobody_chooses_an_address(client: Client)
         assert await guess(second, "ada") == [429]
 
 
-async def test_behind_a_trusted_proxy_with_tls_the_cookie_is_secure(client: Client) -> None:
+async def test_cookie_is_secure_behind_a_trusted_proxy_with_tls(client: Client) -> None:
     async with from_address(create_app(client, access=BEHIND), "10.0.0.1") as (http,):
         assert "Secure" not in (await http.get("/login")).headers["set-cookie"]
         http.cookies.clear()
@@ -277,11 +276,11 @@ async def test_behind_a_trusted_proxy_with_tls_the_cookie_is_secure(client: Clie
         ("unix", "unix"),
     ],
 )
-def test_of_ipv6_a_customers_network_is_one_address(address: str, network: str) -> None:
+def test_ipv6_network_of_a_customer_counts_as_one_address(address: str, network: str) -> None:
     assert network_of(address) == network
 
 
-async def test_the_audit_log_has_every_login_and_refusal_and_attempts_never_displace_acts(
+async def test_audit_log_has_every_login_and_attempts_never_displace_actions(
     client: Client,
 ) -> None:
     await client.store.trail_add(who="ada", act="pause", about="{}", outcome="done")

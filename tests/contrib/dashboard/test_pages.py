@@ -1,4 +1,4 @@
-"""What each page shows, asked over HTTP."""
+"""Pages, requested over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aioqless.contrib.human_tasks import TaskQueue
 from tests.conftest import Until
 from tests.contrib.dashboard.asking import do
 from tests.contrib.dashboard.conftest import worked
-from tests.contrib.dashboard.test_guard import asked
+from tests.contrib.dashboard.test_access import asked
 from tests.contrib.dashboard.town import BROKEN, put_a_days_work
 
 WITH = {
@@ -32,7 +32,7 @@ WITH = {
 EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
 
 
-async def test_every_page_of_an_empty_namespace_says_what_to_do(http: httpx.AsyncClient) -> None:
+async def test_every_page_of_an_empty_namespace_has_a_hint(http: httpx.AsyncClient) -> None:
     for page in EVERY_PAGE:
         answer = await http.get(page)
         there = not page.startswith(("/job", "/recurring-job"))
@@ -67,7 +67,7 @@ async def test_log_messages_are_shown_verbatim_and_never_evaluated(
     assert shown[::-1][2:-1] == list(TEMPLATES) and shown[0] == f"token={HIDDEN}"
 
 
-async def test_an_event_that_lacks_our_fields_is_shown_by_its_name(
+async def test_event_without_fields_is_shown_by_its_name(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     jid = await client.queue("mail").put("Greet", {})
@@ -102,7 +102,7 @@ async def test_no_parameter_breaks_a_page(
         assert answer.status_code in (200, 400, 404), page
 
 
-async def test_a_failing_job_is_found_understood_mended_and_completes(
+async def test_failed_job_is_found_edited_and_completes(
     http: httpx.AsyncClient, client: Client, until: Until
 ) -> None:
     async with worked(client):
@@ -125,7 +125,7 @@ async def test_a_failing_job_is_found_understood_mended_and_completes(
         assert (await http.get("/trail")).text.count("put-again") == 1
 
 
-async def test_jobs_that_nobody_takes_are_told_of_with_what_to_do(redis_url: str) -> None:
+async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
     begun = time.time() - 100
     async with Client(redis_url, clock=lambda: begun) as earlier, Client(redis_url) as client:
         await earlier.queue("mail").put("Greet", {})
@@ -149,7 +149,7 @@ async def test_jobs_that_nobody_takes_are_told_of_with_what_to_do(redis_url: str
             assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
 
 
-async def test_a_queue_leads_to_what_failed_of_it(http: httpx.AsyncClient, client: Client) -> None:
+async def test_queue_links_to_its_failures(http: httpx.AsyncClient, client: Client) -> None:
     await client.queue("mail").put("Greet", {})
     for job in await client.queue("mail").pop():
         await job.fail("mail-ValueError", "no")
@@ -171,7 +171,7 @@ async def test_statistics_of_a_queue_show_retries_and_their_parts(
     assert "<dt>Retries</dt><dd>2 <small>2 explicit, 0 locks lost</small></dd>" in page
 
 
-async def test_waits_and_runs_below_a_second_are_told_apart(
+async def test_waits_and_runs_below_a_second_are_distinguished(
     http: httpx.AsyncClient, client: Client, redis_url: str
 ) -> None:
     now = [int(time.time()) + 0.5]
@@ -202,7 +202,7 @@ async def test_waits_and_runs_below_a_second_are_told_apart(
     assert "from 0 s to 1 s: 5<" in (await http.get("/queue?name=mail&tab=statistics")).text
 
 
-async def test_a_job_held_back_by_a_rate_says_why_and_until_when(
+async def test_rate_limited_job_shows_its_limit_and_time(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     for jid in ("first", "second"):
@@ -216,7 +216,7 @@ async def test_a_job_held_back_by_a_rate_says_why_and_until_when(
     assert "rate limit of key &lt;api&gt;: 1 in 60 s" in page and "<dt>Until</dt><dd><time" in page
 
 
-async def test_a_jobs_page_says_what_people_did_with_it(
+async def test_page_of_a_job_shows_actions_of_people(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     jid = await client.queue("review").put("Review", {})
@@ -230,7 +230,7 @@ async def test_a_jobs_page_says_what_people_did_with_it(
     assert re.search(r'aria-label="waited [^",]*, ran [^",]*, waited [^",]*"', page)
 
 
-async def test_one_is_not_called_many(http: httpx.AsyncClient, client: Client) -> None:
+async def test_singular_and_plural_are_correct(http: httpx.AsyncClient, client: Client) -> None:
     await client.queue("mail").put("Greet", {}, tags=["vip"])
     for job in await client.queue("mail").pop():
         await job.fail("mail-ValueError", "no")
@@ -270,7 +270,7 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
         assert any(what.startswith("Paused, with jobs waiting: stuck") for what in told)
 
 
-def test_persistence_is_derived_from_what_was_written() -> None:
+def test_persistence_is_derived_from_the_fields_of_info() -> None:
     fields = {
         "aof_enabled": "0",
         "rdb_last_save_time": "1793900000",
@@ -282,7 +282,7 @@ def test_persistence_is_derived_from_what_was_written() -> None:
     assert server_info({**fields, "aof_enabled": "1"}).persistence == "append-only file"
 
 
-def test_a_strip_gives_a_tenth_to_the_time_that_a_job_lay_failed_however_fast_it_was() -> None:
+def test_timeline_gives_a_tenth_to_the_failed_time() -> None:
     events = [
         {"what": "put", "when": 1000.0},
         {"what": "popped", "when": 1000.0},

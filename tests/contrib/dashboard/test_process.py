@@ -1,4 +1,4 @@
-"""`aioqless web` as a process of its own."""
+"""`aioqless web` as a process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def start(*options: str, **environment: str) -> subprocess.Popen[str]:
     )
 
 
-def test_it_serves_until_it_is_told_to_stop_and_ends_open_streams_in_good_order(
+def test_server_runs_until_sigterm_and_closes_open_streams(
     redis_url: str,
 ) -> None:
     process = start("web", "--port", "0", "--url", redis_url)
@@ -41,7 +41,7 @@ def test_it_serves_until_it_is_told_to_stop_and_ends_open_streams_in_good_order(
     assert process.returncode == 0 and "Traceback" not in rest
 
 
-def test_another_address_than_this_machines_own_takes_users(redis_url: str, tmp_path: Path) -> None:
+def test_address_other_than_loopback_requires_users(redis_url: str, tmp_path: Path) -> None:
     process = start("web", "--host", "0.0.0.0", "--url", redis_url)
     assert (
         "lets others in: give the dashboard users" in process.communicate(timeout=20)[1]
@@ -55,7 +55,7 @@ def test_another_address_than_this_machines_own_takes_users(redis_url: str, tmp_
     )
 
 
-def test_a_line_for_a_user_is_printed_and_read() -> None:
+def test_printed_line_of_a_user_is_accepted() -> None:
     from aioqless.contrib.dashboard.access import Role, read_users
     from aioqless.contrib.dashboard.passwords import verify
 

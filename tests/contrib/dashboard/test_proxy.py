@@ -1,4 +1,4 @@
-"""The dashboard behind a real reverse proxy, and connections that send half a request."""
+"""The dashboard behind a reverse proxy, and incomplete requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
 from tests.contrib.dashboard.asking import token
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
-from tests.contrib.dashboard.test_guard import USERS, log_in
+from tests.contrib.dashboard.test_access import USERS, log_in
 from tests.servers.running import free_port
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
@@ -65,9 +65,7 @@ async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
-async def test_behind_a_proxy_that_adds_no_headers_nobody_gets_in_without_the_token(
-    client: Client, tmp_path: Path
-) -> None:
+async def test_proxy_without_headers_requires_the_token(client: Client, tmp_path: Path) -> None:
     async with served(create_app(client, access=OPEN)) as site:
         with behind_nginx(site, tmp_path) as proxy:
             async with visitor(proxy) as http:
@@ -85,7 +83,7 @@ async def test_behind_a_proxy_that_adds_no_headers_nobody_gets_in_without_the_to
                 assert not (await client.queue("mail").counts()).paused
 
 
-async def test_a_desk_behind_a_proxy_that_adds_no_headers_takes_the_token(
+async def test_human_tasks_behind_a_proxy_without_headers_require_the_token(
     client: Client, tmp_path: Path
 ) -> None:
     async with served(
@@ -97,9 +95,7 @@ async def test_a_desk_behind_a_proxy_that_adds_no_headers_takes_the_token(
                 assert (await http.get("/desks/review")).status_code == 401
 
 
-async def test_with_the_documented_headers_and_a_trusted_proxy_people_log_in(
-    client: Client, tmp_path: Path
-) -> None:
+async def test_documented_proxy_headers_allow_login(client: Client, tmp_path: Path) -> None:
     access = Access(users=USERS, trusted_proxies=("127.0.0.1",))
     async with served(create_app(client, access=access)) as site:
         with behind_nginx(site, tmp_path, DOCUMENTED) as proxy:
@@ -125,9 +121,7 @@ HEAD = b"GET /login HTTP/1.1\r\nHost: localhost\r\n"
     [b"", b"GET", HEAD, HEAD + b"\r\n" + HEAD, HEAD + b"Content-Length: 9999\r\n\r\nx"],
     ids=["nothing", "line", "half", "second", "body"],
 )
-async def test_a_connection_whose_request_stays_incomplete_is_closed(
-    client: Client, sent: bytes
-) -> None:
+async def test_connection_with_an_incomplete_request_is_closed(client: Client, sent: bytes) -> None:
     async with serving(client) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
@@ -146,7 +140,7 @@ async def _drip(writer: asyncio.StreamWriter) -> None:
         writer.write(b"x")
 
 
-async def test_a_stream_outlasts_the_timeout_of_requests(client: Client) -> None:
+async def test_stream_outlasts_the_request_timeout(client: Client) -> None:
     async with (
         serving(client) as port,
         httpx.AsyncClient(base_url=f"http://localhost:{port}", trust_env=False, timeout=30) as http,

@@ -1,4 +1,4 @@
-"""What nobody is shown: values of hidden names, in data and in whatever else is told of a job."""
+"""Redaction of secrets in data and messages."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ HARMLESS = [
         *((each, each) for each in HARMLESS),
     ],
 )
-def test_in_a_text_what_follows_a_hidden_name_is_hidden(said: str, shown: str) -> None:
+def test_value_after_a_hidden_name_in_a_text_is_hidden(said: str, shown: str) -> None:
     assert RULES.redact(said) == shown
 
 
-def test_hidden_values_of_the_data_are_hidden_wherever_they_are_told() -> None:
+def test_hidden_values_of_the_data_are_hidden_everywhere() -> None:
     stored = (
         '{"password": "sesame42", "to": "ada", "keys": {"secret": [{"n": 123456}, "ab", '
         "true, null]}}"
@@ -54,7 +54,7 @@ def test_hidden_values_of_the_data_are_hidden_wherever_they_are_told() -> None:
     assert RULES.redact("as it is", "no JSON") == "as it is"
 
 
-def test_without_rules_nothing_is_hidden() -> None:
+def test_nothing_is_hidden_without_rules() -> None:
     assert Redaction(()).redact("password=hunter2") == "password=hunter2"
 
 
@@ -62,13 +62,13 @@ def test_without_rules_nothing_is_hidden() -> None:
     "long",
     ["a" * 10**6, "a=" * 10**5, "://:" * 10**5, "token='" * 10**5, "token " * 10**5, "'" * 10**6],
 )
-def test_long_texts_take_no_longer_than_they_are_long(long: str) -> None:
+def test_time_is_linear_in_the_length_of_a_text(long: str) -> None:
     began = time.thread_time()
     RULES.redact(long)
     assert time.thread_time() - began < 3
 
 
-async def test_no_page_shows_a_secret_that_a_failure_tells(
+async def test_no_page_shows_a_secret_of_a_failure_message(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     jid = await client.queue("mail").put(

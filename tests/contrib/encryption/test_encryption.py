@@ -1,4 +1,4 @@
-"""Data that only those who have a key can read, or write."""
+"""Encryption and signing of data and results."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def sealed(redis_url: str, namespace: str) -> With:
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_what_one_with_the_key_put_another_with_the_key_reads(
-    sealed: With, mode: str
-) -> None:
+async def test_encrypted_data_is_read_with_the_key(sealed: With, mode: str) -> None:
     async with sealed(KEY, mode=mode) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
     async with sealed(KEY, required=True) as client:
@@ -58,7 +56,7 @@ async def test_what_one_with_the_key_put_another_with_the_key_reads(
         assert found is not None and found.data == SECRET
 
 
-async def test_encrypted_data_are_nowhere_in_redis(sealed: With) -> None:
+async def test_plain_text_of_encrypted_data_is_not_in_redis(sealed: With) -> None:
     async with sealed(KEY) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
         stored = json.dumps(
@@ -72,7 +70,7 @@ async def test_encrypted_data_are_nowhere_in_redis(sealed: With) -> None:
     assert "aioqless-sealed" in stored and "4929" not in stored and "card" not in stored
 
 
-async def test_signed_data_can_be_read_by_everybody(sealed: With, client: Client) -> None:
+async def test_signed_data_is_readable_without_a_key(sealed: With, client: Client) -> None:
     async with sealed(KEY, mode="sign") as signing:
         jid = await signing.queue("mail").put("Charge", SECRET)
     found = await client.jobs.get(jid)
@@ -80,7 +78,7 @@ async def test_signed_data_can_be_read_by_everybody(sealed: With, client: Client
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_a_worker_runs_sealed_jobs_and_seals_what_it_changes(
+async def test_worker_decrypts_jobs_and_encrypts_changed_data(
     sealed: With, mode: str, until: Until
 ) -> None:
     async with sealed(KEY, mode=mode, required=True) as client:
@@ -91,9 +89,7 @@ async def test_a_worker_runs_sealed_jobs_and_seals_what_it_changes(
         assert "aioqless-se" in done.raw_data or "aioqless-si" in done.raw_data
 
 
-async def test_a_handler_in_a_process_of_its_own_gets_opened_data_and_no_key(
-    sealed: With, until: Until
-) -> None:
+async def test_process_handler_gets_decrypted_data_and_no_key(sealed: With, until: Until) -> None:
     async with sealed(KEY, required=True) as client:
         jid = await client.queue("mail").put(in_processes.resize, {"path": "a.png"}, jid="a")
         async with Worker(client, in_processes.resize, settings=Settings(queues=("mail",))):
@@ -110,7 +106,7 @@ async def test_a_handler_in_a_process_of_its_own_gets_opened_data_and_no_key(
         ((OTHERS,), "encrypted with a key that isn't here"),
     ],
 )
-async def test_a_worker_without_the_key_fails_the_job_in_a_group_that_says_so(
+async def test_job_fails_in_its_own_group_without_the_key(
     sealed: With, keys: tuple[str, ...], why: str
 ) -> None:
     async with sealed(KEY) as client:
@@ -125,7 +121,7 @@ async def test_a_worker_without_the_key_fails_the_job_in_a_group_that_says_so(
     assert seen == []
 
 
-async def test_where_a_seal_is_required_what_others_put_is_not_run(
+async def test_unencrypted_jobs_are_refused_if_encryption_is_required(
     sealed: With, client: Client
 ) -> None:
     jid = await client.queue("mail").put(charge, {"card": "forged"})
@@ -141,7 +137,7 @@ async def test_where_a_seal_is_required_what_others_put_is_not_run(
     )
 
 
-async def test_where_it_is_not_required_they_are_read_as_they_are(
+async def test_unencrypted_jobs_are_read_if_encryption_is_optional(
     sealed: With, client: Client
 ) -> None:
     jid = await client.queue("mail").put("Charge", {"card": "4929"})
@@ -151,7 +147,7 @@ async def test_where_it_is_not_required_they_are_read_as_they_are(
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_data_of_one_klass_are_refused_under_another(sealed: With, mode: str) -> None:
+async def test_data_encrypted_for_one_klass_is_refused_for_another(sealed: With, mode: str) -> None:
     async with sealed(KEY, mode=mode) as client:
         jid = await client.queue("mail").put("Greet", SECRET)
         await client.redis.hset(f"{client.namespace}:j:{jid}", "klass", "Charge")
@@ -161,7 +157,7 @@ async def test_data_of_one_klass_are_refused_under_another(sealed: With, mode: s
             _ = found.data
 
 
-async def test_signed_data_that_were_changed_are_refused(sealed: With) -> None:
+async def test_changed_signed_data_is_refused(sealed: With) -> None:
     async with sealed(KEY, mode="sign") as client:
         jid = await client.queue("mail").put("Charge", {"sum": 1})
         found = await client.jobs.get(jid)
@@ -174,7 +170,7 @@ async def test_signed_data_that_were_changed_are_refused(sealed: With) -> None:
             _ = found.data
 
 
-async def test_keys_are_rotated_by_giving_the_new_one_in_front(sealed: With) -> None:
+async def test_keys_are_rotated_by_prepending_the_new_one(sealed: With) -> None:
     async with sealed(OLD) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
     async with sealed(KEY, OLD) as client:
@@ -188,7 +184,7 @@ async def test_keys_are_rotated_by_giving_the_new_one_in_front(sealed: With) -> 
             _ = found.data
 
 
-async def test_flows_and_recurring_jobs_are_sealed_and_stay_readable_when_they_change(
+async def test_workflows_and_recurring_jobs_are_encrypted_and_readable_after_changes(
     sealed: With,
 ) -> None:
     async with sealed(KEY, required=True) as client:
@@ -230,7 +226,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_results_are_sealed_and_opened_for_who_waits_and_for_what_depends(
+async def test_results_are_encrypted_and_decrypted_for_waiters_and_dependents(
     sealed: With, mode: str
 ) -> None:
     async with (
@@ -253,7 +249,7 @@ async def test_results_are_sealed_and_opened_for_who_waits_and_for_what_depends(
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_a_result_that_is_another_jobs_or_that_was_changed_or_never_sealed_is_refused(
+async def test_result_of_another_job_or_changed_or_unencrypted_is_refused(
     sealed: With, mode: str
 ) -> None:
     async with sealed(KEY, mode=mode, required=True) as client:
@@ -278,7 +274,7 @@ async def test_a_result_that_is_another_jobs_or_that_was_changed_or_never_sealed
             await without.jobs.result(other)
 
 
-async def test_a_result_is_nobodys_data(sealed: With) -> None:
+async def test_result_is_not_accepted_as_data(sealed: With) -> None:
     async with sealed(KEY, required=True) as client:
         async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
             jid = await client.queue("mail").put(weigh.data(value={"card": "x"}))
@@ -296,7 +292,7 @@ async def got(client: Client, jid: str) -> Job[Any]:
     return found
 
 
-async def test_a_job_that_moves_stays_as_it_was_sealed(sealed: With) -> None:
+async def test_moved_job_keeps_its_encryption(sealed: With) -> None:
     async with sealed(KEY) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
         found = await client.jobs.get(jid)
@@ -306,7 +302,7 @@ async def test_a_job_that_moves_stays_as_it_was_sealed(sealed: With) -> None:
         assert found.queue == "other" and found.data == SECRET
 
 
-async def test_a_failed_job_that_is_revived_with_other_data_is_sealed_again(sealed: With) -> None:
+async def test_failed_job_retried_with_other_data_is_encrypted_again(sealed: With) -> None:
     async with sealed(KEY, required=True) as client:
         jid = await client.queue("mail").put("Charge", {"n": 1})
         (popped,) = await client.queue("mail").pop()
@@ -316,26 +312,26 @@ async def test_a_failed_job_that_is_revived_with_other_data_is_sealed_again(seal
         assert popped.data == {"n": 2} and "aioqless-sealed" in popped.raw_data
 
 
-async def test_data_that_only_look_sealed_are_somebodys_data(client: Client) -> None:
+async def test_data_that_looks_encrypted_is_ordinary_data(client: Client) -> None:
     given = {"aioqless-sealed": 1, "why": "not"}
     found = await client.jobs.get(await client.queue("mail").put("Charge", given))
     assert found is not None and found.data == given
 
 
-def test_a_key_that_is_none_is_refused_without_showing_it() -> None:
+def test_invalid_key_is_refused_without_showing_it() -> None:
     with pytest.raises(ValueError, match="key 2 of the encryption is not 32 bytes") as refused:
         Encryption(KEY, "hunter2")
     assert "hunter2" not in str(refused.value)
 
 
-def test_a_seal_does_not_show_its_keys() -> None:
+def test_repr_hides_keys() -> None:
     assert (
         KEY not in repr(Encryption(KEY))
         and repr(Encryption(KEY)) == "<Encryption mode='encrypt' keys=1 required=False>"
     )
 
 
-def test_the_environment_says_it_for_command_lines() -> None:
+def test_environment_configures_the_command_line() -> None:
     assert Encryption.from_environment({}) is None
     seal = Encryption.from_environment(
         {
@@ -351,7 +347,7 @@ def test_the_environment_says_it_for_command_lines() -> None:
     )
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     with pytest.raises(Exception, match=re.escape('pip install "aioqless[encryption]"')):
         Encryption(KEY)

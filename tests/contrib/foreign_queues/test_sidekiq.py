@@ -1,4 +1,4 @@
-"""What sidekiq's own client pushes."""
+"""Import of jobs that Sidekiq's own client pushed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from tests.server import OwnServer
 ROOT = Path(__file__).parents[3]
 
 
-async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_were_sent(
-    here: Client, push: Push
-) -> None:
+async def test_jobs_of_sidekiq_keep_their_arguments(here: Client, push: Push) -> None:
     now, later, post, *plain = await push("some")
     sent = [json.loads(entry) for entry in await here.redis.lrange("queue:mail", 0, -1)]
     assert await ImportLoop(here, ForeignQueues(format="sidekiq"), Outage()).run_once() == 6
@@ -53,9 +51,7 @@ async def test_jobs_of_sidekiqs_client_are_ours_with_their_arguments_as_they_wer
     ] == [0, 0, 0, 0]
 
 
-async def test_a_worker_takes_and_performs_them_in_the_order_they_were_pushed(
-    here: Client, push: Push, until: Until
-) -> None:
+async def test_worker_runs_jobs_of_sidekiq_in_order(here: Client, push: Push, until: Until) -> None:
     done: list[tuple[str, int]] = []
 
     @job(klass="HardWorker")
@@ -71,7 +67,7 @@ async def test_a_worker_takes_and_performs_them_in_the_order_they_were_pushed(
     assert done == [(jid, number) for number, jid in enumerate(jids, 1)]
 
 
-async def test_an_intake_that_is_killed_loses_nothing_and_takes_nothing_twice(
+async def test_killed_import_loses_and_doubles_nothing(
     here: Client, push: Push, until: Until, own_server: OwnServer
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "AIOQLESS_URL": own_server.url}

@@ -1,4 +1,4 @@
-"""People's work over HTTP: what each may, and what nobody may."""
+"""The human-task API over HTTP: operations, sessions and access."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def held(task: dict[str, Any]) -> dict[str, Any]:
 # A day's work
 
 
-async def test_a_job_is_reserved_extended_and_finished(client: Client, ada: Browser) -> None:
+async def test_job_is_reserved_extended_and_finished(client: Client, ada: Browser) -> None:
     await put(client, "a")
     task = await ada.reserve(limit=60)
     assert (task["jid"], task["klass"], task["data"], round(task["left"])) == (
@@ -65,7 +65,7 @@ async def test_a_job_is_reserved_extended_and_finished(client: Client, ada: Brow
     assert job and job.history[0]["worker"].startswith("Ada@")
 
 
-async def test_each_verb_leaves_the_job_where_it_says(client: Client, ada: Browser) -> None:
+async def test_each_operation_leaves_the_job_in_its_state(client: Client, ada: Browser) -> None:
     for verb, state in (
         ("skip", "waiting"),
         ("give-back", "waiting"),
@@ -80,9 +80,7 @@ async def test_each_verb_leaves_the_job_where_it_says(client: Client, ada: Brows
         await job.cancel()
 
 
-async def test_a_reload_shows_what_the_tab_has_and_takes_nothing(
-    client: Client, ada: Browser
-) -> None:
+async def test_reload_returns_the_reservation_of_the_tab(client: Client, ada: Browser) -> None:
     await put(client, "a", "b")
     assert (await ada.ask("reservation")).json() == {"task": None, "skipped": 0}
     task = await ada.reserve()
@@ -99,7 +97,7 @@ async def test_another_tab_gets_another_job(client: Client, ada: Browser) -> Non
     assert (await ada.do("finish", "2", answer=1, **held(first))).status_code == 409
 
 
-async def test_a_double_click_is_one(client: Client, ada: Browser) -> None:
+async def test_double_click_counts_once(client: Client, ada: Browser) -> None:
     await put(client, "a", "b")
     clicks = await asyncio.gather(
         *(ada.do("reservation", "1", "k1") for _ in range(2)),
@@ -115,7 +113,7 @@ async def test_a_double_click_is_one(client: Client, ada: Browser) -> None:
     assert (late.status_code, late.json()["code"]) == (409, "state")
 
 
-async def test_what_was_skipped_is_counted_and_comes_again_only_if_asked_for(
+async def test_skipped_jobs_are_counted_and_offered_only_on_request(
     client: Client, ada: Browser
 ) -> None:
     await put(client, "a")
@@ -124,7 +122,7 @@ async def test_what_was_skipped_is_counted_and_comes_again_only_if_asked_for(
     assert (await ada.reserve(again=True))["jid"] == "a"
 
 
-async def test_who_was_too_late_is_told_who_has_the_job(
+async def test_late_request_is_told_who_has_the_job(
     client: Client, ada: Browser, bob: Browser, until: Until
 ) -> None:
     await put(client, "a")
@@ -152,7 +150,7 @@ async def test_who_was_too_late_is_told_who_has_the_job(
     ],
     ids=["half a pair", "no JSON", "deep", "a long number"],
 )
-async def test_whatever_data_a_peer_put_can_be_shown(
+async def test_any_data_of_another_client_can_be_shown(
     client: Client, ada: Browser, stored: str, shown: Any
 ) -> None:
     await put(client, "a")
@@ -164,7 +162,7 @@ async def test_whatever_data_a_peer_put_can_be_shown(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_nobody_does_anything_with_what_another_has(
+async def test_job_of_another_person_cannot_be_changed(
     client: Client, app: ASGIApp, ada: Browser, bob: Browser, verb: str
 ) -> None:
     await put(client, "a")
@@ -183,7 +181,7 @@ async def test_nobody_does_anything_with_what_another_has(
 
 
 @pytest.mark.parametrize("verb", ["reservation", *VERBS])
-async def test_a_change_needs_a_session_and_its_token(
+async def test_change_needs_a_session_and_its_token(
     client: Client, app: ASGIApp, ada: Browser, bob: Browser, verb: str
 ) -> None:
     await put(client, "a")
@@ -198,7 +196,7 @@ async def test_a_change_needs_a_session_and_its_token(
     assert (await ada.do(verb, **body)).status_code == 200
 
 
-async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browser) -> None:
+async def test_tampered_cookie_is_ignored(app: ASGIApp, ada: Browser) -> None:
     (cookie,) = ada.http.cookies.jar
     value = cookie.value or ""
     for forged in (
@@ -215,7 +213,7 @@ async def test_a_cookie_that_was_tampered_with_is_none(app: ASGIApp, ada: Browse
         assert answer.json() == {"person": None, "token": None}
 
 
-async def test_a_cookie_of_another_server_is_none(tasks: TaskQueue, ada: Browser) -> None:
+async def test_cookie_of_another_server_is_ignored(tasks: TaskQueue, ada: Browser) -> None:
     for secret, known in ((None, False), ("0123456789abcdef", True)):
         first, second = (
             Browser(create_api({"review": tasks}, startup_token=TOKEN, secret=secret), "Ada")
@@ -226,7 +224,7 @@ async def test_a_cookie_of_another_server_is_none(tasks: TaskQueue, ada: Browser
         assert ((await second.http.get("/session")).json()["person"] == "Ada") is known
 
 
-async def test_who_signed_out_is_out_even_with_the_old_cookie(ada: Browser) -> None:
+async def test_cookie_is_invalid_after_signing_out(ada: Browser) -> None:
     kept = httpx.Cookies(ada.http.cookies)
     headers = {"X-Token": ada.token, "Content-Type": "application/json"}
     assert (
@@ -260,7 +258,7 @@ async def test_signing_out_ends_the_session_in_every_process_and_after_a_restart
         assert (await browser.ask("")).status_code == 401
 
 
-async def test_after_a_rotation_of_secrets_the_old_one_verifies_until_it_is_dropped(
+async def test_rotated_secret_is_valid_until_it_is_dropped(
     tasks: TaskQueue,
 ) -> None:
     secrets = ("0123456789abcdef", ["fedcba9876543210", "0123456789abcdef"], ["fedcba9876543210"])
@@ -280,7 +278,7 @@ async def test_after_a_rotation_of_secrets_the_old_one_verifies_until_it_is_drop
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong one", "\u00e9" * 30])
-async def test_without_identify_nobody_signs_in_without_the_startup_token(
+async def test_sign_in_requires_the_startup_token_without_identify(
     app: ASGIApp, token: str | None
 ) -> None:
     """From loopback and under a loopback name, as behind a reverse proxy that says nothing of whom
@@ -294,7 +292,7 @@ async def test_without_identify_nobody_signs_in_without_the_startup_token(
     ) and not browser.http.cookies
 
 
-def test_a_startup_token_is_made_where_none_is_given(tasks: TaskQueue) -> None:
+def test_startup_token_is_generated_by_default(tasks: TaskQueue) -> None:
     with structlog.testing.capture_logs() as logs:
         create_api({"review": tasks})
     (made,) = logs
@@ -306,9 +304,7 @@ def test_a_startup_token_is_made_where_none_is_given(tasks: TaskQueue) -> None:
     [{"startup_token": "short"}, {"startup_token": TOKEN, "identify": lambda request: "ada"}],
     ids=["short", "identify"],
 )
-def test_a_startup_token_that_makes_no_sense_is_refused(
-    tasks: TaskQueue, given: dict[str, Any]
-) -> None:
+def test_invalid_startup_token_is_refused(tasks: TaskQueue, given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="startup_token must"):
         create_api({"review": tasks}, **given)
 
@@ -323,7 +319,7 @@ def test_a_startup_token_that_makes_no_sense_is_refused(
     ],
     ids=str,
 )
-async def test_a_page_of_elsewhere_changes_nothing(
+async def test_request_of_another_origin_changes_nothing(
     client: Client, ada: Browser, headers: dict[str, str]
 ) -> None:
     await put(client, "a")
@@ -334,7 +330,7 @@ async def test_a_page_of_elsewhere_changes_nothing(
     assert (await client.queue("review").counts()).running == 0
 
 
-async def test_a_form_of_elsewhere_is_no_request(ada: Browser) -> None:
+async def test_form_of_another_origin_is_refused(ada: Browser) -> None:
     headers = {"X-Token": ada.token}
     for sent in (
         {"content": b"{}"},
@@ -345,7 +341,7 @@ async def test_a_form_of_elsewhere_is_no_request(ada: Browser) -> None:
         assert (await ada.http.post("/desks/review/reservation", **given)).status_code == 415  # type: ignore[arg-type]
 
 
-async def test_the_same_origin_is_let_in(client: Client, ada: Browser) -> None:
+async def test_same_origin_is_accepted(client: Client, ada: Browser) -> None:
     await put(client, "a")
     headers = {"X-Token": ada.token, "Origin": HOST, "Sec-Fetch-Site": "same-origin"}
     assert (
@@ -363,7 +359,7 @@ async def test_the_same_origin_is_let_in(client: Client, ada: Browser) -> None:
         ("127.0.0.1", "http://10.0.0.1", False),
     ],
 )  # fmt: skip
-async def test_where_anybody_may_say_any_name_only_this_machine_is_served(
+async def test_only_loopback_requests_are_served_without_identify(
     app: ASGIApp, address: str, host: str, let_in: bool
 ) -> None:
     answer = await Browser(app, "Ada", address=address, host=host).sign_in()
@@ -371,13 +367,13 @@ async def test_where_anybody_may_say_any_name_only_this_machine_is_served(
     assert let_in or answer.json()["code"] == "address"
 
 
-async def test_what_a_proxy_passes_on_is_not_from_this_machine(app: ASGIApp) -> None:
+async def test_forwarded_request_is_not_from_this_machine(app: ASGIApp) -> None:
     browser = Browser(app, "Ada")
     browser.http.headers["X-Forwarded-For"] = "10.0.0.7"
     assert (await browser.sign_in()).status_code == 403
 
 
-async def test_an_application_says_who_its_people_are(client: Client, tasks: TaskQueue) -> None:
+async def test_application_identifies_its_people(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     names: dict[str, str] = {"7": "Ada"}
 
@@ -406,7 +402,7 @@ async def test_an_application_says_who_its_people_are(client: Client, tasks: Tas
     assert (await browser.http.get("/session")).json()["person"] is None
 
 
-async def test_every_answer_keeps_others_out(app: ASGIApp, ada: Browser) -> None:
+async def test_every_response_has_security_headers(app: ASGIApp, ada: Browser) -> None:
     for answer in (
         await ada.ask(""),
         await ada.ask("none"),
@@ -448,7 +444,7 @@ async def test_every_answer_keeps_others_out(app: ASGIApp, ada: Browser) -> None
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_body_that_makes_no_sense_is_refused(
+async def test_malformed_body_is_refused(
     client: Client, ada: Browser, verb: str, body: Any
 ) -> None:
     await put(client, "a")
@@ -461,9 +457,7 @@ async def test_a_body_that_makes_no_sense_is_refused(
     ]
 
 
-async def test_what_is_no_json_too_large_or_too_deep_is_refused(
-    client: Client, ada: Browser
-) -> None:
+async def test_invalid_too_large_or_too_deep_json_is_refused(client: Client, ada: Browser) -> None:
     await put(client, "a")
     task = json.dumps(held(await ada.reserve()))[:-1]
     headers = {"X-Token": ada.token, "X-Tab": "1", "Content-Type": "application/json"}
@@ -480,18 +474,18 @@ async def test_what_is_no_json_too_large_or_too_deep_is_refused(
     assert (await ada.ask("reservation")).json()["task"]
 
 
-async def test_a_tab_or_a_key_that_makes_no_sense_is_refused(ada: Browser) -> None:
+async def test_invalid_tab_or_key_is_refused(ada: Browser) -> None:
     assert (await ada.do("reservation", "a b")).status_code == 400
     assert (await ada.do("reservation", "1", "x" * 65)).status_code == 400
 
 
-async def test_names_that_people_cannot_have_are_refused(app: ASGIApp) -> None:
+async def test_invalid_names_of_people_are_refused(app: ASGIApp) -> None:
     for name in ("", "a@b", " ", "x" * 65, "a\tb", None):
         answer = await Browser(app, name).sign_in()  # type: ignore[arg-type]
         assert answer.status_code == 400, name
 
 
-async def test_what_is_not_there_is_said_in_json(ada: Browser, client: Client) -> None:
+async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> None:
     for path in ("/nothing", "/desks/none", "/desks/review/none"):
         answer = await ada.http.get(path)
         assert answer.status_code == 404 and answer.json()["message"]
@@ -500,7 +494,7 @@ async def test_what_is_not_there_is_said_in_json(ada: Browser, client: Client) -
     assert (await ada.http.put("/session")).status_code == 405
 
 
-async def test_without_redis_it_says_so(redis_url: str, own_server: Any) -> None:
+async def test_outage_is_reported(redis_url: str, own_server: Any) -> None:
     async with Client(own_server.url, timeout=1) as client:
         browser = Browser(
             create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN), "Ada"
@@ -512,11 +506,11 @@ async def test_without_redis_it_says_so(redis_url: str, own_server: Any) -> None
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "é"])
-def test_a_task_queue_needs_a_name_for_its_path(tasks: TaskQueue, name: str) -> None:
+def test_task_queue_needs_a_name_for_its_path(tasks: TaskQueue, name: str) -> None:
     with pytest.raises(ValueError, match="part of a path"):
         create_api({name: tasks})
 
 
-def test_a_secret_that_can_be_guessed_is_refused(tasks: TaskQueue) -> None:
+def test_weak_secret_is_refused(tasks: TaskQueue) -> None:
     with pytest.raises(ValueError, match="at least 16"):
         create_api({"review": tasks}, secret="secret")

@@ -1,4 +1,4 @@
-"""What docs/human-tasks.md shows runs as it stands."""
+"""The programs of docs/human-tasks.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "human-tasks.md").read_text("utf-8"
 FIRST, MOUNTED, IDENTIFIED = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_first_program_runs_as_it_stands(redis_url: str) -> None:
+def test_first_program_runs_unchanged(redis_url: str) -> None:
     environment = os.environ | {"AIOQLESS_URL": redis_url}
     done = subprocess.run(
         [sys.executable, "-c", FIRST],
@@ -30,7 +30,7 @@ def test_the_first_program_runs_as_it_stands(redis_url: str) -> None:
     assert (done.stdout, done.stderr) == ("Is this spam? 300 s left\nada\n", "")
 
 
-async def test_an_api_is_mounted_as_shown(client: Client) -> None:
+async def test_api_is_mounted_as_documented(client: Client) -> None:
     namespace: dict[str, Any] = {}
     exec(
         "import aioqless\nfrom aioqless.contrib.human_tasks import TaskQueue\n" + MOUNTED, namespace
@@ -42,7 +42,7 @@ async def test_an_api_is_mounted_as_shown(client: Client) -> None:
     assert answer.json()["task"]["jid"] == "a"
 
 
-async def test_people_are_identified_as_shown(client: Client) -> None:
+async def test_people_are_identified_as_documented(client: Client) -> None:
     class App:
         async def user_name(self, request: Any) -> str:
             return "ada"

@@ -1,4 +1,4 @@
-"""A task queue and its people, as a program sees them."""
+"""Task queues and people in Python."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ async def lapse(tasks: TaskQueue, until: Until, person: Person | str) -> None:
     await until(over)
 
 
-async def test_what_a_person_finished_is_complete_with_the_answer_and_who_gave_it(
-    client: Client, tasks: TaskQueue
-) -> None:
+async def test_finished_job_has_the_answer_and_the_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     ada = Person("ada", "tab-1")
     reservation = await have(tasks, ada, limit=120)
@@ -57,14 +55,14 @@ async def test_what_a_person_finished_is_complete_with_the_answer_and_who_gave_i
     assert await tasks.status(ada, "a") == TaskStatus("finished", "ada")
 
 
-async def test_an_answer_of_any_json_is_kept(client: Client, tasks: TaskQueue) -> None:
+async def test_answer_may_be_any_json(client: Client, tasks: TaskQueue) -> None:
     for jid, answer in (("a", False), ("b", None), ("c", [1, "é"])):
         await put(client, jid)
         await (await have(tasks, "ada")).finish(answer)
         assert await client.jobs.result(jid) == answer
 
 
-async def test_an_answer_that_is_no_json_is_refused_and_the_job_stays_reserved(
+async def test_invalid_answer_is_refused_and_the_job_stays_reserved(
     client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a")
@@ -75,7 +73,7 @@ async def test_an_answer_that_is_no_json_is_refused_and_the_job_stays_reserved(
     assert await tasks.current("ada") is not None
 
 
-async def test_machine_person_machine(client: Client, until: Until) -> None:
+async def test_job_passes_from_machine_to_person_to_machine(client: Client, until: Until) -> None:
     seen: list[Any] = []
 
     @aioqless.job(klass="Review")
@@ -98,9 +96,7 @@ async def test_machine_person_machine(client: Client, until: Until) -> None:
     assert await tasks.status("ada", "a") == TaskStatus("finished", "ada")
 
 
-async def test_the_next_of_a_flow_sees_what_a_person_answered(
-    client: Client, tasks: TaskQueue
-) -> None:
+async def test_next_step_of_a_workflow_gets_the_answer(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     await client.queue("publish").put("Publish", jid="after", depends=["a"])
     assert await client.queue("publish").pop() == []
@@ -109,7 +105,7 @@ async def test_the_next_of_a_flow_sees_what_a_person_answered(
     assert after.jid == "after" and await client.jobs.result("a") == "cat"
 
 
-async def test_data_that_have_no_place_for_an_answer_are_kept_as_they_are(client: Client) -> None:
+async def test_data_that_cannot_hold_an_answer_is_unchanged(client: Client) -> None:
     tasks = TaskQueue(client, "review", ReservationPolicy(next="publish"))
     await client.queue("review").put("Review", [1, 2], jid="a")
     reservation = await have(tasks, "ada")
@@ -120,7 +116,7 @@ async def test_data_that_have_no_place_for_an_answer_are_kept_as_they_are(client
     assert job and (job.data, job.state) == ([1, 2], "waiting")
 
 
-async def test_the_same_job_is_had_by_one_however_many_ask_at_once(
+async def test_concurrent_reservations_give_a_job_to_one_person(
     client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a", "b", "c")
@@ -133,9 +129,7 @@ async def test_the_same_job_is_had_by_one_however_many_ask_at_once(
     assert sorted(had) == ["a", "b", "c"] and all(len(whose) == 1 for whose in had.values())
 
 
-async def test_a_verb_that_is_repeated_under_one_request_answers_the_same(
-    client: Client, tasks: TaskQueue
-) -> None:
+async def test_operations_are_idempotent_by_request_id(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a", "b")
     first = await have(tasks, "ada", request="click-1")
     assert await first.finish("cat", request="click-2") == "complete"
@@ -150,13 +144,13 @@ async def test_a_verb_that_is_repeated_under_one_request_answers_the_same(
     assert (await have(tasks, "ada", request="click-4")).job.jid == "b"
 
 
-async def test_nobody_repeats_what_another_asked_for(client: Client, tasks: TaskQueue) -> None:
+async def test_request_id_of_another_person_is_refused(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     await have(tasks, "ada", request="click-1")
     assert await tasks.reserve("bob", request="click-1") is None
 
 
-async def test_nobody_does_anything_with_what_another_has(client: Client, tasks: TaskQueue) -> None:
+async def test_job_of_another_person_cannot_be_changed(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     mine = await have(tasks, Person("ada", "1"))
     for thief in (Person("bob", "1"), Person("ada", "2"), Person("ada")):
@@ -176,7 +170,7 @@ async def test_nobody_does_anything_with_what_another_has(client: Client, tasks:
     assert await mine.finish("cat") == "complete"
 
 
-async def test_what_ran_out_is_taken_by_the_next_and_the_first_is_told_by_whom(
+async def test_expired_reservation_is_taken_by_the_next_person_and_the_first_is_told(
     client: Client, tasks: TaskQueue, until: Until
 ) -> None:
     await put(client, "a")
@@ -193,7 +187,7 @@ async def test_what_ran_out_is_taken_by_the_next_and_the_first_is_told_by_whom(
     assert await tasks.status(ada, "a") == TaskStatus("finished", "bob")
 
 
-async def test_what_ran_out_and_nobody_took_may_still_be_finished(
+async def test_expired_reservation_can_be_finished_unless_it_was_taken(
     client: Client, tasks: TaskQueue, until: Until
 ) -> None:
     await put(client, "a")
@@ -202,7 +196,7 @@ async def test_what_ran_out_and_nobody_took_may_still_be_finished(
     assert await reservation.finish("cat") == "complete"
 
 
-async def test_a_worker_takes_what_a_person_abandoned(
+async def test_worker_takes_an_abandoned_reservation(
     client: Client, tasks: TaskQueue, until: Until
 ) -> None:
     await put(client, "a")
@@ -221,7 +215,7 @@ async def test_a_worker_takes_what_a_person_abandoned(
             await done.wait()
 
 
-async def test_an_extended_reservation_lasts_longer_but_no_longer_than_the_desk_allows(
+async def test_extension_is_limited_by_the_policy(
     client: Client,
 ) -> None:
     tasks = TaskQueue(client, "review", ReservationPolicy(limit=10, max_limit=60))
@@ -234,7 +228,7 @@ async def test_an_extended_reservation_lasts_longer_but_no_longer_than_the_desk_
     assert round((await have(tasks, "ada")).left) == 60
 
 
-async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(
+async def test_repeated_extension_returns_the_remaining_time(
     redis_url: str, namespace: str
 ) -> None:
     now = 1000.0
@@ -252,7 +246,7 @@ async def test_an_extension_that_is_repeated_has_what_is_left_of_the_first(
         assert reservation.left == 0
 
 
-async def test_what_is_handed_over_waits_for_that_person(client: Client, tasks: TaskQueue) -> None:
+async def test_handed_over_job_waits_for_that_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     reservation = await have(tasks, Person("ada", "1"))
     with pytest.raises(ValueError, match="has the reservation already"):
@@ -263,7 +257,7 @@ async def test_what_is_handed_over_waits_for_that_person(client: Client, tasks: 
     assert (await have(tasks, Person("bob", "9"))).job.jid == "a"
 
 
-async def test_who_has_no_session_is_told_what_became_of_what_was_handed_over(
+async def test_person_without_a_session_is_told_what_happened_to_a_handed_over_job(
     client: Client, tasks: TaskQueue
 ) -> None:
     await put(client, "a")
@@ -274,18 +268,14 @@ async def test_who_has_no_session_is_told_what_became_of_what_was_handed_over(
     assert await tasks.status("eve", "a") is None
 
 
-async def test_what_is_skipped_comes_again_only_if_asked_for(
-    client: Client, tasks: TaskQueue
-) -> None:
+async def test_skipped_job_is_offered_only_on_request(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     await (await have(tasks, "ada")).skip()
     assert await tasks.reserve_counting_skipped("ada") == (None, 1)
     assert (await have(tasks, "ada", again=True)).job.jid == "a"
 
 
-async def test_what_a_person_rejects_fails_with_the_reason(
-    client: Client, tasks: TaskQueue
-) -> None:
+async def test_rejected_job_fails_with_the_reason(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a", "b")
     await (await have(tasks, Person("ada", "1"))).fail("the picture is black")
     await (await have(tasks, "ada")).fail("no", "duplicates")
@@ -299,7 +289,7 @@ async def test_what_a_person_rejects_fails_with_the_reason(
     assert await tasks.status(Person("ada", "1"), "a") == TaskStatus("failed", "ada")
 
 
-async def test_a_job_that_is_gone_is_told_so(client: Client, tasks: TaskQueue) -> None:
+async def test_deleted_job_raises(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     reservation = await have(tasks, "ada")
     await client.jobs.cancel("a")
@@ -309,9 +299,7 @@ async def test_a_job_that_is_gone_is_told_so(client: Client, tasks: TaskQueue) -
         await reservation.finish("cat")
 
 
-async def test_a_job_that_an_operator_took_away_is_told_so(
-    client: Client, tasks: TaskQueue
-) -> None:
+async def test_job_taken_away_by_an_operator_raises(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     reservation = await have(tasks, "ada")
     await client.jobs.timeout("a")
@@ -323,7 +311,7 @@ async def test_a_job_that_an_operator_took_away_is_told_so(
     assert await tasks.status("ada", "a") == TaskStatus("gone")
 
 
-async def test_what_is_given_back_waits(client: Client, tasks: TaskQueue) -> None:
+async def test_released_job_waits(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     await (await have(tasks, "ada")).give_back()
     assert await tasks.status("ada", "a") == TaskStatus("waiting")
@@ -331,7 +319,7 @@ async def test_what_is_given_back_waits(client: Client, tasks: TaskQueue) -> Non
 
 
 @pytest.mark.parametrize("name", ["", "a@b", " ada", "a\nb", "x" * 65])
-def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> None:
+def test_ambiguous_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="name"):
         Person(name)
 
@@ -345,7 +333,7 @@ def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> 
         ({"result_ttl": 1.5}, "result_ttl"),
     ],
 )  # fmt: skip
-def test_an_invalid_policy_is_refused_by_the_name_of_the_option(
+def test_invalid_policy_is_refused_by_the_name_of_the_option(
     options: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):

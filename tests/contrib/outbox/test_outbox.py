@@ -1,4 +1,4 @@
-"""Jobs are put if and when a transaction is committed, and once."""
+"""Transactional outbox: jobs are put once, if their transaction is committed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def put(engine: AsyncEngine, *args: Any, **options: Any) -> str:
         return outbox.put(session, *args, **options)
 
 
-async def test_a_job_is_put_when_its_transaction_is_committed(
+async def test_job_is_put_when_its_transaction_is_committed(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
     async with AsyncSession(engine) as session, session.begin():
@@ -93,7 +93,7 @@ async def test_a_job_is_put_when_its_transaction_is_committed(
     assert (await left(engine), await relay.once()) == (0, 0)
 
 
-async def test_a_job_of_a_transaction_that_was_rolled_back_is_never_put(
+async def test_job_of_a_rolled_back_transaction_is_not_put(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
     async with AsyncSession(engine) as session:
@@ -104,7 +104,7 @@ async def test_a_job_of_a_transaction_that_was_rolled_back_is_never_put(
     assert await client.jobs.get(jid) is None
 
 
-async def test_sessions_that_arent_async_put_as_well(
+async def test_synchronous_sessions_can_put(
     engine: AsyncEngine, client: Client, relay: Relay, tmp_path: Path
 ) -> None:
     sync = create_engine(f"sqlite:///{tmp_path}/app.db")
@@ -115,7 +115,7 @@ async def test_sessions_that_arent_async_put_as_well(
     assert [each.jid for each in await client.queue("mail").peek()] == jids
 
 
-async def test_jobs_are_put_in_the_order_of_the_transactions_rows(
+async def test_jobs_are_put_in_the_order_of_the_rows(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
     async with AsyncSession(engine) as session, session.begin():
@@ -128,9 +128,7 @@ async def test_jobs_are_put_in_the_order_of_the_transactions_rows(
         assert [each.jid for each in await client.queue(queue).peek(200)] == put
 
 
-async def test_a_choice_for_failures_travels_beside_other_jobs(
-    engine: AsyncEngine, client: Client, relay: Relay
-) -> None:
+async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay: Relay) -> None:
     await client.queue("mail").put(greet, {"name": "Ann"}, jid="first")
     async with AsyncSession(engine) as session, session.begin():
         outbox.put(
@@ -152,7 +150,7 @@ async def test_a_choice_for_failures_travels_beside_other_jobs(
     assert await client.jobs.get("then") is None
 
 
-async def test_a_delay_counts_from_when_the_job_was_put_into_the_outbox(
+async def test_delay_counts_from_the_put_into_the_outbox(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
     await put(engine, "mail", "Soon", delay=0.001)
@@ -162,7 +160,7 @@ async def test_a_delay_counts_from_when_the_job_was_put_into_the_outbox(
     assert await client.queue("mail").jobs("scheduled") == [later]
 
 
-async def test_what_cant_be_put_is_refused_before_the_row_is_written(engine: AsyncEngine) -> None:
+async def test_invalid_job_is_refused_before_the_row_is_written(engine: AsyncEngine) -> None:
     with pytest.raises(InvalidData, match="Greet can't take these data"):
         await put(engine, "mail", greet, {"name": 3})
     with pytest.raises(ValueError, match="queue"):
@@ -170,7 +168,7 @@ async def test_what_cant_be_put_is_refused_before_the_row_is_written(engine: Asy
     assert await left(engine) == 0
 
 
-async def test_what_redis_refuses_stays_in_the_table_with_the_reason_and_holds_up_nobody(
+async def test_refused_job_stays_in_the_table_with_the_reason_and_blocks_no_other(
     engine: AsyncEngine, client: Client, relay: Relay, lines: Lines
 ) -> None:
     await put(engine, "mail", "K", jid="itself", depends=["itself"])
@@ -184,7 +182,7 @@ async def test_what_redis_refuses_stays_in_the_table_with_the_reason_and_holds_u
     assert await relay.once() == 0
 
 
-async def test_a_job_that_runs_or_ran_is_left_alone_by_a_relay_that_died_before_it_could_delete(
+async def test_job_is_not_put_again_after_a_relay_crashed_before_deleting_the_row(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
     done, running = await put(engine, "mail", "K", 1), await put(engine, "mail", "K", 2)
@@ -204,7 +202,7 @@ async def test_a_job_that_runs_or_ran_is_left_alone_by_a_relay_that_died_before_
     assert await left(engine) == 0
 
 
-async def test_while_redis_is_away_jobs_wait_in_the_table(
+async def test_jobs_wait_in_the_table_during_an_outage(
     engine: AsyncEngine,
     own_server: OwnServer,
     lines: Lines,
@@ -238,7 +236,7 @@ async def test_several_relays_put_each_job_once(
     assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
 
 
-async def test_a_relays_process_that_is_killed_loses_nothing_and_puts_nothing_twice(
+async def test_killed_relay_loses_and_doubles_nothing(
     engine: AsyncEngine, client: Client, redis_url: str, tmp_path: Path, until: Until
 ) -> None:
     command = [
@@ -285,9 +283,7 @@ async def _outbox(*arguments: str) -> tuple[int, str]:
     return process.returncode or 0, err.decode()
 
 
-async def test_a_database_that_cant_be_used_is_refused_with_the_reason(
-    redis_url: str, tmp_path: Path
-) -> None:
+async def test_unusable_database_is_refused_with_the_reason(redis_url: str, tmp_path: Path) -> None:
     for database, why in (
         ("sqlite:///app.db", "async"),
         ("nothing", "Could not parse"),

@@ -209,7 +209,7 @@ ensure()
     assert "ServerUnavailable: aioqless starts a Redis of its own on Linux" in refused.stderr
 
 
-def test_the_data_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AIOQLESS_DATA", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", "/somebody")

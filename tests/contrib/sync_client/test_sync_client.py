@@ -1,4 +1,4 @@
-"""Putting from code that has no event loop."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def blocking(redis_url: str, namespace: str) -> Iterator[Client]:
         yield client
 
 
-def test_a_job_is_put_seen_and_cancelled_without_a_loop(blocking: Client) -> None:
+def test_job_is_put_read_and_canceled_without_a_loop(blocking: Client) -> None:
     jid = blocking.put("mail", greet, {"name": "Ann"}, priority=-1)
     found = blocking.get(jid)
     assert found
@@ -49,19 +49,19 @@ def test_a_job_is_put_seen_and_cancelled_without_a_loop(blocking: Client) -> Non
     assert blocking.get(jid) is None
 
 
-def test_many_jobs_are_put_in_order(blocking: Client) -> None:
+def test_put_many_keeps_the_order(blocking: Client) -> None:
     jids = blocking.put_many("mail", [NewJob("K", n) for n in range(250)])
     waiting = blocking.call(lambda client: client.queue("mail").peek(300))
     assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
 
 
-def test_a_queue_is_cleared_without_a_loop(blocking: Client) -> None:
+def test_queue_is_cleared_without_a_loop(blocking: Client) -> None:
     blocking.put_many("mail", [NewJob("K", n) for n in range(3)])
     assert blocking.clear("mail", dry_run=True).canceled == 3
     assert blocking.clear("mail", ["waiting"]).canceled == 3
 
 
-def test_it_raises_what_the_async_client_raises(blocking: Client) -> None:
+def test_errors_are_those_of_the_async_client(blocking: Client) -> None:
     with pytest.raises(InvalidData, match="Greet can't take these data"):
         blocking.put("mail", greet, {"name": 3})
     a = blocking.put("mail", "K")
@@ -74,7 +74,7 @@ def test_it_raises_what_the_async_client_raises(blocking: Client) -> None:
         Client(timeout=-1)
 
 
-def test_threads_share_it(blocking: Client) -> None:
+def test_threads_can_share_a_client(blocking: Client) -> None:
     before = threading.active_count()
     with ThreadPoolExecutor(8) as threads:
         jids = list(threads.map(lambda n: blocking.put("mail", "K", n), range(200)))
@@ -83,12 +83,12 @@ def test_threads_share_it(blocking: Client) -> None:
     assert blocking.call(lambda client: client.queue("mail").length()) == 200
 
 
-async def test_on_an_event_loop_it_refuses_to_block(blocking: Client) -> None:
+async def test_calls_on_an_event_loop_are_refused(blocking: Client) -> None:
     with pytest.raises(RuntimeError, match="event loop"):
         blocking.put("mail", "K")
 
 
-def test_when_it_was_closed_a_later_call_connects_again(blocking: Client) -> None:
+def test_call_after_close_connects_again(blocking: Client) -> None:
     blocking.put("mail", "K")
     blocking.close()
     assert "aioqless" not in [thread.name for thread in threading.enumerate()]
@@ -97,7 +97,7 @@ def test_when_it_was_closed_a_later_call_connects_again(blocking: Client) -> Non
     assert blocking.call(lambda client: client.queue("mail").length()) == 2
 
 
-def test_it_says_that_redis_is_away_and_goes_on_when_it_is_back(own_server: OwnServer) -> None:
+def test_outage_raises_and_later_calls_work(own_server: OwnServer) -> None:
     with Client(own_server.url) as client:
         client.put("mail", "K")
         own_server.kill()
@@ -123,7 +123,7 @@ client.put("mail", "Parent")
 """
 
 
-async def test_processes_that_were_forked_have_a_connection_each_and_end_without_closing_it(
+async def test_forked_processes_have_their_own_connections_and_end_without_closing_them(
     client: AsyncClient, redis_url: str
 ) -> None:
     process = await asyncio.create_subprocess_exec(
@@ -144,7 +144,7 @@ async def test_processes_that_were_forked_have_a_connection_each_and_end_without
     )
 
 
-def test_an_interrupt_reaches_who_waits(redis_url: str, namespace: str) -> None:
+def test_keyboard_interrupt_reaches_the_caller(redis_url: str, namespace: str) -> None:
     waiting = f"""
 import asyncio
 from aioqless.contrib.sync_client import Client
@@ -167,7 +167,7 @@ client.call(lambda client: asyncio.Event().wait())
     assert b"KeyboardInterrupt" in err
 
 
-def test_a_view_of_flask_puts(blocking: Client) -> None:
+def test_flask_view_puts_a_job(blocking: Client) -> None:
     app = flask.Flask(__name__)
 
     @app.post("/greet/<name>")

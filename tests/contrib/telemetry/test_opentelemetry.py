@@ -1,4 +1,4 @@
-"""Traces go from put to finish, through several jobs."""
+"""OpenTelemetry traces from put to completion, across jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def first(job: Job[Any], client: Client = Inject) -> None:
     await client.queue("mail").put(second)
 
 
-async def test_one_trace_holds_the_request_its_job_and_what_that_put(
+async def test_trace_covers_the_request_its_job_and_jobs_put_by_it(
     client: Client, work: Work, until: Until
 ) -> None:
     client.set_default_context(opentelemetry.inject_context)
@@ -67,9 +67,7 @@ async def test_one_trace_holds_the_request_its_job_and_what_that_put(
     assert not run.status.is_ok and [event.name for event in run.events] == ["exception"]
 
 
-async def test_a_job_that_was_put_without_a_trace_begins_one(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_job_without_a_trace_starts_one(client: Client, work: Work, until: Until) -> None:
     await client.queue("mail").put(second)
     async with work(second, opentelemetry.tracing, opentelemetry.trace_run):
         spans = await until(lambda: named() or None)

@@ -1,4 +1,4 @@
-"""What Prometheus can ask: how runs ended, how long they took, how deep queues are and how late."""
+"""Prometheus metrics: outcomes, durations, queue depths and delays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def value(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0
 
 
-async def test_runs_are_counted_by_how_they_ended_and_timed(
+async def test_runs_are_counted_by_outcome_and_timed(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     def counted(end: str) -> float:
@@ -47,7 +47,7 @@ async def test_runs_are_counted_by_how_they_ended_and_timed(
     assert value("aioqless_running", queue="mail", klass="Measured") == 0
 
 
-async def test_queues_and_failure_groups_are_read_as_they_are_now(client: Client) -> None:
+async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put(measured, delay=600)
     await mail.put(measured)
@@ -68,7 +68,7 @@ async def test_queues_and_failure_groups_are_read_as_they_are_now(client: Client
     )
 
 
-async def test_a_worker_serves_its_metrics_while_it_works(
+async def test_worker_serves_its_metrics(
     client: Client, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as free:

@@ -1,4 +1,4 @@
-"""Sentry gets the exceptions that handlers raise, and nothing of a job's data."""
+"""Sentry gets exceptions of handlers without the data of jobs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def charge(job: Job[Any], error: str) -> None:
     ]
 
 
-async def test_an_error_is_reported_with_the_job_but_without_its_data(
+async def test_error_is_reported_with_the_job_but_without_its_data(
     client: Client, work: Work, until: Until, sent: list[dict[str, Any]]
 ) -> None:
     async with work(charge, sentry.report):
@@ -89,7 +89,7 @@ async def test_an_error_is_reported_with_the_job_but_without_its_data(
     assert event["exception"]["values"][0]["type"] == "ValueError"
 
 
-async def test_what_a_handler_decides_is_not_reported(
+async def test_retry_and_fail_of_a_handler_are_not_reported(
     client: Client, work: Work, until: Until, lines: Lines, sent: list[dict[str, Any]]
 ) -> None:
     async with work(charge, sentry.report):
@@ -134,7 +134,7 @@ def in_a_thread(job: Job[Any], card: str, name: str, amount: int) -> None:
 
 
 @pytest.mark.parametrize("handler", [on_the_loop, in_a_thread])
-async def test_nothing_of_a_jobs_data_is_sent(
+async def test_data_of_a_job_is_not_sent(
     handler: Handler,
     client: Client,
     work: Work,
@@ -161,7 +161,7 @@ async def test_nothing_of_a_jobs_data_is_sent(
     assert b'"vars"' not in transport.sent
 
 
-async def test_data_that_a_handler_refuses_are_not_sent(
+async def test_data_refused_by_a_handler_is_not_sent(
     client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
 ) -> None:
     transport = sentry_of()
@@ -174,7 +174,7 @@ async def test_data_that_a_handler_refuses_are_not_sent(
     assert CARD.encode() not in transport.sent and b"Quartz" not in transport.sent
 
 
-async def test_an_event_that_cannot_be_filtered_is_not_sent(
+async def test_event_that_cannot_be_filtered_is_not_sent(
     client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
 ) -> None:
     class Hostile:

@@ -1,4 +1,4 @@
-"""Both at once: at random, and with workers of both on the same queues."""
+"""This library and qless-py on one Redis at the same time."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Both:
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("AIOQLESS_LIVE_SEEDS", "12"))))
-async def test_whatever_both_do_in_turns_neither_breaks_and_every_job_comes_to_its_end(
+async def test_random_operations_of_both_clients_end_every_job(
     ours: Client, peer: Any, seed: int
 ) -> None:
     both = Both(ours, peer, random.Random(seed))
@@ -165,7 +165,7 @@ async def _ended(ours: Client, peer: Any) -> None:
     raise AssertionError(states)
 
 
-async def test_workers_of_both_share_two_queues_and_each_job_runs_once(
+async def test_workers_of_both_clients_share_queues_and_run_each_job_once(
     ours: Client, peer: Any, live_url: str, tmp_path: Path, until: Until
 ) -> None:
     ran: list[str] = []

@@ -1,4 +1,4 @@
-"""Who gets in, who may do what, and which changes count."""
+"""Authentication, roles, CSRF protection and security headers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def log_in(http: httpx.AsyncClient, name: str, password: str = PASSWORD) -
     return await http.post("/login", data=form)
 
 
-async def test_every_answer_keeps_scripts_of_others_out(http: httpx.AsyncClient) -> None:
+async def test_every_response_has_security_headers(http: httpx.AsyncClient) -> None:
     for path in ("/", "/static/page.js", "/nowhere", "/live?at=/nowhere"):
         headers = (await http.get(path)).headers
         policy = headers["content-security-policy"]
@@ -87,16 +87,14 @@ async def test_every_answer_keeps_scripts_of_others_out(http: httpx.AsyncClient)
     ],
     ids=str,
 )
-async def test_without_users_only_this_machine_gets_in_under_its_own_name(
+async def test_only_loopback_requests_are_accepted_without_users(
     http: httpx.AsyncClient, headers: dict[str, str]
 ) -> None:
     assert (await http.get("/", headers=headers)).status_code == 403
     assert (await http.get("/")).status_code == 200
 
 
-async def test_without_users_only_a_browser_with_the_startup_link_gets_in(
-    site: str, client: Client
-) -> None:
+async def test_only_the_startup_link_logs_in_without_users(site: str, client: Client) -> None:
     """From loopback, under a loopback name and without a proxy's headers: as behind a reverse proxy
     that adds none."""
     async with httpx.AsyncClient(
@@ -126,7 +124,7 @@ async def test_without_users_only_a_browser_with_the_startup_link_gets_in(
         )
 
 
-async def test_the_startup_token_can_be_pasted_and_logging_out_ends_the_session(site: str) -> None:
+async def test_startup_token_can_be_pasted_and_logout_ends_the_session(site: str) -> None:
     async with httpx.AsyncClient(
         base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
     ) as http:
@@ -141,7 +139,7 @@ async def test_the_startup_token_can_be_pasted_and_logging_out_ends_the_session(
         assert (await http.get("/queues")).status_code == 303
 
 
-def test_a_dashboard_without_users_makes_a_startup_token_and_logs_its_link(client: Client) -> None:
+def test_startup_link_is_generated_and_logged_without_users(client: Client) -> None:
     with structlog.testing.capture_logs() as logs:
         tokens = {create_app(client).state.dashboard.startup_token for _ in range(2)}
         create_app(client, access=OPEN)
@@ -162,12 +160,12 @@ def test_a_dashboard_without_users_makes_a_startup_token_and_logs_its_link(clien
     ],
     ids=["short", "both", "no address", "everybody"],
 )
-def test_settings_that_let_in_too_many_are_refused(given: dict[str, Any], why: str) -> None:
+def test_insecure_settings_are_refused(given: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         Access(**given)
 
 
-async def test_a_change_from_elsewhere_or_without_its_token_is_refused(
+async def test_change_from_another_origin_or_without_a_token_is_refused(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     right = {"token": await token(http), "back": "/", "queue": "mail"}
@@ -198,7 +196,7 @@ async def test_a_change_from_elsewhere_or_without_its_token_is_refused(
     assert (await client.queue("mail").counts()).paused
 
 
-async def test_a_change_may_have_been_read_before_it_is_done(client: Client) -> None:
+async def test_form_can_be_submitted_after_its_body_was_read(client: Client) -> None:
     """As tools do that tell of errors with what was sent."""
     app = create_app(client)
     route = next(
@@ -217,7 +215,7 @@ async def test_a_change_may_have_been_read_before_it_is_done(client: Client) -> 
     assert b"queue=mail" in read[0]
 
 
-async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> None:
+async def test_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> None:
     jid = await client.queue("mail").put("Greet", {})
 
     async def contents() -> dict[bytes, bytes | None]:
@@ -234,7 +232,7 @@ async def test_a_get_changes_nothing(http: httpx.AsyncClient, client: Client) ->
     assert await contents() == before
 
 
-async def test_who_is_not_known_logs_in_first(client: Client) -> None:
+async def test_anonymous_user_is_sent_to_the_login(client: Client) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         for path in PAGES:
             answer = await http.get(path)
@@ -260,7 +258,7 @@ async def test_who_is_not_known_logs_in_first(client: Client) -> None:
         )
 
 
-async def test_who_guesses_has_to_wait(client: Client) -> None:
+async def test_failed_logins_are_rate_limited(client: Client) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         statuses = [(await log_in(http, "ada", "wrong one")).status_code for _ in range(6)]
         assert statuses == [403] * 5 + [429]
@@ -268,7 +266,7 @@ async def test_who_guesses_has_to_wait(client: Client) -> None:
         assert (await log_in(http, "otto")).status_code == 303
 
 
-async def test_who_guesses_many_times_at_once_has_to_wait_as_well(client: Client) -> None:
+async def test_concurrent_failed_logins_are_rate_limited(client: Client) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         form = {"token": await token(http, "/login"), "name": "ada", "password": "wrong one"}
         answers = await asyncio.gather(*(http.post("/login", data=form) for _ in range(12)))
@@ -276,7 +274,7 @@ async def test_who_guesses_many_times_at_once_has_to_wait_as_well(client: Client
         assert {answer.status_code for answer in answers} == {403, 429}
 
 
-async def test_who_is_not_known_gets_files_and_the_form_but_no_page_by_whatever_method(
+async def test_anonymous_user_gets_static_files_and_the_login_only(
     client: Client,
 ) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
@@ -293,7 +291,7 @@ async def test_who_is_not_known_gets_files_and_the_form_but_no_page_by_whatever_
 @pytest.mark.parametrize(
     ("name", "may"), [("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN)]
 )
-async def test_each_act_asks_for_its_role(client: Client, name: str, may: Role) -> None:
+async def test_each_action_requires_its_role(client: Client, name: str, may: Role) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, name)
         mine = {"token": await token(http, "/queues"), "back": "/queues"}
@@ -306,7 +304,7 @@ async def test_each_act_asks_for_its_role(client: Client, name: str, may: Role) 
         assert (await http.get("/trail")).status_code == (200 if may is Role.ADMIN else 403)
 
 
-async def test_data_are_shown_to_those_who_may_and_secrets_to_nobody(client: Client) -> None:
+async def test_data_requires_its_role_and_secrets_are_always_hidden(client: Client) -> None:
     jid = await client.queue("mail").put(
         "Greet", {"name": "Ada", "smtp": [{"Password": "hunter2"}], "n": 12345678901234567}
     )
@@ -330,9 +328,7 @@ async def test_data_are_shown_to_those_who_may_and_secrets_to_nobody(client: Cli
     }
 
 
-async def test_what_was_not_edited_stays_as_it_was_byte_for_byte(
-    http: httpx.AsyncClient, client: Client
-) -> None:
+async def test_unedited_data_is_kept_byte_for_byte(http: httpx.AsyncClient, client: Client) -> None:
     import html
 
     import msgspec
@@ -346,7 +342,7 @@ async def test_what_was_not_edited_stays_as_it_was_byte_for_byte(
     assert job and job.raw_data == text
 
 
-async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
+async def test_concurrent_change_of_data_is_not_overwritten(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     jid = await client.queue("mail").put("Greet", {"name": "Ada"})
@@ -364,7 +360,7 @@ async def test_data_that_somebody_else_changed_meanwhile_are_not_written_over(
     assert read and (read.state, read.data) == ("failed", {"name": "Bob"})
 
 
-async def test_dashboards_on_two_ports_of_a_host_leave_each_other_their_sessions(
+async def test_dashboards_on_two_ports_of_a_host_keep_separate_sessions(
     client: Client,
 ) -> None:
     async with (
@@ -401,7 +397,7 @@ async def test_sessions_are_shared_between_processes_with_the_same_secret_but_lo
         assert (await client.queue("mail").counts()).paused
 
 
-async def test_sealed_data_are_shown_and_changed_in_their_seal_by_who_has_the_key(
+async def test_encrypted_data_is_shown_and_changed_with_the_key(
     client: Client, redis_url: str
 ) -> None:
     async with Client(
@@ -423,7 +419,7 @@ async def test_sealed_data_are_shown_and_changed_in_their_seal_by_who_has_the_ke
         assert job and job.data == {"name": "Bob"} and "Bob" not in job.raw_data
 
 
-async def test_mounted_in_an_app_it_takes_the_apps_word_for_who_somebody_is(client: Client) -> None:
+async def test_mounted_dashboard_uses_the_authentication_of_its_app(client: Client) -> None:
     def who(request: Request) -> Identity | None:
         return {"boss": Identity("boss", Role.ADMIN), "clerk": Identity("clerk", Role.READ)}.get(
             request.headers.get("x-user", "")
@@ -445,7 +441,7 @@ async def test_mounted_in_an_app_it_takes_the_apps_word_for_who_somebody_is(clie
         assert "Unpause" not in (await http.get("/queue?name=mail")).text
 
 
-async def test_nobody_is_sent_elsewhere(http: httpx.AsyncClient) -> None:
+async def test_redirects_stay_on_the_same_host(http: httpx.AsyncClient) -> None:
     for to in (
         "//evil.example",
         "https://evil.example",
@@ -474,7 +470,7 @@ async def test_nobody_is_sent_elsewhere(http: httpx.AsyncClient) -> None:
         ("# nobody", "has no users"),
     ],
 )
-def test_a_wrong_line_of_users_is_refused_with_the_reason(tmp_path, line: str, why: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_line_of_users_is_refused_with_the_reason(tmp_path, line: str, why: str) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "users").write_text(line.replace("HASH", HASH))
     with pytest.raises(ValueError, match=re.escape(why)):
         Access.of_file(tmp_path / "users")

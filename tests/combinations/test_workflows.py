@@ -1,5 +1,4 @@
-"""Flows beside retries, time-outs, crashes, lost locks, cancelling and retention; waiting beside
-moving; progress beside lost locks."""
+"""Workflows combined with retries, timeouts, crashes, lost locks, cancellation and retention."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ async def slow(job: Job[Any]) -> None:
 
 
 @pytest.mark.parametrize("on_failed", ["hold", "fail", "cancel"])
-async def test_a_dependency_that_is_retried_has_not_failed(
+async def test_retried_dependency_does_not_fail_its_dependents(
     client: Client, clock: Clock, timed: Client, on_failed: Any
 ) -> None:
     steps = chain(group(flaky.data(name="a"), flaky.data(name="b", delay=60)), total.data())
@@ -53,7 +52,7 @@ async def test_a_dependency_that_is_retried_has_not_failed(
 @pytest.mark.parametrize(
     ("handler", "kind"), [(slow, "timeout"), (in_processes.crash, "ProcessDied")]
 )
-async def test_those_behind_a_job_that_timed_out_or_crashed_fail_with_it(
+async def test_dependents_of_a_timed_out_or_crashed_job_fail(
     client: Client, work: Work, handler: Any, kind: str
 ) -> None:
     put = await client.queue("mail").put_flow(chain(handler.data(), total.data()), on_failed="fail")
@@ -63,7 +62,7 @@ async def test_those_behind_a_job_that_timed_out_or_crashed_fail_with_it(
             await last.outcome()
 
 
-async def test_those_behind_a_job_that_lost_its_locks_are_cancelled_with_it(
+async def test_dependents_of_a_job_that_lost_its_locks_are_canceled(
     client: Client, redis: Redis
 ) -> None:
     await client.config.set("max-lost", 1)
@@ -79,7 +78,7 @@ async def test_those_behind_a_job_that_lost_its_locks_are_cancelled_with_it(
     assert (await client.queue("mail").counts()).depends == 0
 
 
-async def test_what_a_failure_took_along_runs_again_when_it_is_unfailed(client: Client) -> None:
+async def test_failed_dependents_run_again_when_they_are_unfailed(client: Client) -> None:
     fails = True
 
     @job(klass="Shaky")
@@ -98,7 +97,7 @@ async def test_what_a_failure_took_along_runs_again_when_it_is_unfailed(client: 
     assert await states(client, *put.jids) == ["complete"] * 3
 
 
-async def test_a_job_put_anew_has_the_choice_it_is_put_with(client: Client) -> None:
+async def test_job_put_again_has_its_new_failure_policy(client: Client) -> None:
     mail = client.queue("mail")
     for jid in ("former", "later"):
         await mail.put("Flaky", jid=jid)
@@ -110,7 +109,7 @@ async def test_a_job_put_anew_has_the_choice_it_is_put_with(client: Client) -> N
     await client.jobs.cancel("former", "later", "a")
 
 
-async def test_a_dependency_that_runs_is_cancelled_with_those_behind_it_or_not_at_all(
+async def test_running_dependency_is_canceled_only_with_its_dependents(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Stay")
@@ -127,7 +126,7 @@ async def test_a_dependency_that_runs_is_cancelled_with_those_behind_it_or_not_a
     assert await states(client, *put.jids) == [None, None]
 
 
-async def test_a_job_that_is_retried_and_goes_on_keeps_the_result_of_its_last_stage(
+async def test_retried_and_advanced_job_keeps_the_result_of_its_last_stage(
     client: Client, work: Work
 ) -> None:
     @job(klass="Stages", result_ttl=60)
@@ -142,7 +141,7 @@ async def test_a_job_that_is_retried_and_goes_on_keeps_the_result_of_its_last_st
     assert len((await got(client, put.jids[0])).history) == 2
 
 
-async def test_results_outlive_jobs_that_are_not_kept(client: Client) -> None:
+async def test_results_outlive_pruned_jobs(client: Client) -> None:
     @job(klass="Brief", result_ttl=60)
     async def brief(job: Job[Any]) -> str:
         return "brief"
@@ -158,7 +157,9 @@ async def test_results_outlive_jobs_that_are_not_kept(client: Client) -> None:
         await client.jobs.wait(put.jids[0], timeout=1)
 
 
-async def test_context_and_terms_travel_with_each_job_of_a_batch_or_flow(client: Client) -> None:
+async def test_context_and_constraints_are_stored_with_each_job_of_a_batch_or_workflow(
+    client: Client,
+) -> None:
     queue = client.queue("default")
     step = flaky.data(name="a")
     first, second = await queue.put_many([step, total.data()])
@@ -178,7 +179,7 @@ async def test_context_and_terms_travel_with_each_job_of_a_batch_or_flow(client:
     await client.jobs.cancel(first, second)
 
 
-async def test_who_waits_for_a_job_that_is_moved_hears_of_its_end_elsewhere(
+async def test_wait_continues_when_the_job_is_moved(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("nobody").put(total, jid="a")
@@ -189,7 +190,7 @@ async def test_who_waits_for_a_job_that_is_moved_hears_of_its_end_elsewhere(
     assert waiting.result().state == "complete"
 
 
-async def test_progress_of_a_thread_that_lost_its_lock_is_not_taken(
+async def test_progress_of_a_thread_without_its_lock_is_refused(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     gone = threading.Event()

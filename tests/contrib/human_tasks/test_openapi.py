@@ -1,5 +1,4 @@
-"""The OpenAPI description, and the API held against it by requests that schemathesis makes of
-it."""
+"""The OpenAPI description, tested against the API by schemathesis."""
 
 from __future__ import annotations
 
@@ -105,7 +104,7 @@ OPERATION_NAMES = [
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATION_NAMES, ids=str)
-def test_whatever_is_sent_is_answered_as_the_description_says(
+def test_responses_conform_to_the_description(
     described: Any, served: Served, headers: dict[str, str], method: str, path: str
 ) -> None:
     operation = described[path][method]

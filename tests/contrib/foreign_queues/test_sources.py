@@ -1,4 +1,4 @@
-"""Where other systems have their jobs, and what an operator hears of it."""
+"""Sources of imported jobs, and what the operator is shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _intake(client: Client, poll: float = 1.0, **source: Any) -> ImportLoop:
     return ImportLoop(client, ForeignQueues(**source), Outage(), poll)
 
 
-async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
+async def test_jobs_of_exq_are_found_under_its_prefix(here: Client) -> None:
     await here.redis.sadd("exq:queues", "default")
     await here.redis.lpush("exq:queue:default", EXQ)
     await here.redis.zadd("exq:schedule", {EXQ.replace("f1a3", "aaaa"): 4e9})
@@ -54,7 +54,7 @@ async def test_exqs_jobs_are_found_under_its_prefix(here: Client) -> None:
     assert (counts.waiting, counts.scheduled) == (1, 2)
 
 
-async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:
+async def test_used_retries_and_failures_of_exq_are_kept(here: Client) -> None:
     failed = EXQ.replace(
         '"retry":true',
         '"retry":5,"retry_count":1,"error_message":"no route","failed_at":1700000001.5',
@@ -66,7 +66,7 @@ async def test_retries_used_and_failures_of_exq_are_kept(here: Client) -> None:
     assert job.failure and (job.failure.group, job.failure.message) == ("default-Error", "no route")
 
 
-async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> None:
+async def test_running_jobs_of_dead_exq_nodes_are_imported(here: Client) -> None:
     await here.redis.sadd("exq:queues", "default")
     await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": await here.store.now()})
     jids = [f"{number:08}-8aeb-4ec2-a6bb-a7b7d2a4b4d5" for number in range(250)]
@@ -81,7 +81,7 @@ async def test_what_dead_nodes_of_exq_had_begun_is_taken_over(here: Client) -> N
     assert await here.redis.llen("exq:queue:backup::alive::default") == 1
 
 
-async def test_resques_jobs_come_in_its_order_each_as_a_job_of_its_own(here: Client) -> None:
+async def test_jobs_of_resque_keep_their_order(here: Client) -> None:
     await here.redis.sadd("resque:queues", "low")
     await here.redis.rpush("resque:queue:low", RESQUE, RESQUE.replace("35", "36"), RESQUE)
     assert await _intake(here, format="resque").run_once() == 3
@@ -91,14 +91,14 @@ async def test_resques_jobs_come_in_its_order_each_as_a_job_of_its_own(here: Cli
     ]
 
 
-async def test_a_prefix_may_be_given_with_or_without_its_colon(here: Client) -> None:
+async def test_prefix_may_end_with_a_colon(here: Client) -> None:
     for prefix, jid in (("app", "a"), ("app:", "b")):
         await here.redis.sadd("app:queues", "mail")
         await here.redis.lpush("app:queue:mail", json.dumps({"class": "K", "args": [], "jid": jid}))
         assert await _intake(here, format="sidekiq", prefix=prefix).run_once() == 1
 
 
-async def test_only_the_queues_that_are_named_are_taken_from(here: Client) -> None:
+async def test_only_named_queues_are_imported(here: Client) -> None:
     for queue in ("mail", "post"):
         entry = json.dumps({"class": "K", "args": [], "queue": queue})
         await here.redis.sadd("queues", queue)
@@ -109,7 +109,7 @@ async def test_only_the_queues_that_are_named_are_taken_from(here: Client) -> No
     assert b'"mail"' in (await here.redis.zrange("schedule", 0, -1))[0]
 
 
-async def test_a_long_walk_through_others_entries_goes_on_where_it_stopped(
+async def test_long_scan_of_other_entries_continues_in_the_next_call(
     here: Client, until: Until
 ) -> None:
     theirs = {
@@ -127,7 +127,7 @@ async def test_a_long_walk_through_others_entries_goes_on_where_it_stopped(
     assert await here.redis.zcard("schedule") == 1200
 
 
-async def test_what_cant_be_taken_is_told_once_and_holds_up_nobody(
+async def test_unimportable_entry_is_logged_once_and_blocks_no_other(
     here: Client, lines: Lines
 ) -> None:
     await here.redis.sadd("queues", "bad", "a\nb", "good")
@@ -149,7 +149,7 @@ async def test_what_cant_be_taken_is_told_once_and_holds_up_nobody(
     assert await here.redis.llen("ql:x:refused") == 1
 
 
-async def test_it_goes_on_when_redis_is_back(
+async def test_import_continues_after_an_outage(
     here: Client, own_server: OwnServer, lines: Lines, until: Until
 ) -> None:
     intake = _intake(here, poll=0.01, format="sidekiq", queues=("mail",))
@@ -164,7 +164,7 @@ async def test_it_goes_on_when_redis_is_back(
     await running
 
 
-async def test_at_the_memory_limit_it_waits(here: Client, lines: Lines, until: Until) -> None:
+async def test_import_waits_at_the_memory_limit(here: Client, lines: Lines, until: Until) -> None:
     await here.redis.lpush("queue:mail", json.dumps({"class": "K", "args": [], "jid": "a"}))
     await here.redis.config_set("maxmemory", 1)
     intake = _intake(here, format="sidekiq", queues=("mail",))
@@ -187,12 +187,12 @@ async def test_at_the_memory_limit_it_waits(here: Client, lines: Lines, until: U
     ],
     ids=str,
 )
-def test_a_wrong_source_is_refused_with_the_reason(wrong: dict[str, Any], why: str) -> None:
+def test_invalid_source_is_refused_with_the_reason(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises((ValueError, TypeError), match=why):
         ForeignQueues(**wrong)
 
 
-def test_settings_take_a_list_of_sources() -> None:
+def test_settings_accept_a_list_of_sources() -> None:
     with pytest.raises(TypeError, match="importers must be a list of sources"):
         Settings(importers=ForeignQueues(format="exq"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="importers must be a list of sources"):

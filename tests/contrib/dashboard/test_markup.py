@@ -1,4 +1,4 @@
-"""Jobs whose every field is markup, in the browser."""
+"""Jobs with markup in every field, in the browser."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ SHOWN = """document.title + document.body.innerText
 HIDING = "\u202e\u200b\u2066\ufeff"
 
 
-async def test_a_job_whose_every_field_is_markup_is_shown_as_text(
-    page: Page, client: Client
-) -> None:
+async def test_markup_in_every_field_is_shown_as_text(page: Page, client: Client) -> None:
     queue = client.queue(NAME)
     data = {MARKUP: [MARKUP], "invoice": MARKUP}
     jid = await queue.put(NAME, data, jid=NAME, tags=[NAME, "two"], context={NAME: MARKUP}, delay=0)
@@ -52,7 +50,7 @@ async def test_a_job_whose_every_field_is_markup_is_shown_as_text(
     assert await page.evaluate("window.caught") is None
 
 
-async def test_characters_that_hide_or_turn_text_around_are_shown_escaped_and_sent_back_as_they_are(
+async def test_invisible_and_bidirectional_characters_are_escaped_and_submitted_unchanged(
     page: Page, client: Client
 ) -> None:
     name = f"invoice{HIDING}"

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser, beside a real worker: each page, each button."""
+"""The dashboard in a browser beside a worker: each page and button."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def town(client: Client, until: Until) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_a_stranger_finds_a_failing_job_understands_it_mends_its_data_and_watches_it_finish(
+async def test_failed_job_is_found_edited_and_watched_to_completion(
     page: Page, town: Client
 ) -> None:
     await page.goto("/")
@@ -72,9 +72,7 @@ async def test_a_stranger_finds_a_failing_job_understands_it_mends_its_data_and_
     assert "ada@example.com" in await data.input_value()
 
 
-async def test_bad_json_is_refused_and_what_was_typed_stays_to_be_mended(
-    page: Page, town: Client
-) -> None:
+async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, town: Client) -> None:
     (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
     await page.goto(f"/job?jid={jid}")
     await page.get_by_label("Data of the job, as JSON").fill('{"to": ')
@@ -86,7 +84,7 @@ async def test_bad_json_is_refused_and_what_was_typed_stays_to_be_mended(
     )
 
 
-async def test_a_whole_group_is_retried_and_another_cancelled_with_progress(
+async def test_groups_are_retried_and_canceled_with_progress(
     page: Page, town: Client, until: Until
 ) -> None:
     await page.goto("/group?name=mail-ValueError")
@@ -102,7 +100,7 @@ async def test_a_whole_group_is_retried_and_another_cancelled_with_progress(
     await expect(page.locator("tbody")).to_contain_text("3 of 3")
 
 
-async def test_a_queue_is_cleared_with_progress_and_running_jobs_stay(
+async def test_queue_is_cleared_with_progress_except_running_jobs(
     page: Page, client: Client
 ) -> None:
     letters = client.queue("letters")
@@ -127,7 +125,7 @@ async def test_a_queue_is_cleared_with_progress_and_running_jobs_stay(
     await expect(page.locator("tbody")).to_contain_text("clear (end)")
 
 
-async def test_everything_that_can_be_done_to_a_job(page: Page, town: Client, until: Until) -> None:
+async def test_every_action_on_a_job_works(page: Page, town: Client, until: Until) -> None:
     jid = (await town.queue("mail").jobs("scheduled"))[0]
     await page.goto(f"/job?jid={jid}")
     await page.get_by_role("button", name="Track").click()
@@ -170,7 +168,7 @@ async def test_everything_that_can_be_done_to_a_job(page: Page, town: Client, un
     assert await town.jobs.get(jid) is None and "/queue" in page.url
 
 
-async def test_a_running_job_is_taken_from_its_worker(page: Page, town: Client) -> None:
+async def test_running_job_is_taken_from_its_worker(page: Page, town: Client) -> None:
     await town.queue("stock").pause()
     await page.goto("/queue?name=stock&tab=running")
     await page.locator("a.row").first.click()
@@ -180,7 +178,7 @@ async def test_a_running_job_is_taken_from_its_worker(page: Page, town: Client) 
     await expect(page.locator("h1")).to_contain_text("stalled")
 
 
-async def test_dependencies_are_a_picture_to_walk_through(page: Page, client: Client) -> None:
+async def test_dependency_graph_has_links(page: Page, client: Client) -> None:
     first = await client.queue("mail").put("Fetch", {}, delay=100)
     middle = await client.queue("mail").put("Resize", {}, depends=[first])
     last = await client.queue("mail").put("Report", {}, depends=[middle])
@@ -195,7 +193,7 @@ async def test_dependencies_are_a_picture_to_walk_through(page: Page, client: Cl
     await expect(page.locator("h1")).to_contain_text("waiting")
 
 
-async def test_an_act_whose_answer_is_lost_is_not_said_to_be_undone(
+async def test_action_with_a_lost_reply_is_reported_as_unknown(
     browser: Browser, site: str, client: Client
 ) -> None:
     async with browser_context(browser, site) as context:
@@ -225,7 +223,7 @@ async def test_an_act_whose_answer_is_lost_is_not_said_to_be_undone(
         await says(page, "Not done: The page was too old")
 
 
-async def test_a_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client) -> None:
+async def test_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client) -> None:
     await page.goto("/queue?name=mail")
     await page.get_by_role("button", name="Pause").click()
     await says(page, "Queue mail is paused")
@@ -243,7 +241,7 @@ async def test_a_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client
     await expect(page.locator(".empty").first).to_contain_text("Nothing was started")
 
 
-async def test_a_worker_is_told_what_to_serve_to_pause_and_to_stop(
+async def test_worker_is_subscribed_paused_and_stopped(
     page: Page, client: Client, until: Until
 ) -> None:
     async with worked(client, "ann") as worker:
@@ -270,7 +268,7 @@ async def test_a_worker_is_told_what_to_serve_to_pause_and_to_stop(
         await until(lambda: not worker.ready)
 
 
-async def test_a_recurring_job_is_run_changed_paused_and_ended(page: Page, client: Client) -> None:
+async def test_recurring_job_is_run_changed_paused_and_canceled(page: Page, client: Client) -> None:
     await client.queue("reports").recur(
         "shop.reports.weekly", {"week": 1}, every=3600, offset=3600, jid="weekly"
     )
@@ -296,9 +294,7 @@ async def test_a_recurring_job_is_run_changed_paused_and_ended(page: Page, clien
     assert await client.jobs.recurring("weekly") is None
 
 
-async def test_configuration_is_set_and_goes_back_to_its_default(
-    page: Page, client: Client
-) -> None:
+async def test_configuration_is_set_and_unset(page: Page, client: Client) -> None:
     await page.goto("/config")
     await page.get_by_label("Value of heartbeat").fill("90")
     await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()

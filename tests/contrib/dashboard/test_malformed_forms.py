@@ -1,5 +1,4 @@
-"""Forms as no page of the dashboard sends them: each is answered, none breaks anything, all acts
-are in the trail."""
+"""Malformed forms: each gets a response and an entry in the audit log."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ async def sent(
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_whatever_is_sent_is_answered_and_noted(
+async def test_malformed_form_gets_a_response_and_an_audit_entry(
     http: httpx.AsyncClient, client: Client, value: bytes
 ) -> None:
     await client.queue("mail").put("Greet", {"to": "ada"}, jid="a", delay=60)
@@ -59,7 +58,7 @@ async def test_whatever_is_sent_is_answered_and_noted(
     assert len(await client.store.trail_list(count=1000)) == 2 * len(acts)
 
 
-async def test_an_option_that_no_command_reads_is_refused_with_the_one_that_may_be_meant(
+async def test_unknown_config_option_is_refused_with_a_suggestion(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     assert "did you mean &#39;heartbeat&#39;?" in await do(
@@ -68,7 +67,7 @@ async def test_an_option_that_no_command_reads_is_refused_with_the_one_that_may_
     assert "hartbeat" not in await client.config.all()
 
 
-async def test_an_odd_value_keeps_no_act_out_of_the_trail(
+async def test_unusual_value_is_recorded_in_the_audit_log(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     await client.queue("mail").put("Greet")
@@ -84,7 +83,7 @@ async def test_an_odd_value_keeps_no_act_out_of_the_trail(
     )
 
 
-async def test_data_that_are_nested_too_deeply_or_no_numbers_are_refused_with_the_reason(
+async def test_too_deeply_nested_data_and_invalid_numbers_are_refused(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     await client.queue("mail").put("Greet", {"to": "ada"}, jid="a")
@@ -98,7 +97,7 @@ async def test_data_that_are_nested_too_deeply_or_no_numbers_are_refused_with_th
     assert job and job.data == {"to": "ada"}
 
 
-async def test_what_is_no_form_is_refused(http: httpx.AsyncClient) -> None:
+async def test_body_other_than_a_form_is_refused(http: httpx.AsyncClient) -> None:
     its = await token(http)
     for kind in ("application/json", "multipart/form-data; boundary=x", "text/plain", ""):
         assert await sent(http, "pause", [("token", its.encode()), ("queue", b"mail")], kind) == 415

@@ -1,5 +1,4 @@
-"""Live pages: updates, their limits for each reader and for Redis, and the badge that says how old
-a page is."""
+"""Live updates: limits for readers and for Redis, and the badge with the age of a page."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from aioqless.contrib.dashboard.live_updates import MAX_STREAMS_PER_READER, Topi
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
-from tests.contrib.dashboard.test_guard import USERS, asked, log_in, token  # type: ignore[attr-defined]
+from tests.contrib.dashboard.test_access import USERS, asked, log_in, token  # type: ignore[attr-defined]
 from tests.server import OwnServer
 
 
@@ -41,9 +40,7 @@ async def stream(http: httpx.AsyncClient, at: str) -> AsyncIterator[AsyncIterato
         yield contents()
 
 
-async def test_a_page_is_told_anew_when_it_has_changed(
-    http: httpx.AsyncClient, client: Client
-) -> None:
+async def test_changed_page_is_sent_again(http: httpx.AsyncClient, client: Client) -> None:
     jid = await client.queue("mail").put("Greet", {})
     async with stream(http, f"/job?jid={jid}") as contents:
         assert 's-waiting">waiting' in await anext(contents)
@@ -55,7 +52,7 @@ async def test_a_page_is_told_anew_when_it_has_changed(
         assert "There is no such job" in await anext(contents)
 
 
-async def test_each_browser_gets_the_token_that_is_its_own(client: Client, site: str) -> None:
+async def test_each_browser_gets_its_own_token(client: Client, site: str) -> None:
     await client.queue("mail").put("Greet", {})
     tokens, told = set(), []
     for _ in range(2):
@@ -67,7 +64,7 @@ async def test_each_browser_gets_the_token_that_is_its_own(client: Client, site:
     assert {each for each in tokens for text in told if each in text} == tokens
 
 
-async def test_live_pages_take_at_most_a_share_of_redis_time() -> None:
+async def test_live_pages_use_at_most_a_share_of_redis_time() -> None:
     class SlowRedis:
         calls = 0
 
@@ -113,7 +110,7 @@ async def _shows(contents: AsyncIterator[str], text: str) -> None:
             return
 
 
-async def test_a_reader_with_many_pages_does_not_slow_down_another_reader(
+async def test_reader_with_many_pages_does_not_slow_down_another_reader(
     app: Starlette, site: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rendered: list[str] = []
@@ -141,7 +138,7 @@ async def test_a_reader_with_many_pages_does_not_slow_down_another_reader(
     )  # not once in 26 renderings
 
 
-async def test_a_live_page_beyond_a_readers_limit_is_refused_with_the_reason(
+async def test_live_page_beyond_a_readers_limit_is_refused_with_the_reason(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     await http.get("/config")
@@ -199,7 +196,7 @@ async def test_badge_says_when_updates_are_late_or_refused(
     )
 
 
-async def test_a_stream_ends_when_its_user_logs_out(client: Client) -> None:
+async def test_stream_ends_when_its_user_logs_out(client: Client) -> None:
     async with asked(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, "ada")
         async with stream(http, "/queue?name=mail") as contents:
@@ -209,7 +206,7 @@ async def test_a_stream_ends_when_its_user_logs_out(client: Client) -> None:
             assert [each async for each in contents] == []
 
 
-async def test_a_server_that_stops_ends_its_streams(client: Client) -> None:
+async def test_stopping_server_ends_its_streams(client: Client) -> None:
     async with AsyncExitStack() as stack:
         async with served(create_app(client, access=OPEN)) as address:
             http = await stack.enter_async_context(entered(address))
@@ -219,9 +216,7 @@ async def test_a_server_that_stops_ends_its_streams(client: Client) -> None:
 
 
 @pytest.mark.xdist_group("browser")
-async def test_what_is_typed_open_or_focused_stays_while_the_page_changes(
-    page: Page, client: Client
-) -> None:
+async def test_input_open_sections_and_focus_survive_updates(page: Page, client: Client) -> None:
     jid = await client.queue("mail").put("Greet", {"to": "Ada"}, delay=100)
     await page.goto(f"/job?jid={jid}")
     await expect(page.locator("#live")).to_have_text("live")
@@ -238,9 +233,7 @@ async def test_what_is_typed_open_or_focused_stays_while_the_page_changes(
 
 
 @pytest.mark.xdist_group("browser")
-async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(
-    browser: Browser, own_server: OwnServer
-) -> None:
+async def test_page_shows_an_outage_and_recovers(browser: Browser, own_server: OwnServer) -> None:
     async with (
         Client(own_server.url) as client,
         served(create_app(client, access=OPEN)) as address,
@@ -259,7 +252,7 @@ async def test_while_redis_is_away_the_page_says_so_and_comes_back_by_itself(
 
 
 @pytest.mark.xdist_group("browser")
-async def test_without_javascript_links_and_buttons_work(  # type: ignore[no-untyped-def]
+async def test_links_and_buttons_work_without_javascript(  # type: ignore[no-untyped-def]
     browser, site: str, client: Client
 ) -> None:
     await client.queue("mail").put("Greet", {})

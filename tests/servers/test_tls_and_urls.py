@@ -1,4 +1,4 @@
-"""Encrypted lines, sockets, and passwords with any characters."""
+"""TLS connections, Unix sockets, URLs and passwords."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ async def works(client: Client, until: Until) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
-async def test_a_worker_works_over_an_encrypted_line_with_a_certificate_of_its_own(
+async def test_worker_runs_over_tls_with_a_client_certificate(
     tls: Server, authority: Authority, until: Until, host: str
 ) -> None:
     async with Client(url_of(tls, authority, host)) as client:
         await works(client, until)
 
 
-async def test_a_key_may_have_a_password(tls: Server, authority: Authority) -> None:
+async def test_private_key_may_have_a_password(tls: Server, authority: Authority) -> None:
     certificate, key = authority.issue("locked", password=b"p w")
     url = url_of(tls, authority, ssl_certfile=certificate, ssl_keyfile=key, ssl_password="p w")
     async with Client(url) as client:
@@ -94,7 +94,7 @@ async def test_a_key_may_have_a_password(tls: Server, authority: Authority) -> N
         assert "p%20w" not in str(client.where)
 
 
-async def test_a_server_of_an_unknown_authority_is_refused(
+async def test_server_with_an_unknown_ca_is_refused(
     tls: Server, authority: Authority, tmp_path: Path
 ) -> None:
     other = Authority(tmp_path, "other authority")
@@ -106,7 +106,7 @@ async def test_a_server_of_an_unknown_authority_is_refused(
         assert await client.queue("mail").put("Greet")
 
 
-async def test_a_server_by_another_name_is_refused_unless_names_do_not_count(
+async def test_server_with_another_host_name_is_refused_unless_disabled(
     authority: Authority, tmp_path: Path
 ) -> None:
     options = encrypted(authority, "--tls-auth-clients", "no", host="elsewhere.example")
@@ -122,7 +122,7 @@ async def test_a_server_by_another_name_is_refused_unless_names_do_not_count(
         server.kill()
 
 
-async def test_a_client_without_a_certificate_is_refused_where_one_is_wanted(
+async def test_client_without_a_required_certificate_is_refused(
     tls: Server, authority: Authority
 ) -> None:
     async with Client(url_of(tls, authority, ssl_certfile=None, ssl_keyfile=None)) as client:
@@ -142,20 +142,18 @@ async def test_a_client_without_a_certificate_is_refused_where_one_is_wanted(
         ("ssl_ca_cert=/ca.crt", "has the option 'ssl_ca_cert', which is none of"),
     ],
 )
-def test_what_is_wrong_with_certificates_is_said_at_the_start(option: str, why: str) -> None:
+def test_invalid_certificate_files_raise_at_connect(option: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Client(f"rediss://h?{option}")
 
 
-async def test_a_plain_line_to_an_encrypted_server_is_told(tls: Server) -> None:
+async def test_plain_connection_to_a_tls_server_raises(tls: Server) -> None:
     async with Client(f"redis://127.0.0.1:{tls.port}") as client:
         with pytest.raises(exceptions.RedisError):
             await client.queue("mail").length()
 
 
-async def test_sentinels_and_servers_behind_encrypted_lines_lead_on(
-    authority: Authority, tmp_path: Path, until: Until
-) -> None:
+async def test_sentinels_work_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
     with Watched(
         tmp_path,
         *encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes"),
@@ -175,9 +173,7 @@ async def test_sentinels_and_servers_behind_encrypted_lines_lead_on(
                 await client.queue("mail").length()
 
 
-async def test_a_cluster_behind_encrypted_lines_leads_on(
-    authority: Authority, tmp_path: Path, until: Until
-) -> None:
+async def test_cluster_works_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
     options = encrypted(
         authority, "--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes"
     )
@@ -203,7 +199,7 @@ def guarded(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("user", [None, "ann:é@x"])
-async def test_a_password_may_have_any_characters(
+async def test_password_may_have_any_characters(
     guarded: Server, until: Until, user: str | None
 ) -> None:
     async with Client(redis_url("127.0.0.1", guarded.port, username=user, password=ODD)) as client:
@@ -212,7 +208,7 @@ async def test_a_password_may_have_any_characters(
 
 
 @pytest.mark.parametrize("user", [None, "ann:é@x"])
-async def test_a_socket_is_a_way_to_redis_with_a_password_or_without(
+async def test_unix_socket_works_with_and_without_a_password(
     guarded: Server, until: Until, user: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
@@ -223,7 +219,7 @@ async def test_a_socket_is_a_way_to_redis_with_a_password_or_without(
         assert (await client.redis.info("keyspace")).keys() == {"db3"}
 
 
-async def test_a_socket_that_is_not_there_is_told() -> None:
+async def test_missing_unix_socket_raises() -> None:
     async with Client("unix:///nowhere/redis.sock") as client:
         with pytest.raises(
             exceptions.ConnectionError,
@@ -251,7 +247,7 @@ async def test_a_socket_that_is_not_there_is_told() -> None:
         ("rediss+cluster://u:p@a:1,b", "cluster", (("a", 1), ("b", 6379)), ""),
     ],
 )
-def test_a_url_says_what_is_there_and_how_to_come_in(
+def test_url_has_address_and_credentials(
     url: str, kind: str, endpoints: tuple[object, ...], service: str
 ) -> None:
     read = Address.parse(url)
@@ -259,7 +255,7 @@ def test_a_url_says_what_is_there_and_how_to_come_in(
     assert (read.tls is not None) == url.startswith("rediss")
 
 
-def test_each_host_of_several_is_greeted_with_the_same() -> None:
+def test_credentials_apply_to_each_host_of_a_url() -> None:
     read = Address.parse("redis+sentinel://ann:p%40@a,b/m/3")
     assert (read.login, read.options["db"]) == ({"username": "ann", "password": "p@"}, 3)
     assert Address.parse("redis+cluster://:p@a,b").login == {"password": "p"}
@@ -306,12 +302,12 @@ def test_each_host_of_several_is_greeted_with_the_same() -> None:
         ("redis://h?path=/a", "'path', which is none of"),
     ],
 )
-def test_a_url_that_cannot_be_is_refused(url: str, why: str) -> None:
+def test_invalid_url_is_refused(url: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         read_topology(url, "{a}")
 
 
-def test_a_provider_and_a_password_are_not_both_taken() -> None:
+def test_credential_provider_together_with_a_password_is_refused() -> None:
     with pytest.raises(
         ValueError,
         match="has a username or a password, and there are credentials: give one of them",
@@ -319,11 +315,11 @@ def test_a_provider_and_a_password_are_not_both_taken() -> None:
         Client("redis://:secret@h", credentials=CredentialProvider())
 
 
-def test_a_url_may_name_the_protocol_that_is_spoken() -> None:
+def test_url_can_select_the_protocol_version() -> None:
     assert "protocol" not in Address.parse("redis://h?protocol=2").options
 
 
-def test_a_url_is_shown_without_any_password() -> None:
+def test_url_is_shown_without_passwords() -> None:
     url = "rediss+sentinel://ann:s3cret@a,b/m?sentinel_password=s3cret&ssl_password=s3cret&db=1"
     assert (
         redact_url(url)
@@ -334,7 +330,7 @@ def test_a_url_is_shown_without_any_password() -> None:
     )
 
 
-def test_the_environment_gives_a_password_to_several_hosts_too(
+def test_password_of_the_environment_applies_to_several_hosts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)

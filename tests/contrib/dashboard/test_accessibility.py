@@ -1,4 +1,4 @@
-"""Pages for screen readers, keyboards, phones, and eyes that like it dark."""
+"""Accessibility: screen readers, keyboards, small screens, dark mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aioqless import Client
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.access import Access
 from tests.contrib.dashboard.conftest import browser_context, served
-from tests.contrib.dashboard.test_guard import PASSWORD, USERS
+from tests.contrib.dashboard.test_access import PASSWORD, USERS
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -45,7 +45,7 @@ async def shop(client: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_axe_finds_no_serious_fault(
+async def test_axe_finds_no_serious_problem(
     browser: Browser, site: str, shop: list[str], scheme: str
 ) -> None:
     async with browser_context(browser, site, color_scheme=scheme) as context:
@@ -66,7 +66,7 @@ async def test_axe_finds_no_serious_fault(
             assert serious == [], address
 
 
-async def test_on_a_phone_no_page_is_wider_than_the_screen(
+async def test_no_page_is_wider_than_a_phone_screen(
     browser: Browser, site: str, shop: list[str]
 ) -> None:
     async with browser_context(
@@ -78,7 +78,7 @@ async def test_on_a_phone_no_page_is_wider_than_the_screen(
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
 
 
-async def test_everything_is_reached_by_keys(page: Page, client: Client) -> None:
+async def test_every_control_is_reachable_by_keyboard(page: Page, client: Client) -> None:
     for number in range(3):
         await client.queue(f"queue{number}").put("Greet", {})
     await page.goto("/")
@@ -100,7 +100,9 @@ async def test_everything_is_reached_by_keys(page: Page, client: Client) -> None
     await expect(page.locator("dialog")).not_to_be_visible()
 
 
-async def test_what_a_picture_says_of_a_job_stays_in_its_box(page: Page, client: Client) -> None:
+async def test_texts_of_the_dependency_graph_fit_into_their_boxes(
+    page: Page, client: Client
+) -> None:
     first = await client.queue("mail").put(
         "shop.jobs.send_the_newsletter_to_everybody", {}, delay=100
     )
@@ -114,9 +116,7 @@ async def test_what_a_picture_says_of_a_job_stays_in_its_box(page: Page, client:
     assert await page.locator(".graph a").evaluate_all(beyond) == [False, False]
 
 
-async def test_the_frame_stands_still_from_one_page_to_the_next(
-    browser: Browser, client: Client
-) -> None:
+async def test_layout_is_stable_between_pages(browser: Browser, client: Client) -> None:
     async with (
         served(create_app(client, access=Access(users=USERS))) as address,
         await browser.new_context(base_url=address) as context,
