@@ -101,7 +101,7 @@ class MiddlewareStack:
     ) -> None:
         self.resources = resources or Resources()
         self._middleware = tuple(middleware)[::-1]
-        self._hooks = {end: [hook for hook in hooks if end in hook.ends] for end in ENDS}
+        self.hooks = {end: [hook for hook in hooks if end in hook.ends] for end in ENDS}
         for each in self._middleware:
             self.resources.check(each.fn, each.needs)
         for hook in hooks:
@@ -115,7 +115,7 @@ class MiddlewareStack:
 
     async def call_hooks(self, job: Job, end: str, fields: Mapping[str, object]) -> None:
         """Call the hooks for an end; log what they raise."""
-        for hook in self._hooks[end]:
+        for hook in self.hooks[end]:
             try:
                 result = hook.fn(job, end, **fields, **self.resources.values(hook.needs))
                 if inspect.isawaitable(result):

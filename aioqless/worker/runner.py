@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Self
 
@@ -79,8 +79,8 @@ class Runner:
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
         former = self._running.add(run)
-        name = f"aioqless {job.jid}"
-        run.watcher = asyncio.create_task(self._see_through(run, former), name=name)
+        loop = asyncio.get_running_loop()
+        run.watcher = loop.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
         if lock < SHORT_LOCK:
             self._on_short_lock(run)
 
@@ -169,7 +169,8 @@ class Runner:
         if end := end_of(run, outcome, reply):
             fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
             log.write(end.level, end.event, fields)
-            await self._middleware.call_hooks(run.job, end.event, fields)
+            if self._middleware.hooks[end.event]:
+                await self._middleware.call_hooks(run.job, end.event, fields)
 
     async def __aenter__(self) -> Self:
         return self
@@ -217,13 +218,13 @@ class Runner:
             )
 
 
-async def perform(
+def perform(
     run: Run,
     handlers: Handlers,
     middleware: MiddlewareStack,
     threads: ThreadPool,
     processes: ProcessPool | None = None,
-) -> object:
+) -> Awaitable[object]:
     """Call the handler of a job within the middleware, and return what they do.
 
     Coroutines run on the loop, plain functions in a thread, and handlers with `executor="process"`
@@ -247,7 +248,7 @@ async def perform(
         result = await threads.perform(run, partial(function, run.job, **arguments))
         return await result if inspect.isawaitable(result) else result
 
-    return await middleware.wrap(run.job, call)
+    return middleware.wrap(run.job, call)
 
 
 async def _absorb_cancellation(task: asyncio.Task[None]) -> None:
