@@ -1,5 +1,36 @@
-"""Client: one connection to one namespace, and its doors: `queue(name)`, `jobs`, `workers`,
-`config`, `events`."""
+"""The client: what programs use to put, find and change jobs.
+
+client.py            Client            a connection to one namespace
+url.py               redis_url         the URL of Redis
+timeouts.py                            default timeouts of a client
+queue.py             Queue             puts, pops, lists and clears jobs
+queue_clearing.py    ClearResult       clears a queue in steps
+queue_statistics.py  QueueCounts, ...  counts and statistics of queues
+put.py               NewJob            checks, encodes and sends jobs: the one route of put
+put_options.py       PutOptions        the options of put, of recurring jobs and of `@job`
+constraints.py                         uniqueness, concurrency limits and rate limits
+workflows.py         chain, group      jobs that depend on each other
+jobs.py              Jobs              jobs by jid, state or tag
+job/                 Job               a job, its states, and waiting for its end
+job_data.py                            data as JSON
+codec.py             Codec             how data and results are stored
+recurring/           RecurringJob      templates of jobs, and cron
+workers.py           Workers           workers, and remote control
+events/              Events            the event stream
+archive/             Archive           the stream of ended jobs
+config.py            Config            shared configuration
+consistency.py       Finding           the consistency check
+redis_server.py      Server            state of the Redis server
+keyspace.py          Keyspace          the keys of a namespace
+extensions.py                          where a client reaches extensions
+
+For extensions:
+
+audit_log.py         AuditLog          user actions of the dashboard
+browser_sessions.py  SessionRecords    sessions of the dashboard and of human tasks
+reservations.py      Reservations      jobs that people hold, for human tasks
+foreign_jobs.py      ForeignJobs       import of jobs of other systems
+"""
 
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url

@@ -19,7 +19,6 @@ from redis.credentials import CredentialProvider
 
 from aioqless import validation
 from aioqless.client import job_data
-from aioqless.client import url as urls
 from aioqless.client.archive import Archive
 from aioqless.client.audit_log import AuditLog
 from aioqless.client.browser_sessions import SessionRecords
@@ -42,6 +41,7 @@ from aioqless.client.recurring.pages import iterate_recurring, recurring_page
 from aioqless.client.redis_server import Server
 from aioqless.client.reservations import Reservations
 from aioqless.client.timeouts import connection_name, patience_of, timeout_of
+from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
@@ -61,7 +61,7 @@ class Client:
         codec: Encodes data and results.
     """
 
-    def __init__(  # a client has these options; all but the first by name
+    def __init__(  # noqa: PLR0913  # the options of a client; all but the first by name
         self,
         url: str | None = None,
         *,
@@ -102,7 +102,7 @@ class Client:
             TypeError: An option has the wrong type.
             ValueError: An option is out of range, or the URL isn't one of Redis.
         """
-        self.url = urls.found(url)
+        self.url = find_url(url)
         self.namespace = (
             (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
         )
@@ -321,7 +321,8 @@ class Client:
         """
         connection = wrap(self.store.connection)
         other = copy.copy(self)
-        other._connected = other._connect(self.redis, self._store_over(connection, self._timeout))
+        store = self._store_over(connection, self._timeout)
+        other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
 
     @property

@@ -36,7 +36,7 @@ class Codec(Protocol):
         """Return the result of a job, as JSON, in the form in which it is stored."""
 
     def decode_result(self, value: Any, jid: str) -> Any:
-        """Return a stored result, read from its JSON, as the handler returned it.
+        """Return a stored result, decoded from JSON, as the handler returned it.
 
         Raises:
             DecryptionError: It can't be trusted, or not be read.
@@ -48,11 +48,11 @@ class PlainCodec:
 
     bound_to_klass = False
 
-    def encode(self, text: bytes, klass: str) -> bytes:  # as the protocol has it
+    def encode(self, text: bytes, klass: str) -> bytes:  # noqa: ARG002  # as in Codec
         """Return the data itself."""
         return text
 
-    def decode(self, text: str, klass: str) -> str:  # as the protocol has it
+    def decode(self, text: str, klass: str) -> str:  # noqa: ARG002  # as in Codec
         """Return the data itself.
 
         Raises:
@@ -65,7 +65,7 @@ class PlainCodec:
             )
         return text
 
-    def encode_result(self, text: bytes, jid: str) -> bytes:  # as the protocol has it
+    def encode_result(self, text: bytes, jid: str) -> bytes:  # noqa: ARG002  # as in Codec
         """Return the result itself."""
         return text
 

@@ -1,31 +1,32 @@
-"""Configuration shared by all clients and workers of a namespace, in Redis."""
+"""Config: configuration in Redis that all clients and workers of a namespace share."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from typing import TypeAlias
 
 from aioqless import validation
 from aioqless.store import Store
 
-ABOUT = {  # what each option is for, in a few words
-    "archive": "on: what ends is appended to a stream, from which it is taken into files",
-    "archive-data": "bytes up to which jobs' data are archived, too",
-    "archive-length": "entries that the archive's stream keeps, with count",
-    "archive-when-full": "hold: what nobody has read yet stays; count: it is cut, and counted",
+Value: TypeAlias = str | int | float | None
+
+OPTION_DESCRIPTIONS = {
+    "archive": "on: jobs that end are appended to the archive stream",
+    "archive-data": "maximum size of a job's data in the archive, in bytes",
+    "archive-length": "maximum number of entries of the archive stream, with count",
+    "archive-when-full": "hold: keep unread entries; count: delete them, and count them",
     "application": "a name for this namespace",
     "heartbeat": "seconds for which a pop locks a job",
-    "failed-history": "seconds that failed jobs are kept",
-    "grace-period": "seconds of courtesy after a lock has expired",
-    "jobs-history": "seconds that completed jobs are kept",
-    "jobs-history-count": "how many completed jobs are kept at most",
-    "max-worker-age": "seconds of silence after which a worker is forgotten",
-    "max-job-history": "events kept of a job",
-    "max-lost": "maximum number of locks that a job may lose, whatever retries it has; 0 (default): no limit",
-    "stats-history": "maximum number of days that statistics are kept, today included",
-    "histogram-history": "maximum number of days that histograms are kept, today included",
+    "failed-history": "seconds for which failed jobs are kept",
+    "grace-period": "seconds after the expiry of a lock in which its holder may renew it",
+    "jobs-history": "seconds for which completed jobs are kept",
+    "jobs-history-count": "maximum number of completed jobs that are kept",
+    "max-worker-age": "seconds without a sign after which a worker is forgotten",
+    "max-job-history": "maximum number of events kept of a job",
+    "max-lost": "maximum number of locks a job may lose, whatever its retries; 0: no limit",
+    "stats-history": "maximum number of days for which statistics are kept, with today",
+    "histogram-history": "maximum number of days for which histograms are kept, with today",
 }
-
 _OF_QUEUES = (
     "heartbeat",
     "max-concurrency",
@@ -35,73 +36,85 @@ _OF_QUEUES = (
     "failed-history",
     "max-pop-retry",
 )
-_OF_PEERS = ("max-pop-retry",)  # read by some versions of other qless clients alone
+_OF_PEERS = ("max-pop-retry",)  # read only by some versions of other qless clients
 
 
 def is_known(option: str) -> bool:
-    """Whether some command reads the option: `heartbeat`, `<queue>-heartbeat`, `heartbeat-<queue>`
-    and the like."""
+    """Return whether a command reads an option.
+
+    Options of queues are known by their ending, as in `<queue>-heartbeat`, or `heartbeat-<queue>`.
+    """
     of_queue = any(
         option.endswith(f"-{ending}") and len(option) > len(ending) + 1 for ending in _OF_QUEUES
     )
     return (
-        option in ABOUT
+        option in OPTION_DESCRIPTIONS
         or option in _OF_PEERS
         or of_queue
         or (option.startswith("heartbeat-") and option != "heartbeat-")
     )
 
 
-def unknown(option: str) -> str:
-    """Say that no command reads the option, and which one it is most like, if it is like any."""
+def describe_unknown(option: str) -> str:
+    """Say that no command reads an option, and which one is most similar, if one is."""
     words = option.split("-")
-    names = list(ABOUT)
+    names = list(OPTION_DESCRIPTIONS)
     for count in range(1, len(words)):
         names += [f"{'-'.join(words[:count])}-{ending}" for ending in _OF_QUEUES]
         names.append(f"heartbeat-{'-'.join(words[count:])}")
-    alike = get_close_matches(option, names, 1, cutoff=0.75)
-    return f"no command reads the option {option!r}" + (
-        f"; did you mean {alike[0]!r}?" if alike else "."
-    )
+    similar = get_close_matches(option, names, 1, cutoff=0.75)
+    hint = f"; did you mean {similar[0]!r}?" if similar else "."
+    return f"no command reads the option {option!r}{hint}"
 
 
 class Config:
-    """qless' options: heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`,
-    `<queue>-max-length`, `<queue>-rate-limit` (`100/60`: 100 start a minute), grace-period,
-    jobs-history, jobs-history-count, max-lost, max-worker-age, max-job-history, stats-history,
-    histogram-history; and, with `force`, any of your own.
+    """The options of qless.
 
-    Values are as stored: a text where somebody set it, the default (a number) elsewhere.
+    They are heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`, `<queue>-max-length`,
+    `<queue>-rate-limit` (`100/60`: 100 starts a minute), grace-period, jobs-history,
+    jobs-history-count, max-lost, max-worker-age, max-job-history, stats-history, histogram-history,
+    and with `force` any of your own.
+
+    An option that was set is a text; a default is a number.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def get(self, option: str) -> Any:
-        """The value; None for an option that nobody set and that has no default."""
-        return await self._store.config_get(option=option)
+    async def get(self, option: str) -> Value:
+        """Return the value of an option; None if it is not set and has no default.
 
-    async def all(self) -> dict[str, Any]:
-        """Every option with its value."""
-        options: dict[str, Any] = await self._store.config_get()
+        Args:
+            option: Name of the option.
+        """
+        value: Value = await self._store.config_get(option=option)
+        return value
+
+    async def all(self) -> dict[str, Value]:
+        """Return all options by name."""
+        options: dict[str, Value] = await self._store.config_get()
         return options
 
     async def set(self, option: str, value: str | float, *, force: bool = False) -> None:
         """Set an option for all clients and workers.
 
         Args:
-            option: Its name.
+            option: Name of the option.
             value: Its value.
             force: Also store an option that no command reads, such as one of your own.
 
         Raises:
-            ValueError: No command reads the option; the message names the one that is most like it.
-            InvalidArgument: The value is not what the option takes, such as a text in place of a number.
+            ValueError: No command reads the option; the message names the most similar one.
+            InvalidArgument: The option takes no such value.
         """
         if not is_known(validation.check_name("option", option)) and not force:
-            raise ValueError(f"{unknown(option)} Pass force=True to store it nevertheless")
+            raise ValueError(f"{describe_unknown(option)} Pass force=True to store it nevertheless")
         await self._store.config_set(option=option, value=value)
 
     async def unset(self, option: str) -> None:
-        """Go back to the default."""
+        """Reset an option to its default.
+
+        Args:
+            option: Name of the option.
+        """
         await self._store.config_unset(option=option)

@@ -11,7 +11,7 @@ Part: TypeAlias = Literal["queue", "schedule", "retry", "backup", "queues", "dea
 
 
 class ForeignJobs:
-    """Imports jobs of Sidekiq, exq and Resque; each leaves there in one step with becoming a job."""
+    """Imports jobs of Sidekiq, exq and Resque. A job moves in one step: it is never in both."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -212,11 +212,13 @@ def _add_options(job: PreparedJob, options: PutOptions) -> None:
     if (expires_in := options.get("expires_in")) is not None:
         job["within"] = validation.check_number("expires_in", expires_in, least=0)
     if (on_failed := options.get("on_failed")) is not None:
-        if on_failed not in _ON_FAILED:
-            raise ValueError(
-                f"on_failed must be one of {', '.join(_ON_FAILED)} (got {on_failed!r})"
-            )
-        job["on_failed"] = on_failed
+        job["on_failed"] = _check_on_failed(on_failed)
+
+
+def _check_on_failed(choice: OnFailed) -> OnFailed:
+    if choice not in _ON_FAILED:
+        raise ValueError(f"on_failed must be one of {', '.join(_ON_FAILED)} (got {choice!r})")
+    return choice
 
 
 def _decode_fields(text: bytes) -> Mapping[str, object]:

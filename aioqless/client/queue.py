@@ -13,7 +13,7 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import JobRecord, decode_record
 from aioqless.client.put import Klass, NewJob, PreparedJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
-from aioqless.client.queue_clearing import QUEUED, Clearing, ClearResult, ClearState
+from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, QueueClearing
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.pages import recurring_page
@@ -311,7 +311,7 @@ class Queue:
         Raises:
             ValueError: A state that can't be cleared.
         """
-        clearing = Clearing(self._store, self._check_name(), states, dry_run=dry_run)
+        clearing = QueueClearing(self._store, self._check_name(), states, dry_run=dry_run)
         async for canceled, kept in clearing.steps():
             step(canceled + kept)
         return clearing.result
@@ -322,7 +322,7 @@ class Queue:
         Yields:
             How many jobs a step canceled, and how many stayed for their dependents.
         """
-        return Clearing(self._store, self._check_name(), QUEUED).steps()
+        return QueueClearing(self._store, self._check_name(), QUEUED).steps()
 
     async def forget(self) -> None:
         """Remove the queue from the list of known queues; its jobs stay."""

@@ -1,4 +1,4 @@
-"""Empty a queue: cancel its jobs in calls of a bounded size, and report what has to stay."""
+"""Clears a queue: cancels its jobs in calls of a bounded size."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from aioqless.store import Store
 
 ClearState: TypeAlias = Literal["waiting", "scheduled", "depends", "failed"]
 QUEUED: tuple[ClearState, ...] = ("waiting", "scheduled", "depends")
-_ORDER: tuple[ClearState, ...] = (
-    "depends",
-    "scheduled",
-    "waiting",
-    "failed",
-)  # dependents before what they depend on
-_MOST_NAMED = 1000
+# Dependents are canceled before the jobs that they depend on.
+_ORDER: tuple[ClearState, ...] = ("depends", "scheduled", "waiting", "failed")
+_MAX_NAMED = 1000
 
 
 @dataclass(kw_only=True)
@@ -24,8 +20,8 @@ class ClearResult:
     """The result of `Queue.clear`.
 
     Attributes:
-        canceled: How many jobs were canceled; in a dry run, how many would be.
-        kept: How many jobs stayed, since a job that isn't canceled depends on them.
+        canceled: Number of jobs that were canceled; in a dry run, that would be.
+        kept: Number of jobs that stayed, since a job that isn't canceled depends on them.
         kept_for: The jid of each job that stayed, with the jid of such a dependent; at most 1,000.
     """
 
@@ -34,8 +30,18 @@ class ClearResult:
     kept_for: dict[str, str] = field(default_factory=dict)
 
 
-class Clearing:
-    """One clearing of a queue. Owns its result."""
+class QueueClearing:
+    """One clearing of a queue. Owns its result.
+
+    Args:
+        store: The commands of the namespace.
+        queue: Name of the queue.
+        states: States of the jobs to cancel.
+        dry_run: Count the jobs only.
+
+    Raises:
+        ValueError: Jobs of a state can't be cleared.
+    """
 
     def __init__(
         self, store: Store, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
@@ -43,12 +49,11 @@ class Clearing:
         self.result = ClearResult()
         self._store = store
         self._queue = queue
-        self._states = checked(states)
+        self._states = _check_states(states)
         self._dry_run = dry_run
 
     async def steps(self) -> AsyncIterator[tuple[int, int]]:
-        """Clear one state after the other; yields how many jobs each call canceled, and how many it
-        kept."""
+        """Clear one state after the other; yield how many jobs each call canceled and kept."""
         for state in _ORDER:
             if state not in self._states:
                 continue
@@ -63,8 +68,7 @@ class Clearing:
     async def _clear(
         self, state: ClearState, count: int, group: str | None
     ) -> AsyncIterator[tuple[int, int]]:
-        """Clear the jobs of one state, or of one failure group; it ends even if jobs are put as
-        fast as they are canceled."""
+        """Clear the jobs of a state or failure group, even if new ones are put meanwhile."""
         offset, canceled = 0, 0
         while offset is not None and canceled < 2 * count:
             reply = await self._store.clear(
@@ -77,24 +81,24 @@ class Clearing:
             )
             offset = reply["offset"]
             canceled += reply["canceled"]
-            self._note(reply["canceled"], reply["kept"])
+            self._add(reply["canceled"], reply["kept"])
             if reply["canceled"] or reply["kept"]:
                 yield reply["canceled"], len(reply["kept"])
 
-    def _note(self, canceled: int, kept: list[tuple[str, str]]) -> None:
+    def _add(self, canceled: int, kept: list[tuple[str, str]]) -> None:
         self.result.canceled += canceled
         self.result.kept += len(kept)
-        self.result.kept_for |= dict(kept[: _MOST_NAMED - len(self.result.kept_for)])
+        self.result.kept_for |= dict(kept[: _MAX_NAMED - len(self.result.kept_for)])
 
 
-def checked(states: Iterable[ClearState]) -> list[ClearState]:
-    """The states, each once. Raises ValueError for a state that can't be cleared."""
+def _check_states(states: Iterable[ClearState]) -> list[ClearState]:
+    """Return the states, each once."""
     if isinstance(states, str):
         raise ValueError(f"states must be a list of states (got {states!r})")
-    chosen = list(dict.fromkeys(states))
-    for state in chosen:
+    checked = list(dict.fromkeys(states))
+    for state in checked:
         if state not in get_args(ClearState):
             raise ValueError(
                 f"states must be some of {', '.join(get_args(ClearState))} (got {state!r})"
             )
-    return chosen
+    return checked

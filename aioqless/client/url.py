@@ -1,4 +1,4 @@
-"""Where Redis is: as a URL, or in parts."""
+"""The URL of Redis: from its parts, from the environment, or as given."""
 
 from __future__ import annotations
 
@@ -18,43 +18,57 @@ def redis_url(
     password: str | None = None,
     tls: bool = False,
 ) -> str:
-    """The URL for a Redis that is known in parts; whatever characters a password has. Raises
-    ValueError and TypeError."""
+    """Return the URL of a Redis from its parts, which may have any characters.
+
+    Args:
+        host: Name or address of the host.
+        port: Its port.
+        db: Number of the database.
+        username: Name of the Redis user.
+        password: Its password.
+        tls: Connect with TLS.
+
+    Raises:
+        TypeError: The host is not a text.
+        ValueError: A part is out of range.
+    """
     for what, value, most in (("port", port, 65535), ("db", db, 2**31)):
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-            raise ValueError(f"{what} must be a whole number from 0 to {most}, not {value!r}")
+            raise ValueError(f"{what} must be a whole number from 0 to {most} (got {value!r})")
     validation.check_name("host", host)
-    who = _who(username, password)
-    return (
-        f"{'rediss' if tls else 'redis'}://{who}{f'[{host}]' if ':' in host else host}:{port}/{db}"
-    )
+    scheme = "rediss" if tls else "redis"
+    netloc = _join_netloc(username, password, f"[{host}]" if ":" in host else host)
+    return f"{scheme}://{netloc}:{port}/{db}"
 
 
-def found(url: str | None) -> str | None:
-    """The URL that holds: the one given, else AIOQLESS_URL, REDIS_URL, or that of AIOQLESS_HOST,
-    AIOQLESS_PORT and AIOQLESS_DB; None without any. Where it has no password, AIOQLESS_USERNAME and
-    AIOQLESS_PASSWORD are added. Raises ValueError for any other URL."""
-    url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL") or _in_parts()
+def find_url(url: str | None) -> str | None:
+    """Return the URL to connect to; None if there is none.
+
+    The one given, else AIOQLESS_URL, REDIS_URL, or that of AIOQLESS_HOST, AIOQLESS_PORT and
+    AIOQLESS_DB. One without a password gets AIOQLESS_USERNAME and AIOQLESS_PASSWORD.
+
+    Args:
+        url: The URL that the caller gave.
+
+    Raises:
+        ValueError: It is not a URL of Redis.
+    """
+    url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL") or _read_parts()
     if url and not url.startswith(SCHEMES):
-        scheme, is_url, _ = url.partition(
-            "://"
-        )  # what is no URL isn't shown: a password may be in it
-        raise ValueError(
-            f"the URL of Redis must begin with {', '.join(SCHEMES)}{f' and not {scheme}://' if is_url else ''}"
-        )
+        scheme, is_url, _ = url.partition("://")  # any other text may have a password
+        but = f" (got {scheme}://)" if is_url else ""
+        raise ValueError(f"the URL of Redis must begin with {', '.join(SCHEMES)}{but}")
     password = os.environ.get("AIOQLESS_PASSWORD")
     if not url or not password or urlsplit(url).password:
         return url
     parts = urlsplit(url)
     username = parts.username or quote(os.environ.get("AIOQLESS_USERNAME", ""), safe="")
-    return urlunsplit(
-        parts._replace(
-            netloc=f"{username}:{quote(password, safe='')}@{parts.netloc.rpartition('@')[2]}"
-        )
-    )
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{username}:{quote(password, safe='')}@{host}"))
 
 
-def _in_parts() -> str | None:
+def _read_parts() -> str | None:
+    """Return the URL of the parts in the environment, if there are any."""
     parts = {
         part: value
         for part in ("host", "port", "db")
@@ -62,16 +76,15 @@ def _in_parts() -> str | None:
     }
     for part in ("port", "db"):
         if part in parts and not parts[part].isdecimal():
-            raise ValueError(f"AIOQLESS_{part.upper()} must be a whole number, not {parts[part]!r}")
-    return (
-        redis_url(
-            parts.get("host", "localhost"), int(parts.get("port", 6379)), int(parts.get("db", 0))
-        )
-        if parts
-        else None
+            name = f"AIOQLESS_{part.upper()}"
+            raise ValueError(f"{name} must be a whole number (got {parts[part]!r})")
+    if not parts:
+        return None
+    return redis_url(
+        parts.get("host", "localhost"), int(parts.get("port", 6379)), int(parts.get("db", 0))
     )
 
 
-def _who(username: str | None, password: str | None) -> str:
-    who = quote(username or "", safe="") + (f":{quote(password, safe='')}" if password else "")
-    return f"{who}@" if who else ""
+def _join_netloc(username: str | None, password: str | None, host: str) -> str:
+    user = quote(username or "", safe="") + (f":{quote(password, safe='')}" if password else "")
+    return f"{user}@{host}" if user else host

@@ -119,8 +119,14 @@ def group(*steps: Step) -> Group:
 def lay_out(
     flow: Step, queue: str, on_failed: OnFailed | None
 ) -> tuple[list[tuple[str, NewJob]], Flow]:
-    """Return each job of a workflow with its queue, its jid and its dependencies, in an order in
-    which dependencies come first.
+    """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
+
+    Each job has its jid and its dependencies, and comes after the jobs that it depends on.
+
+    Args:
+        flow: The workflow.
+        queue: Queue of jobs without `in_queue`.
+        on_failed: The option for jobs without a choice of their own.
 
     Raises:
         ValueError: A jid is used twice, or a job depends on a later one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless import validation
-from aioqless.client.recurring.schedule import Schedule, checked_backlog, schedule_of
+from aioqless.client.recurring.schedule import Schedule, check_backlog, make_schedule
 from aioqless.handlers.signature import Takes
 
 SCHEDULE_OPTIONS = ("timezone", "data", "queue", "backlog")
@@ -37,7 +37,7 @@ def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None
         if astray := [name for name in SCHEDULE_OPTIONS if name in options]:
             raise TypeError(f"{astray[0]} is for a recurring job: pass every= or cron=, too")
         return None
-    schedule = schedule_of(options)
+    schedule = make_schedule(options)
     queue = validation.check_name("queue", options["queue"]) if "queue" in options else None
     if "data" in options:
         data = options["data"]
@@ -48,4 +48,4 @@ def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None
             raise TypeError(
                 f"a recurring job needs the data= that its function takes: {missing}"
             ) from None
-    return Recurrence(schedule, data, queue, checked_backlog(schedule, options.get("backlog")))
+    return Recurrence(schedule, data, queue, check_backlog(schedule, options.get("backlog")))

@@ -79,5 +79,5 @@ class ArchiveMonitor:
         """Warn if something is wrong."""
         from aioqless.client.archive import Archive  # workers start without it
 
-        if trouble := (await Archive(self._store).state()).trouble(time.time()):
+        if trouble := (await Archive(self._store).state()).describe_problem(time.time()):
             log.warning("archive.unread", why=trouble)

@@ -39,17 +39,25 @@ def test_age_of_the_oldest_unread_entry_is_reported() -> None:
 
 
 def test_old_and_soon_trimmed_entries_are_a_problem() -> None:
-    assert state().trouble(10 + HOUR) is None and state(length=950).trouble(10 + HOUR) is None
-    assert state(length=0, first=None).trouble(10 * HOUR) is None
-    held, cut = state().trouble(10 + 2 * HOUR), state(length=950, when_full="count").trouble(20)
+    assert (
+        state().describe_problem(10 + HOUR) is None
+        and state(length=950).describe_problem(10 + HOUR) is None
+    )
+    assert state(length=0, first=None).describe_problem(10 * HOUR) is None
+    held, cut = (
+        state().describe_problem(10 + 2 * HOUR),
+        state(length=950, when_full="count").describe_problem(20),
+    )
     assert (
         held
-        and "what ended waits to be archived, for 2.0 h by now (3 in Redis)" in held
+        and "ended jobs have waited for 2.0 h to be archived (3 in Redis)" in held
         and "grows until Redis is full" in held
     )
-    assert cut and "(950 in Redis)" in cut and "what is beyond 1,000 goes unread" in cut
+    assert cut and "(950 in Redis)" in cut and "entries beyond 1,000 are deleted unread" in cut
     assert (
-        state(length=950, when_full="count", reader="lake", read="30000-0", at=50.0).trouble(60)
+        state(
+            length=950, when_full="count", reader="lake", read="30000-0", at=50.0
+        ).describe_problem(60)
         is None
     )
 
@@ -64,9 +72,7 @@ async def test_worker_check_and_dashboard_warn(
     await worker.check()
     assert "archive.unread" in capsys.readouterr().out
     sample = await Sampler(client).refresh()
-    assert any(
-        what.startswith("What ended waits to be archived") for what, _, _ in find_alarms(sample)
-    )
+    assert any(what.startswith("Ended jobs have waited for") for what, _, _ in find_alarms(sample))
 
 
 def test_command_warns_with_its_exit_code(

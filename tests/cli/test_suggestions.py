@@ -7,7 +7,7 @@ import json
 import pytest
 
 from aioqless import Client
-from aioqless.client.config import ABOUT
+from aioqless.client.config import OPTION_DESCRIPTIONS
 from tests.cli.conftest import Aioqless
 
 
@@ -122,4 +122,4 @@ async def test_unset_config_option_is_distinguished_from_an_unknown_one(
 
 
 async def test_every_config_option_with_a_default_is_explained(client: Client) -> None:
-    assert set(await client.config.all()) <= set(ABOUT)
+    assert set(await client.config.all()) <= set(OPTION_DESCRIPTIONS)

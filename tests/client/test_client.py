@@ -413,7 +413,7 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     with pytest.raises(
         InvalidArgument, match="is not an option of a recurring job that can be changed"
     ):
-        await every.update(priority=9, colour="red")
+        await every.update(priority=9, colour="red")  # type: ignore[call-arg]  # on purpose
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
     assert (await every.refresh()).priority == 3

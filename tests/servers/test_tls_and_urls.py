@@ -334,7 +334,7 @@ def test_password_of_the_environment_applies_to_several_hosts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
-    found = address.found("redis+sentinel://a:1,b:2/m")
+    found = address.find_url("redis+sentinel://a:1,b:2/m")
     assert (
         found
         and Address.parse(found).login == {"password": ODD}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedule import Every, checked_backlog, schedule_of
+from aioqless.client.recurring.schedule import Every, check_backlog, make_schedule
 
 HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
 BEFORE_SPRING, BEFORE_AUTUMN = (
@@ -171,24 +171,24 @@ def test_invalid_schedule_is_refused(
     options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=why):
-        schedule_of(options)
+        make_schedule(options)
 
 
 def test_schedule_is_an_interval_or_a_cron_expression() -> None:
-    assert schedule_of({"every": 5}) == Every(5)
-    assert schedule_of({"cron": "0 9 * * *"}) == Cron("0 9 * * *", "UTC")
-    assert schedule_of({"cron": "0 9 * * *", "timezone": "Asia/Tokyo"}) == Cron(
+    assert make_schedule({"every": 5}) == Every(5)
+    assert make_schedule({"cron": "0 9 * * *"}) == Cron("0 9 * * *", "UTC")
+    assert make_schedule({"cron": "0 9 * * *", "timezone": "Asia/Tokyo"}) == Cron(
         "0 9 * * *", "Asia/Tokyo"
     )
 
 
 def test_backlog_is_limited_for_cron_expressions() -> None:
-    assert [checked_backlog(Every(5), backlog) for backlog in (None, 0, 5000)] == [None, 0, 5000]
+    assert [check_backlog(Every(5), backlog) for backlog in (None, 0, 5000)] == [None, 0, 5000]
     with pytest.raises(
         ValueError,
         match=r"backlog 1001 is more than 1000, the most with a cron expression; "
         r"0 makes up for all",
     ):
-        checked_backlog(Cron("* * * * *"), 1001)
+        check_backlog(Cron("* * * * *"), 1001)
     with pytest.raises(ValueError, match="backlog -1"):
-        checked_backlog(Every(5), -1)
+        check_backlog(Every(5), -1)

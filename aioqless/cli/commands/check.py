@@ -40,7 +40,7 @@ def check(
     async def act(client: Client) -> None:
         with show_progress("looking", None) as advance:
             problems.extend(await client.check(resolve=resolve, step=advance))
-        if trouble := (await Archive(client.store).state()).trouble(time.time()):
+        if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
             warnings.append(trouble)
 
     run_with_client(url, namespace, act)

@@ -12,7 +12,7 @@ from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import DryRun, Json, Namespace, Url
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client
-from aioqless.client.config import ABOUT, is_known, unknown
+from aioqless.client.config import OPTION_DESCRIPTIONS, describe_unknown, is_known
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
@@ -51,7 +51,7 @@ def config(
         before = await client.config.get(option)
         if not is_known(option) and (before is None if value is None else not force):
             hint = " --force stores it nevertheless" if value is not None else ""
-            raise AioqlessError(unknown(option) + hint)
+            raise AioqlessError(describe_unknown(option) + hint)
         if value is None and not unset:
             print_json(before) if json else print_text(_format_value(before))
             return
@@ -83,6 +83,6 @@ async def _print_all(client: Client, json: bool) -> None:
         return
     print_table(
         ["option", "value", "about"],
-        [(name, str(value), ABOUT.get(name, "")) for name, value in options.items()],
+        [(name, str(value), OPTION_DESCRIPTIONS.get(name, "")) for name, value in options.items()],
         empty="No options.",
     )

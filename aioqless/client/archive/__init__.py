@@ -1,8 +1,7 @@
-"""The archive: each job that ends is appended to a stream by the scripts themselves; here is what
-reads it. No Spark is needed for that.
+"""The archive: a stream to which the scripts append each job that ends; this package reads it.
 
-entry.py    an entry as a typed record
-stream.py   Archive: state of the stream, trimming, jobs that other clients ended
+entry.py    Event, Run   an entry as a typed record
+stream.py   Archive      state of the stream, trimming, jobs that other clients ended
 """
 
 from aioqless.client.archive.entry import (
@@ -11,11 +10,11 @@ from aioqless.client.archive.entry import (
     Event,
     Run,
     Unreadable,
-    micros,
     parse,
     parse_raw,
+    to_micros,
 )
-from aioqless.client.archive.stream import Archive, ArchiveState, Swept
+from aioqless.client.archive.stream import Archive, ArchiveState, SweepResult
 
 __all__ = [
     "ENDS",
@@ -24,9 +23,9 @@ __all__ = [
     "ArchiveState",
     "Event",
     "Run",
-    "Swept",
+    "SweepResult",
     "Unreadable",
-    "micros",
     "parse",
     "parse_raw",
+    "to_micros",
 ]

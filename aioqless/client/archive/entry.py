@@ -1,27 +1,29 @@
-"""One entry of the archive's stream as a typed record; what can't be read is refused with the
-reason."""
+"""Parses entries of the archive stream into typed records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import msgspec
 
+T = TypeVar("T")
+
 VERSION: Final = "1"
+MAX_MICROS: Final = 1e17
 ENDS: Final = frozenset({"complete", "advance", "fail", "cancel", "move"})
 
-# What is for people to read may be cut anywhere by those who wrote it; a name that isn't what it
-# says would be another's.
-_FOR_PEOPLE: Final = frozenset({b"message", b"data", b"history", b"runs"})
-_TEXTS = msgspec.json.Decoder(list[str])
+# Programs may have cut a text for people within a character. In a name, a replaced character would
+# name something else.
+_TEXTS_FOR_PEOPLE: Final = frozenset({b"message", b"data", b"history", b"runs"})
+_TEXTS_DECODER = msgspec.json.Decoder(list[str])
 
 
 class Unreadable(ValueError):
-    """An entry that is none of ours, or was damaged; its text says what is wrong with it."""
+    """An entry of another program, or a damaged one; the message says what is wrong."""
 
 
-class _Earlier(msgspec.Struct, gc=False):
+class _StoredRun(msgspec.Struct, gc=False):
     """A run as the scripts write it."""
 
     ended: str
@@ -34,14 +36,23 @@ class _Earlier(msgspec.Struct, gc=False):
     message: str | None = None
 
 
-_RUNS = msgspec.json.Decoder(list[_Earlier])
+_RUNS_DECODER = msgspec.json.Decoder(list[_StoredRun])
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):
-    """One attempt: when it came in line, when it began and ended (µs since the epoch), and how.
+    """One run of a job. Times are in µs since 1970.
 
-    `how` is retried, released, timed-out or lost, and of a person's abandoned, skipped or
-    handed-over; of the last run of a stage it is what ended the stage."""
+    Attributes:
+        put: When the job was queued for this run.
+        popped: When it started.
+        ended: When it ended.
+        how: How it ended: retried, released, timed-out or lost; by a person also abandoned, skipped
+            or handed-over. For the last run of a stage, what ended the stage.
+        worker: Name of the worker.
+        fence: Fencing token.
+        group: Failure group, if it failed.
+        message: Error message, if it failed.
+    """
 
     put: int | None
     popped: int | None
@@ -54,12 +65,37 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """The end of a job's stage in a queue. Times are whole µs since the epoch; None is what isn't
-    known, or isn't there.
+    """The end of a job's stage in a queue. Times are in µs since 1970; None for unknown values.
 
-    `put` is when the job came into the stage; a run's `put` is when it came in line for that run,
-    which is what statistics of waits count from. `runs` has all runs of the stage, the last one
-    too."""
+    Attributes:
+        id: Id of the entry.
+        what: What ended the stage: complete, advance, fail, cancel or move.
+        jid: Id of the job.
+        klass: Name that selects its handler.
+        queue: Queue of the stage.
+        to: Queue that the job moved on to.
+        was: Its state before.
+        state: Its state after.
+        priority: Its priority.
+        tags: Its tags.
+        worker: Name of the worker of the last run.
+        put: When the job came into the stage. The `put` of a run is when it was queued for that
+            run, from which statistics count how long it waited.
+        popped: When the last run started.
+        ended: When the stage ended.
+        retries: Maximum number of retries.
+        remaining: Number of retries that were left.
+        fence: Fencing token of the last run.
+        group: Failure group, if it failed.
+        message: Error message, if it failed.
+        spawned_from: Jid of the recurring job that it is an instance of.
+        depends: Jids of jobs that it waited for.
+        runs: All runs of the stage.
+        data: The job's data, if it is archived.
+        data_size: Length of the data, in bytes.
+        swept: Whether a sweep added the entry, since another qless client ended the job.
+        history: The job's history, if it is archived.
+    """
 
     id: str
     what: str
@@ -90,7 +126,15 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 def parse_raw(id: str, flat: Sequence[bytes]) -> Event:
-    """`parse` of an entry as XRANGE replies with it: names and values in turn."""
+    """Parse an entry as XRANGE returns it.
+
+    Args:
+        id: Id of the entry.
+        flat: Names and values in turn.
+
+    Raises:
+        Unreadable: It is not an entry of the archive, or damaged.
+    """
     if len(flat) % 2:
         raise Unreadable("it has a field without a value")
     pairs = zip(flat[::2], flat[1::2], strict=True)
@@ -103,7 +147,9 @@ def parse_raw(id: str, flat: Sequence[bytes]) -> Event:
 def _with_replacements(flat: Sequence[bytes]) -> dict[str, str]:
     try:
         return {
-            name.decode(): value.decode("utf-8", "replace" if name in _FOR_PEOPLE else "strict")
+            name.decode(): value.decode(
+                "utf-8", "replace" if name in _TEXTS_FOR_PEOPLE else "strict"
+            )
             for name, value in zip(flat[::2], flat[1::2], strict=True)
         }
     except UnicodeDecodeError as error:
@@ -111,8 +157,15 @@ def _with_replacements(flat: Sequence[bytes]) -> dict[str, str]:
 
 
 def parse(id: str, fields: Mapping[str, str]) -> Event:
-    """The record of an entry. Raises Unreadable with the reason: that is what it is put aside
-    with."""
+    """Parse an entry.
+
+    Args:
+        id: Id of the entry.
+        fields: Its fields.
+
+    Raises:
+        Unreadable: It is not an entry of the archive, or damaged.
+    """
     get = fields.get
     if get("v") != VERSION:
         raise Unreadable(f"its schema version is {get('v')!r}; this reader knows {VERSION!r}")
@@ -122,40 +175,69 @@ def parse(id: str, fields: Mapping[str, str]) -> Event:
     what, worker = fields["what"], get("worker") or None
     if what not in ENDS:
         raise Unreadable(f"what={what!r} is none of {', '.join(sorted(ENDS))}")
-    put, popped, ended = _time(fields, "put"), _time(fields, "popped"), _time(fields, "ended")
+    put, popped, ended = (
+        _read_time(fields, "put"),
+        _read_time(fields, "popped"),
+        _read_time(fields, "ended"),
+    )
     assert ended is not None
-    fence, group, message = _whole(fields, "fence"), get("group"), get("message")
-    runs = _earlier(get("runs"))
+    fence, group, message = _read_int(fields, "fence"), get("group"), get("message")
+    runs = _read_runs(get("runs"))
     if popped is not None:
         runs = (*runs, Run(put, popped, ended, what, worker, fence, group, message))
     return Event(
-        id, what, fields["jid"], fields["klass"], fields["queue"], get("to"), get("was"), get("state"),
-        _number(fields, "priority") or 0.0, _texts(fields, "tags"), worker,
-        runs[0].put if runs else put, popped, ended,
-        _whole(fields, "retries"), _whole(fields, "remaining"), fence, group, message, get("spawned_from"), _texts(fields, "depends"), runs,
-        get("data"), _whole(fields, "data_size"), get("swept") == "1", get("history"),
-    )  # fmt: skip
+        id=id,
+        what=what,
+        jid=fields["jid"],
+        klass=fields["klass"],
+        queue=fields["queue"],
+        to=get("to"),
+        was=get("was"),
+        state=get("state"),
+        priority=_read_number(fields, "priority") or 0.0,
+        tags=_read_texts(fields, "tags"),
+        worker=worker,
+        put=runs[0].put if runs else put,
+        popped=popped,
+        ended=ended,
+        retries=_read_int(fields, "retries"),
+        remaining=_read_int(fields, "remaining"),
+        fence=fence,
+        group=group,
+        message=message,
+        spawned_from=get("spawned_from"),
+        depends=_read_texts(fields, "depends"),
+        runs=runs,
+        data=get("data"),
+        data_size=_read_int(fields, "data_size"),
+        swept=get("swept") == "1",
+        history=get("history"),
+    )
 
 
-def micros(text: str) -> int:
-    """Seconds since the epoch, a decimal text, as whole µs. Raises ValueError."""
+def to_micros(text: str) -> int:
+    """Convert a decimal text of seconds since 1970 to µs.
+
+    Raises:
+        ValueError: It is not a time.
+    """
     number = round(float(text) * 1e6)
-    if not 0 <= number < 1e17:
+    if not 0 <= number < MAX_MICROS:
         raise ValueError(text)
     return number
 
 
-def _time(fields: Mapping[str, str], name: str) -> int | None:
+def _read_time(fields: Mapping[str, str], name: str) -> int | None:
     text = fields.get(name)
     if text is None:
         return None
     try:
-        return micros(text)
+        return to_micros(text)
     except (ValueError, OverflowError):
         raise Unreadable(f"{name}={text[:80]!r} is not a time") from None
 
 
-def _number(fields: Mapping[str, str], name: str) -> float | None:
+def _read_number(fields: Mapping[str, str], name: str) -> float | None:
     text = fields.get(name)
     if text is None:
         return None
@@ -165,8 +247,8 @@ def _number(fields: Mapping[str, str], name: str) -> float | None:
         raise Unreadable(f"{name}={text[:80]!r} is not a number") from None
 
 
-def _whole(fields: Mapping[str, str], name: str) -> int | None:
-    number = _number(fields, name)
+def _read_int(fields: Mapping[str, str], name: str) -> int | None:
+    number = _read_number(fields, name)
     if number is None:
         return None
     if not abs(number) < 2**53:
@@ -174,31 +256,38 @@ def _whole(fields: Mapping[str, str], name: str) -> int | None:
     return int(number)
 
 
-def _texts(fields: Mapping[str, str], name: str) -> tuple[str, ...]:
+def _read_texts(fields: Mapping[str, str], name: str) -> tuple[str, ...]:
     text = fields.get(name)
-    return tuple(_decoded(_TEXTS, name, text)) if text else ()
+    if not text:
+        return ()
+    texts: list[str] = _decode(_TEXTS_DECODER, name, text)
+    return tuple(texts)
 
 
-def _earlier(text: str | None) -> tuple[Run, ...]:
+def _read_runs(text: str | None) -> tuple[Run, ...]:
     if not text:
         return ()
     try:
         return tuple(
             Run(
-                micros(run.put) if run.put else None, micros(run.popped) if run.popped else None, micros(run.ended), run.how, run.worker,
-                int(run.fence) if run.fence else None, run.group, run.message,
+                put=to_micros(run.put) if run.put else None,
+                popped=to_micros(run.popped) if run.popped else None,
+                ended=to_micros(run.ended),
+                how=run.how,
+                worker=run.worker,
+                fence=int(run.fence) if run.fence else None,
+                group=run.group,
+                message=run.message,
             )
-            for run in _decoded(_RUNS, "runs", text)
-        )  # fmt: skip
+            for run in _decode(_RUNS_DECODER, "runs", text)
+        )
+    except Unreadable:
+        raise
     except (ValueError, OverflowError) as error:
-        raise (
-            error
-            if isinstance(error, Unreadable)
-            else Unreadable(f"runs has a time or number that is none: {error}")
-        ) from None
+        raise Unreadable(f"runs has a time or number that is none: {error}") from None
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], name: str, text: str) -> Any:
+def _decode(decoder: msgspec.json.Decoder[T], name: str, text: str) -> T:
     try:
         return decoder.decode(text)
     except msgspec.MsgspecError as error:

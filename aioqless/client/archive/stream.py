@@ -1,4 +1,4 @@
-"""The archive's stream as it is, what goes from it, and the sweep for what others ended."""
+"""Archive: the state of the archive stream, trimming, and jobs that other clients ended."""
 
 from __future__ import annotations
 
@@ -9,17 +9,27 @@ from typing import Any, Final
 
 from aioqless.store import Call, Store
 
-LATE: Final = 3600.0  # seconds that what ended waits, when an archiver is at work
-NEARLY: Final = 0.9
+MAX_UNREAD: Final = 3600.0  # seconds that an entry waits if a reader is at work
+NEARLY_FULL: Final = 0.9
 
 
 @dataclass(frozen=True)
 class ArchiveState:
-    """How the stream is, and who keeps it elsewhere.
+    """The state of the archive stream, and how far a reader has stored it elsewhere.
 
-    `first` and `last` are ids of entries, `read` that of the last one that `reader` has safely
-    elsewhere, told at `at` (seconds since the epoch). `added` counts all entries there ever were,
-    so the first that is left is number `added - length + 1`."""
+    Attributes:
+        on: Whether jobs that end are appended.
+        when_full: What happens at the bound: "hold" keeps unread entries, "count" deletes them.
+        bound: Maximum number of entries with "count".
+        length: Number of entries.
+        added: Number of entries that were ever added; the first that is left is number
+            `added - length + 1`.
+        first: Id of the first entry.
+        last: Id of the last entry.
+        reader: Name of the reader.
+        read: Id of the last entry that the reader has stored elsewhere.
+        at: When it said so, in seconds since 1970.
+    """
 
     on: bool
     when_full: str
@@ -33,81 +43,103 @@ class ArchiveState:
     at: float | None = None
 
     def unread_since(self, now: float) -> float:
-        """For how many seconds the oldest entry waits that isn't elsewhere yet; 0 if there is
-        none."""
+        """Return for how many seconds the oldest unread entry has waited; 0 for none."""
         if not self.length or not self.first:
             return 0.0
         since = int(self.first.partition("-")[0]) / 1000
-        if self.read and _place(self.read) >= _place(
-            self.first
-        ):  # it is kept, and about to go: what follows came later than this
+        # A first entry that is stored elsewhere is about to be trimmed. The next one is later.
+        if self.read and _position(self.read) >= _position(self.first):
             since = self.at or since
         return 0.0 if self.read == self.last else max(0.0, now - since)
 
-    def trouble(self, now: float) -> str | None:
-        """What is wrong when nobody takes away what ended, and what to do: something has waited for
-        an hour, or is about to be cut."""
-        late, is_cut = self.unread_since(now), self.when_full == "count"
-        if late <= LATE and not (late and is_cut and self.length >= NEARLY * self.bound):
+    def describe_problem(self, now: float) -> str | None:
+        """Describe what is wrong if no reader stores the entries elsewhere, and what to do.
+
+        Args:
+            now: The time, in seconds since 1970.
+
+        Returns:
+            None unless an entry has waited for an hour, or is about to be deleted unread.
+        """
+        unread, is_cut = self.unread_since(now), self.when_full == "count"
+        if unread <= MAX_UNREAD and not (
+            unread and is_cut and self.length >= NEARLY_FULL * self.bound
+        ):
             return None
-        then = (
-            f"what is beyond {self.bound:,} goes unread"
+        consequence = (
+            f"entries beyond {self.bound:,} are deleted unread"
             if is_cut
             else "the stream grows until Redis is full"
         )
-        waits = f"what ended waits to be archived, for {late / 3600:,.1f} h by now ({self.length:,} in Redis)"
-        return f"{waits}: without `aioqless pipeline archive`, {then}"
+        return (
+            f"ended jobs have waited for {unread / 3600:,.1f} h to be archived "
+            f"({self.length:,} in Redis): without `aioqless pipeline archive`, {consequence}"
+        )
 
 
 @dataclass
-class Swept:
-    """What a sweep came to: how many ends of jobs it told, and the jids that are listed as ended
-    but have no job any more."""
+class SweepResult:
+    """The result of a sweep.
+
+    Attributes:
+        found: Number of ended jobs that were added to the stream.
+        missing: Jids that are listed as ended, but have no job any more.
+    """
 
     found: int = 0
     missing: list[str] = field(default_factory=list)
 
 
 class Archive:
-    """The archive of a namespace. `await archive.sweep()` tells of what other clients of qless
-    ended."""
+    """The archive stream of a namespace."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def state(self) -> ArchiveState:
-        """How it is now."""
+        """Return the state of the stream."""
         return ArchiveState(**await self._store.archive_state())
 
     async def trim(self, id: str, reader: str, *, takeover: bool = False) -> int:
-        """Entries up to that of `id` are safely elsewhere, and go. Returns how many went.
+        """Delete entries that are stored elsewhere.
 
-        `reader` names who has them. Raises InvalidArgument if another has trimmed before, unless
-        this one takes over."""
+        Args:
+            id: Id of the last of them.
+            reader: Name of the reader that stored them.
+            takeover: Accept that another reader has trimmed before.
+
+        Returns:
+            How many were deleted.
+
+        Raises:
+            InvalidArgument: Another reader has trimmed before.
+        """
         return await self._store.archive_trim(
             id=id, reader=reader, takeover="yes" if takeover else None
         )
 
-    async def sweep(self) -> Swept:
-        """Tell of all jobs that are complete or failed and not told of yet. Nothing happens where
-        the archive is off."""
-        swept = Swept()
-        await self._walk(swept, self._store.sweep_completed)
-        for group in await self._store.failed():
-            await self._walk(swept, partial(self._store.sweep_failed, group=group))
-        return swept
+    async def sweep(self) -> SweepResult:
+        """Add ended jobs that the stream lacks, since another qless client ended them.
 
-    async def _walk(self, swept: Swept, sweep: Callable[..., Call[Any]]) -> None:
+        Nothing is added while the archive is off.
+        """
+        result = SweepResult()
+        await self._sweep(result, self._store.sweep_completed)
+        for group in await self._store.failed():
+            await self._sweep(result, partial(self._store.sweep_failed, group=group))
+        return result
+
+    async def _sweep(self, result: SweepResult, sweep: Callable[..., Call[Any]]) -> None:
         start: str | None = None
         while True:
-            portion = await sweep(from_=start)
-            swept.found += portion["found"]
-            swept.missing += portion["missing"]
-            if not portion["next"]:
+            page = await sweep(from_=start)
+            result.found += page["found"]
+            result.missing += page["missing"]
+            if not page["next"]:
                 return
-            start = portion["next"]
+            start = page["next"]
 
 
-def _place(id: str) -> tuple[int, int]:
+def _position(id: str) -> tuple[int, int]:
     ms, _, sequence = id.partition("-")
     return int(ms), int(sequence)

@@ -1,4 +1,4 @@
-"""Events: the way to what happens in a namespace."""
+"""Events: the event stream of a namespace, as `client.events`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from aioqless.store import Store
 
 
 class Events:
-    """The events of a namespace: typed, filtered and on and on by calling it; as they come by `all`
-    and `tracked`."""
+    """The events of a namespace.
+
+    Call it for typed, filtered events that continue after an outage. `all` and `tracked` yield
+    events as they are published, and end with the connection.
+    """
 
     def __init__(self, redis: Redis, store: Store) -> None:
         self._redis = redis
@@ -32,48 +35,60 @@ class Events:
         kind: str | Collection[str] | None = None,
         tracked: bool = False,
     ) -> Stream:
-        """What happens from now on, to these queues, to these jobs, of these kinds, or to tracked
-        jobs alone (the latest 1,000, and those that are tracked from now on):
+        """Return a stream of the events from now on.
 
-        async for event in client.events(kind=["completed", "failed"]): ...
+        Redis keeps no events. After an outage, or if the reader is so slow that Redis disconnects
+        it, an event `Missed` says which period is missing; filters do not apply to it. Times are in
+        seconds since 1970 by this machine's clock. The queue of an event is None if neither the
+        event nor an earlier one of the job names it; with a filter of queues it is looked up.
 
-        It goes on when Redis was away; what happened meanwhile nobody kept, and an event Missed
-        says so: whatever the filter. `when`, `since` and `until` are seconds since 1970 by this
-        machine's clock, when it was heard. `queue` is None where neither the event nor one before
-        it said which; with a filter of queues it is looked up. A reader that is so slow that Redis
-        gives it up misses what came meanwhile, and hears of that too. Raises ValueError and
-        TypeError for a filter that can't be, redis-py's ConnectionError when Redis isn't there at
-        the beginning."""
-        wanted = EventFilter.checked(queue, jid, kind, tracked)
+        Example:
+            async for event in client.events(kind=["completed", "failed"]): ...
+
+        Args:
+            queue: Names of queues.
+            jid: Jids of jobs.
+            kind: Kinds of events.
+            tracked: Only tracked jobs: the latest 1,000, and those that are tracked from now on.
+
+        Raises:
+            TypeError: A name is not a text.
+            ValueError: There is no such kind, or a name is not valid.
+            redis.exceptions.ConnectionError: Redis can't be reached at the start.
+        """
+        wanted = EventFilter.create(queue, jid, kind, tracked)
         return Stream(self._redis, self._store, wanted, lambda: self._closed)
 
     def close(self) -> None:
-        """Let streams end, rather than listen anew."""
+        """End streams instead of letting them reconnect."""
         self._closed = True
 
     @asynccontextmanager
     async def all(self) -> AsyncIterator[AsyncIterator[Event]]:
-        """Every event of every job, from when the block is entered:
+        """Iterate over every event of every job from when the block is entered.
 
-        async with client.events.all() as events:
-            async for event in events: ...
+        Example:
+            async with client.events.all() as events:
+                async for event in events: ...
         """
         async with subscribe(self._redis, f"{self._namespace}:log") as messages:
-            yield self._told(messages)
+            yield _read_log(messages)
 
     @asynccontextmanager
     async def tracked(self) -> AsyncIterator[AsyncIterator[Event]]:
-        """The events of tracked jobs alone."""
-        async with subscribe(
-            self._redis, *(f"{self._namespace}:{name}" for name in TRACKED)
-        ) as messages:
-            yield self._named(messages)
+        """Iterate over the events of tracked jobs from when the block is entered."""
+        channels = [f"{self._namespace}:{name}" for name in TRACKED]
+        async with subscribe(self._redis, *channels) as messages:
+            yield self._read_tracked(messages)
 
-    async def _told(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
-        async for _, payload in messages:
-            if told := read_event(payload):
-                yield Event(told.pop("event"), told.pop("jid", None), told)
-
-    async def _named(self, messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
+    async def _read_tracked(
+        self, messages: AsyncIterator[tuple[str, bytes]]
+    ) -> AsyncIterator[Event]:
         async for channel, payload in messages:
             yield Event(channel.removeprefix(f"{self._namespace}:"), decode_text(payload))
+
+
+async def _read_log(messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
+    async for _, payload in messages:
+        if event := read_event(payload):
+            yield Event(event.pop("event"), event.pop("jid", None), event)

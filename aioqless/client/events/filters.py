@@ -1,21 +1,36 @@
-"""Which events somebody wants to hear."""
+"""EventFilter says which events a caller wants; EventSelector selects them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from aioqless import validation
-from aioqless.client.events.types import KINDS, AnyEvent, Missed, Tracked, Untracked
+from aioqless.client.events.types import (
+    KINDS,
+    AnyEvent,
+    Missed,
+    Tracked,
+    Untracked,
+    job_of,
+    queue_of,
+    with_queue,
+)
 from aioqless.store import Store
 
-REMEMBERED = 10_000  # jobs
+MAX_REMEMBERED = 10_000  # jobs whose queue is known
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
-    """A filter: None lets all pass. What may have been missed always passes."""
+    """Which events a caller wants; None for any.
+
+    Attributes:
+        queues: Names of queues.
+        jids: Jids of jobs.
+        kinds: Kinds of events.
+        tracked: Only events of tracked jobs.
+    """
 
     queues: frozenset[str] | None
     jids: frozenset[str] | None
@@ -23,28 +38,36 @@ class EventFilter:
     tracked: bool
 
     @classmethod
-    def checked(
+    def create(
         cls,
         queue: str | Collection[str] | None = None,
         jid: str | Collection[str] | None = None,
         kind: str | Collection[str] | None = None,
         tracked: bool = False,
     ) -> EventFilter:
-        """Raises ValueError and TypeError for what can't be a name, and for a kind that there
-        isn't."""
-        kinds = _some("kind", kind)
+        """Make a filter of what a caller gave.
+
+        Raises:
+            TypeError: A name is not a text.
+            ValueError: There is no such kind, or a name is not valid.
+        """
+        kinds = _check_names("kind", kind)
         if unknown := sorted((kinds or frozenset()) - set(KINDS)):
-            raise ValueError(
-                f"there are no events of the kind {unknown[0]!r}; there are {', '.join(KINDS)}"
-            )
+            raise ValueError(f"kind must be one of {', '.join(KINDS)} (got {unknown[0]!r})")
         return cls(
-            queues=_some("queue", queue), jids=_some("jid", jid), kinds=kinds, tracked=tracked
+            queues=_check_names("queue", queue),
+            jids=_check_names("jid", jid),
+            kinds=kinds,
+            tracked=tracked,
         )
 
 
 class EventSelector:
-    """Lets through what is wanted. Owns what must be remembered for that: which jobs are tracked,
-    and which queue each was last in, for the log doesn't say with each event."""
+    """Selects the events that a filter asks for.
+
+    Owns what that takes: which jobs are tracked, and the latest queue of each job, since not every
+    event names it.
+    """
 
     def __init__(self, wanted: EventFilter, store: Store) -> None:
         self._wanted = wanted
@@ -52,67 +75,63 @@ class EventSelector:
         self._tracked: set[str] = set()
         self._queues: dict[str, str] = {}
 
-    async def begin(self) -> None:
-        """Look at what was told of before anybody listened."""
+    async def load_tracked(self) -> None:
+        """Read which jobs are tracked already."""
         if self._wanted.tracked:
             page = await self._store.track_list()
             self._tracked = {*(job["jid"] for job in page["jobs"]), *page["expired"]}
 
-    async def passed(self, event: AnyEvent) -> AnyEvent | None:
-        """The event, with its queue where that is known; None for one that isn't wanted."""
+    async def select(self, event: AnyEvent) -> AnyEvent | None:
+        """Return the event, with its queue if that is known, or None if it is not wanted."""
         if isinstance(event, Missed):
             return event
-        jid: str | None = getattr(event, "jid", None)
-        wanted = self._wanted
-        self._heed(event, jid)
-        if (wanted.kinds is not None and event.kind not in wanted.kinds) or (
-            wanted.jids is not None and jid not in wanted.jids
-        ):
+        jid, wanted = job_of(event), self._wanted
+        self._update(event, jid)
+        if wanted.kinds is not None and event.kind not in wanted.kinds:
+            return None
+        if wanted.jids is not None and jid not in wanted.jids:
             return None
         if wanted.tracked and jid not in self._tracked and not isinstance(event, Untracked):
             return None
-        if (
-            jid is not None
-            and getattr(event, "queue", None) is None
-            and (queue := await self._queue_of(jid))
-        ):
-            told: Any = event  # each that has a jid has a queue
-            event = replace(told, queue=queue)
+        if jid and queue_of(event) is None and (queue := await self._find_queue(jid)):
+            event = with_queue(event, queue)
         if wanted.queues is not None and wanted.queues.isdisjoint(
-            (getattr(event, "queue", None), getattr(event, "to", None))
+            (queue_of(event), getattr(event, "to", None))
         ):
             return None
         return event
 
-    def _heed(self, event: AnyEvent, jid: str | None) -> None:
-        """Remember what the event says for those that follow."""
+    def _update(self, event: AnyEvent, jid: str | None) -> None:
+        """Update the tracked jobs and the queue of the job."""
         if isinstance(event, Tracked):
             self._tracked.add(event.jid)
         elif isinstance(event, Untracked):
             self._tracked.discard(event.jid)
-        queue = getattr(event, "to", None) or getattr(event, "queue", None)
+        queue = getattr(event, "to", None) or queue_of(event)
         if jid is None or queue is None:
             return
         self._queues.pop(jid, None)
         if event.kind in ("completed", "canceled"):
             return
         self._queues[jid] = queue
-        if len(self._queues) > REMEMBERED:
+        if len(self._queues) > MAX_REMEMBERED:
             del self._queues[next(iter(self._queues))]
 
-    async def _queue_of(self, jid: str) -> str | None:
-        """Asked of Redis only where somebody wants certain queues: else a flood of failures would
-        be a flood of questions."""
+    async def _find_queue(self, jid: str) -> str | None:
+        """Return the queue of a job; read it only if there is a filter of queues.
+
+        Otherwise a flood of failures would cause a flood of reads.
+        """
         if self._wanted.queues is None or jid in self._queues:
             return self._queues.get(jid)
         record = await self._store.get(jid=jid)
         return str(record["queue"]) if record and record["queue"] else None
 
 
-def _some(what: str, given: str | Collection[str] | None) -> frozenset[str] | None:
-    if given is None:
+def _check_names(what: str, names: str | Collection[str] | None) -> frozenset[str] | None:
+    if names is None:
         return None
-    some = frozenset([given] if isinstance(given, str) else given)
-    for name in some:
+    checked = frozenset([names] if isinstance(names, str) else names)
+    for name in checked:
         validation.check_name(what, name)
-    return some
+    return checked

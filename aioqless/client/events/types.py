@@ -1,15 +1,15 @@
-"""What can happen, as a type for each kind."""
+"""The events: a type for each kind, and how a message is parsed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 
 @dataclass(frozen=True, kw_only=True)
 class Put:
-    """A job was put, anew or once more, or moved. What `unfail` puts back is not told."""
+    """A job was put or moved. Jobs that `unfail` puts back have no such event."""
 
     kind: ClassVar[str] = "put"
     when: float
@@ -19,7 +19,7 @@ class Put:
 
 @dataclass(frozen=True, kw_only=True)
 class Popped:
-    """A tracked job was handed to a worker. Of other jobs this isn't told."""
+    """A tracked job was popped by a worker. Other jobs have no such event."""
 
     kind: ClassVar[str] = "popped"
     when: float
@@ -29,7 +29,7 @@ class Popped:
 
 @dataclass(frozen=True, kw_only=True)
 class Advanced:
-    """A job was done with `queue`, and goes on in the queue `to`."""
+    """A job was completed in `queue` and moved on to the queue `to`."""
 
     kind: ClassVar[str] = "advanced"
     when: float
@@ -40,7 +40,7 @@ class Advanced:
 
 @dataclass(frozen=True, kw_only=True)
 class Completed:
-    """A job is done."""
+    """A job was completed."""
 
     kind: ClassVar[str] = "completed"
     when: float
@@ -50,7 +50,7 @@ class Completed:
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """A job was set aside as failed."""
+    """A job failed."""
 
     kind: ClassVar[str] = "failed"
     when: float
@@ -63,7 +63,7 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class Canceled:
-    """A job was deleted; `worker` is who held it."""
+    """A job was deleted, which `worker` held if it ran."""
 
     kind: ClassVar[str] = "canceled"
     when: float
@@ -74,7 +74,7 @@ class Canceled:
 
 @dataclass(frozen=True, kw_only=True)
 class LockLost:
-    """`worker` no longer holds the job: its lock expired, or somebody took the job from it."""
+    """`worker` no longer holds the job: its lock expired, or the job was taken from it."""
 
     kind: ClassVar[str] = "lock_lost"
     when: float
@@ -85,7 +85,7 @@ class LockLost:
 
 @dataclass(frozen=True, kw_only=True)
 class Stalled:
-    """The lock of a tracked job expired. Of other jobs LockLost is told alone."""
+    """The lock of a tracked job expired. Other jobs have LockLost only."""
 
     kind: ClassVar[str] = "stalled"
     when: float
@@ -95,7 +95,7 @@ class Stalled:
 
 @dataclass(frozen=True, kw_only=True)
 class Progressed:
-    """A run said how far it is: the share that is done, from 0 to 1, and what it does."""
+    """A run reported progress: the share that is done, from 0 to 1, and what is being done."""
 
     kind: ClassVar[str] = "progress"
     when: float
@@ -107,7 +107,7 @@ class Progressed:
 
 @dataclass(frozen=True, kw_only=True)
 class Tracked:
-    """Somebody keeps an eye on the job from now on."""
+    """A job is tracked from now on."""
 
     kind: ClassVar[str] = "track"
     when: float
@@ -117,7 +117,7 @@ class Tracked:
 
 @dataclass(frozen=True, kw_only=True)
 class Untracked:
-    """Nobody keeps an eye on the job any more."""
+    """A job is no longer tracked."""
 
     kind: ClassVar[str] = "untrack"
     when: float
@@ -127,7 +127,7 @@ class Untracked:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigSet:
-    """An option that all share was set."""
+    """An option of the shared configuration was set."""
 
     kind: ClassVar[str] = "config_set"
     when: float
@@ -137,7 +137,7 @@ class ConfigSet:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigUnset:
-    """An option that all share has its default again."""
+    """An option of the shared configuration has its default again."""
 
     kind: ClassVar[str] = "config_unset"
     when: float
@@ -146,8 +146,7 @@ class ConfigUnset:
 
 @dataclass(frozen=True, kw_only=True)
 class Missed:
-    """What happened from `since` to `until` wasn't heard, because of `why`: look at what you
-    follow."""
+    """Events from `since` to `until` were missed because of `why`: read the jobs that matter."""
 
     kind: ClassVar[str] = "missed"
     when: float
@@ -158,7 +157,7 @@ class Missed:
 
 @dataclass(frozen=True, kw_only=True)
 class Other:
-    """What a later version or another program tells in the log, under its own `kind`."""
+    """An event of a later version or another program, with its own `kind`."""
 
     kind: str
     when: float
@@ -168,62 +167,98 @@ class Other:
 
 
 JobEvent: TypeAlias = (
-    Put | Popped | Advanced | Completed | Failed | Canceled | LockLost | Stalled | Progressed | Tracked | Untracked
-)  # fmt: skip
+    Put
+    | Popped
+    | Advanced
+    | Completed
+    | Failed
+    | Canceled
+    | LockLost
+    | Stalled
+    | Progressed
+    | Tracked
+    | Untracked
+)
 AnyEvent: TypeAlias = JobEvent | ConfigSet | ConfigUnset | Missed | Other
 
-_TYPES: dict[str, Any] = {
-    each.kind: each
-    for each in (
-        Put, Popped, Advanced, Completed, Failed, Canceled, LockLost, Stalled, Progressed, Tracked, Untracked, ConfigSet, ConfigUnset,
+_TYPES = {
+    kind.kind: kind
+    for kind in (
+        Put,
+        Popped,
+        Advanced,
+        Completed,
+        Failed,
+        Canceled,
+        LockLost,
+        Stalled,
+        Progressed,
+        Tracked,
+        Untracked,
+        ConfigSet,
+        ConfigUnset,
     )
-}  # fmt: skip
+}
 KINDS = (*_TYPES, Missed.kind)
-_NEEDED = {
-    kind: tuple(each.name for each in fields(of) if each.default is MISSING and each.name != "when")
-    for kind, of in _TYPES.items()
-}
-_TOLD = {
-    kind: tuple(each.name for each in fields(of) if each.name != "when")
-    for kind, of in _TYPES.items()
+_FIELDS = {
+    kind: [each for each in fields(type_) if each.name != "when"] for kind, type_ in _TYPES.items()
 }
 
 
-def event_of(told: Mapping[str, Any], when: float) -> AnyEvent | None:
-    """The event that a message tells; None for one that tells none. Peers tell of cancelled jobs
-    that never were, with false for texts."""
-    kind = told.get("event")
+def parse_event(message: Mapping[str, Any], when: float) -> AnyEvent | None:
+    """Return the event of a message; None if it has none.
+
+    Other qless clients publish the cancelation of jobs that never existed, with false for texts.
+
+    Args:
+        message: The parsed message.
+        when: When it arrived, in seconds since 1970.
+    """
+    kind = message.get("event")
     if not isinstance(kind, str):
         return None
     if kind not in _TYPES:
         more = {
-            name: value for name, value in told.items() if name not in ("event", "jid", "queue")
+            name: value for name, value in message.items() if name not in ("event", "jid", "queue")
         }
-        return Other(
-            kind=kind,
-            when=when,
-            jid=_text(told.get("jid")),
-            queue=_text(told.get("queue")),
-            more=more,
-        )
-    values = {
-        name: _number(told.get(name)) if name == "progress" else _text(told.get(name))
-        for name in _TOLD[kind]
-    }
-    if any(values[name] is None for name in _NEEDED[kind]):
-        return None
+        jid, queue = _read_text(message.get("jid")), _read_text(message.get("queue"))
+        return Other(kind=kind, when=when, jid=jid, queue=queue, more=more)
+    values: dict[str, Any] = {}
+    for field_ in _FIELDS[kind]:
+        read = _read_number if field_.name == "progress" else _read_text
+        value = read(message.get(field_.name))
+        if value is None and field_.default is MISSING:
+            return None
+        values[field_.name] = value
     event: AnyEvent = _TYPES[kind](when=when, **values)
     return event
 
 
-def _text(value: object) -> str | None:
+def job_of(event: AnyEvent) -> str | None:
+    """Return the jid of an event, if it concerns a job."""
+    return None if isinstance(event, ConfigSet | ConfigUnset | Missed) else event.jid
+
+
+def queue_of(event: AnyEvent) -> str | None:
+    """Return the queue of an event, if it names one."""
+    return None if isinstance(event, ConfigSet | ConfigUnset | Missed) else event.queue
+
+
+def with_queue(event: AnyEvent, queue: str) -> AnyEvent:
+    """Return an event that concerns a job, with the job's queue."""
+    if isinstance(event, ConfigSet | ConfigUnset | Missed):
+        return event
+    return replace(event, queue=queue)
+
+
+def _read_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _number(value: object) -> float | None:
+def _read_number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
     try:
-        return (
-            float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-        )
+        return float(value)
     except OverflowError:
         return None

@@ -503,8 +503,8 @@ class Job(Generic[Data]):
             DecryptionError: The data can't be decrypted.
         """
         other = copy.copy(self)
-        other._text = self.text
-        other._backend = JobBackend.offline(self.max_data)
+        other._text = self.text  # noqa: SLF001  # of the same class
+        other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
         return other
 
     # Methods for any client

@@ -1,4 +1,4 @@
-"""Cron expressions with time zones: which times they mean."""
+"""Cron: the times of a cron expression in a time zone."""
 
 from __future__ import annotations
 
@@ -16,33 +16,47 @@ FIELDS = "minute hour day month weekday, or a second before these"
 
 @dataclass(frozen=True)
 class Cron:
-    """A cron expression in a time zone. Raises ValueError, and TypeError, for one that can't be
-    read or never comes.
+    """A cron expression in a time zone.
 
-    Five fields as in Debian's cron, or six, of which the first is the second. When clocks change, a
-    job of a time of day runs once that day: one that is skipped comes when the clocks have gone
-    forward, one that comes twice counts the first time. What has a `*` in its minute or hour, or
-    six fields, goes by the time that really passes."""
+    It has five fields as in Debian's cron, or six, of which the first is the second. When clocks
+    change, a job of a time of day runs once that day: a time that is skipped runs when the clocks
+    have gone forward, a time that occurs twice runs the first time. An expression with a `*` in its
+    minute or hour, or with six fields, follows elapsed time instead.
+
+    Attributes:
+        expression: The expression.
+        timezone: Name of the time zone.
+
+    Raises:
+        TypeError: One of them is not a text.
+        ValueError: The expression can't be parsed or never matches, or there is no such time zone.
+    """
 
     expression: str
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        zone_of(self.timezone)
-        _checked(self.expression)
+        find_zone(self.timezone)
+        _check(self.expression)
 
     def next(self, after: float) -> float:
-        """The first time later than `after`, both in seconds since 1970."""
+        """Return the first time later than `after`, both in seconds since 1970."""
         for tick in self._ticks(math.floor(after)):
             if tick > after:
                 return tick
         raise ValueError(
-            f"cron {self.expression!r} never comes after {datetime.fromtimestamp(after, UTC):%Y-%m-%d}"
+            f"cron {self.expression!r} never comes after "
+            f"{datetime.fromtimestamp(after, UTC):%Y-%m-%d}"
         )
 
     def all(self, first: float, until: float, most: int) -> list[float]:
-        """`first`, which is one of its times, and those that follow up to `until`: at most so
-        many."""
+        """Return its times of a period, earliest first.
+
+        Args:
+            first: One of its times, which is returned, too.
+            until: End of the period.
+            most: Maximum number of times.
+        """
         ticks = [first]
         for tick in self._ticks(math.floor(first)):
             if tick > until or len(ticks) == most:
@@ -52,7 +66,13 @@ class Cron:
         return ticks
 
     def latest(self, first: float, until: float, most: int) -> list[float]:
-        """The last so many of its times from `first`, which is one of them, up to `until`."""
+        """Return the latest of its times of a period, earliest first.
+
+        Args:
+            first: One of its times, at which the period starts.
+            until: End of the period.
+            most: Maximum number of times.
+        """
         if len(few := self.all(first, until, most + 1)) <= most:
             return few
         ticks: list[float] = []
@@ -66,20 +86,23 @@ class Cron:
     def _ticks(self, start: int, *, backwards: bool = False) -> Iterator[float]:
         from cronsim import CronSim
 
-        for moment in CronSim(
-            self.expression, datetime.fromtimestamp(start, zone_of(self.timezone)), backwards
-        ):
-            yield moment.timestamp()
+        moment = datetime.fromtimestamp(start, find_zone(self.timezone))
+        for each in CronSim(self.expression, moment, backwards):
+            yield each.timestamp()
 
 
-def zone_of(name: str) -> tzinfo:
-    """The time zone of this name, as in `Europe/Paris`. Raises ValueError for one that isn't known
-    here, and TypeError."""
-    return _zone(validation.check_name("timezone", name))
+def find_zone(name: str) -> tzinfo:
+    """Return a time zone by its name, such as `Europe/Paris`.
+
+    Raises:
+        TypeError: The name is not a text.
+        ValueError: There is no such time zone on this machine.
+    """
+    return _find_zone(validation.check_name("timezone", name))
 
 
 @lru_cache(1024)
-def _zone(name: str) -> tzinfo:
+def _find_zone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -89,7 +112,7 @@ def _zone(name: str) -> tzinfo:
 
 
 @lru_cache(1024)
-def _checked(expression: str) -> None:
+def _check(expression: str) -> None:
     from cronsim import CronSim, CronSimError
 
     validation.check_name("cron", expression)
@@ -97,7 +120,7 @@ def _checked(expression: str) -> None:
     try:
         never = next(iter(CronSim(expression, now)), None) is None
     except CronSimError as error:
-        never = str(error).endswith("day-of-month") and _comes_in_other_months(expression, now)
+        never = str(error).endswith("day-of-month") and _matches_in_other_months(expression, now)
         if not never:
             raise ValueError(
                 f"cron {expression!r} can't be read: {error}; its fields are {FIELDS}"
@@ -106,7 +129,7 @@ def _checked(expression: str) -> None:
         raise ValueError(f"cron {expression!r} never comes: there is no such day")
 
 
-def _comes_in_other_months(expression: str, now: datetime) -> bool:
+def _matches_in_other_months(expression: str, now: datetime) -> bool:
     from cronsim import CronSim, CronSimError
 
     fields = expression.split()

@@ -1,10 +1,11 @@
-"""RecurringJob: a template as it was read, the verbs that change it in Redis, and how one is
-made."""
+"""RecurringJob: a template of jobs and its methods; `recur` makes one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self, cast
+from collections.abc import Sequence
+from typing import Any, Self, TypedDict, cast
+
+from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
@@ -12,17 +13,80 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions, RecurOptions, TemplateOptions
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedule import Every, checked_backlog, schedule_of
+from aioqless.client.recurring.schedule import Every, check_backlog, make_schedule
 from aioqless.errors import AioqlessError, NoSuchJob
 
-OF_PUT_ALONE = PutOptions.__annotations__.keys() - TemplateOptions.__annotations__.keys()
+_PUT_ONLY = PutOptions.__annotations__.keys() - TemplateOptions.__annotations__.keys()
+
+
+class RecurringRecord(TypedDict):
+    """A recurring job as commands return it in JSON."""
+
+    jid: str
+    klass: str
+    queue: str
+    priority: float
+    interval: float | None
+    cron: str | None
+    timezone: str | None
+    retries: int
+    count: int
+    data: str
+    tags: list[str]
+    backlog: int
+    coalesce: bool
+    paused: bool
+    declared: float | None
+    next: float | None
+
+
+class _Template(TypedDict):
+    """The arguments of the commands that make a recurring job, except those of its schedule."""
+
+    queue: str
+    jid: str
+    klass: str
+    data: str | bytes
+    priority: float | None
+    tags: Sequence[str] | None
+    retries: int | None
+    terms: str | bytes | None
+    backlog: int | None
+
+
+class RecurringChanges(TypedDict, total=False):
+    """What `RecurringJob.update` changes.
+
+    Attributes:
+        priority: Priority of its instances.
+        retries: Maximum number of retries of its instances.
+        data: Data of its instances.
+        klass: Klass of its instances.
+        queue: Queue of its instances.
+        backlog: Maximum number of missed instances to make up for, 0 for all.
+        every: Interval, in seconds, if it has one.
+        interval: The same.
+        cron: Cron expression, if it has one.
+        timezone: Time zone of the cron expression.
+    """
+
+    priority: float
+    retries: int
+    data: object
+    klass: str
+    queue: str
+    backlog: int
+    every: float
+    interval: float
+    cron: str
+    timezone: str
 
 
 async def recur(
     backend: JobBackend,
     queue: str,
     job: str | Klass | NewJob,
-    data: Any,
+    data: object,
     options: RecurOptions,
 ) -> RecurringJob:
     """Make a recurring job, or change the one with this jid.
@@ -32,20 +96,22 @@ async def recur(
         TypeError: There is no such option, or one has the wrong type.
         ValueError: An option is out of range.
     """
-    if wrong := options.keys() - RecurOptions.__annotations__.keys():
+    if unknown := options.keys() - RecurOptions.__annotations__.keys():
         raise TypeError(
-            f"recur has no option {', '.join(sorted(wrong))}; "
+            f"recur has no option {', '.join(sorted(unknown))}; "
             f"it has {', '.join(RecurOptions.__annotations__)}"
         )
-    store, schedule = backend.store, schedule_of(options)
-    backlog = checked_backlog(schedule, options.get("backlog"))
+    store, schedule = backend.store, make_schedule(options)
+    backlog = check_backlog(schedule, options.get("backlog"))
     offset = validation.check_number("offset", options.get("offset", 0), least=0)
-    of_put = {name: options[name] for name in TemplateOptions.__annotations__ if name in options}  # type: ignore[literal-required]  # the names are those of a part of the options
-    template = NewJob.of(job, data, cast(PutOptions, of_put))
-    if astray := sorted(OF_PUT_ALONE & template.options.keys()):
-        raise TypeError(f"a recurring job has no option {', '.join(astray)}: put has")
+    put_options = {
+        name: value for name, value in options.items() if name in TemplateOptions.__annotations__
+    }
+    template = NewJob.of(job, data, cast(PutOptions, put_options))
+    if unknown := _PUT_ONLY & template.options.keys():
+        raise TypeError(f"a recurring job has no option {', '.join(sorted(unknown))}: put has")
     new = template.prepare(backend.max_data, backend.codec)
-    shared: dict[str, Any] = {
+    arguments: _Template = {
         "queue": queue,
         "jid": new["jid"],
         "klass": new["klass"],
@@ -63,10 +129,10 @@ async def recur(
             expression=schedule.expression,
             timezone=schedule.timezone,
             next=schedule.next(await store.now()),
-            **shared,
+            **arguments,
         )
     else:
-        await store.recur_on(interval=schedule.seconds, offset=offset, **shared)
+        await store.recur_on(interval=schedule.seconds, offset=offset, **arguments)
     record = await store.recur_get(jid=new["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {new['jid']} was canceled while it was being read")
@@ -74,53 +140,94 @@ async def recur(
 
 
 class RecurringJob:
-    """A template of jobs, as it was when it was read: one comes whenever an `interval` has passed
-    (seconds), or at the times of `cron` in `timezone`.
+    """A template of jobs, as it was when it was read.
 
-    `next` is when the next instance is due (seconds since 1970), None while it is `paused`.
-    `backlog` is how many missed instances are made up for; with `coalesce`, all that were missed
-    give one. `declared` is when code last declared it, None for one made by hand."""
+    An instance is put whenever an interval has passed, or at the times of a cron expression.
 
-    __slots__ = (
-        "_backend", "_store", "backlog", "coalesce", "count", "cron", "declared", "interval", "jid", "klass", "next", "paused",
-        "priority", "queue", "raw_data", "retries", "tags", "timezone",
-    )  # fmt: skip
+    Attributes:
+        jid: Id of the recurring job.
+        klass: Klass of its instances.
+        queue: Queue of its instances.
+        priority: Priority of its instances.
+        interval: Interval, in seconds; None with a cron expression.
+        cron: Cron expression; None with an interval.
+        timezone: Time zone of the cron expression.
+        retries: Maximum number of retries of its instances.
+        count: Number of instances that were put.
+        raw_data: Data of its instances as Redis has it, perhaps encrypted.
+        tags: Tags of its instances.
+        backlog: Maximum number of missed instances to make up for, 0 for all.
+        coalesce: Whether missed instances are coalesced into one.
+        paused: Whether no instances are put.
+        declared: When code declared it last, in seconds since 1970; None if a program made it.
+        next: When the next instance is due, in seconds since 1970; None while it is paused.
+    """
 
-    def __init__(self, backend: JobBackend, record: Mapping[str, Any]) -> None:
+    jid: str
+    klass: str
+    queue: str
+    priority: float
+    interval: float | None
+    cron: str | None
+    timezone: str | None
+    retries: int
+    count: int
+    raw_data: str
+    tags: list[str]
+    backlog: int
+    coalesce: bool
+    paused: bool
+    declared: float | None
+    next: float | None
+
+    def __init__(self, backend: JobBackend, record: RecurringRecord) -> None:
+        """Make it of what Redis returned; `client.jobs.recurring` does."""
         self._backend = backend
         self._store = backend.store
-        self._read(record)
+        self._load(record)
 
-    def _read(self, record: Mapping[str, Any]) -> None:
-        self.jid: str = record["jid"]
-        self.klass: str = record["klass"]
-        self.queue: str = record["queue"]
-        self.priority: float = record["priority"]
-        self.interval: float | None = record["interval"]
-        self.cron: str | None = record["cron"]
-        self.timezone: str | None = record["timezone"]
-        self.retries: int = record["retries"]
-        self.count: int = record["count"]
-        self.raw_data: str = record["data"]
-        self.tags: list[str] = list(record["tags"])
-        self.backlog: int = record["backlog"]
-        self.coalesce: bool = record["coalesce"]
-        self.paused: bool = record["paused"]
-        self.declared: float | None = record["declared"]
-        self.next: float | None = record["next"]
+    def _load(self, record: RecurringRecord) -> None:
+        self.jid = record["jid"]
+        self.klass = record["klass"]
+        self.queue = record["queue"]
+        self.priority = record["priority"]
+        self.interval = record["interval"]
+        self.cron = record["cron"]
+        self.timezone = record["timezone"]
+        self.retries = record["retries"]
+        self.count = record["count"]
+        self.raw_data = record["data"]
+        self.tags = list(record["tags"])
+        self.backlog = record["backlog"]
+        self.coalesce = record["coalesce"]
+        self.paused = record["paused"]
+        self.declared = record["declared"]
+        self.next = record["next"]
 
     @property
     def data(self) -> Any:
-        """The data of its instances. Raises InvalidData."""
+        """The data of its instances.
+
+        Raises:
+            InvalidData: It is not JSON.
+        """
         return job_data.decode(self.text)
 
     @property
     def text(self) -> str:
-        """The data of its instances as decrypted JSON. Raises DecryptionError."""
+        """The data of its instances as JSON, decrypted if it is encrypted.
+
+        Raises:
+            DecryptionError: It can't be decrypted.
+        """
         return self._backend.codec.decode(self.raw_data, self.klass)
 
     def upcoming(self, count: int = 5) -> list[float]:
-        """Return when the next instances are due, in seconds since 1970; none while paused."""
+        """Return when the next instances are due, in seconds since 1970; none while paused.
+
+        Args:
+            count: Maximum number of instances.
+        """
         times = [] if self.next is None else [self.next]
         try:
             while times and len(times) < count:
@@ -133,97 +240,105 @@ class RecurringJob:
         return times
 
     async def refresh(self) -> Self:
-        """Read it again. Raises NoSuchJob."""
+        """Read it again, and return it.
+
+        Raises:
+            NoSuchJob: It was canceled.
+        """
         record = await self._store.recur_get(jid=self.jid)
         if record is None:
-            raise NoSuchJob(
-                "recur", "NOJOB", {"jid": self.jid, "why": "there is no such recurring job"}
-            )
-        self._read(record)
+            detail = {"jid": self.jid, "why": "there is no such recurring job"}
+            raise NoSuchJob("recur", "NOJOB", detail)
+        self._load(record)
         return self
 
-    async def update(self, **changes: Any) -> None:
+    async def update(self, **changes: Unpack[RecurringChanges]) -> None:
         """Change some of its fields: all of them or, if one is refused, none.
 
         Args:
-            changes: Any of priority, retries, data, klass, queue, backlog, and of a schedule of its kind: `every` (seconds; `interval` is
-                the same), or cron and timezone.
+            changes: See RecurringChanges.
 
         Raises:
-            ValueError: There can't be such an interval or cron expression.
-            InvalidData: There can't be such data.
-            InvalidArgument: Another value or name can't be, or belongs to the other kind of schedule.
+            TypeError: Both `every` and `interval` are given.
+            ValueError: The interval, cron expression or time zone is not valid.
+            InvalidData: The data can't be encoded.
+            InvalidArgument: Another value is refused, or belongs to the other kind of schedule.
         """
+        pairs: dict[str, Any] = dict(changes)
         if "every" in changes:
             if "interval" in changes:
-                raise TypeError("every and interval are the same: say one of them")
-            changes["interval"] = Every(changes.pop("every")).seconds
+                raise TypeError("every and interval are the same: pass one of them")
+            pairs["interval"] = Every(pairs.pop("every")).seconds
         codec, klass = self._backend.codec, changes.get("klass", self.klass)
         if "data" not in changes and codec.bound_to_klass and klass != self.klass:
-            changes["data"] = self.data
-        if "data" in changes:
-            text = job_data.encode(changes["data"], self._backend.max_data)
-            changes["data"] = codec.encode(text, klass)
+            pairs["data"] = self.data
+        if "data" in pairs:
+            text = job_data.encode(pairs["data"], self._backend.max_data)
+            pairs["data"] = codec.encode(text, klass)
         if "cron" in changes or "timezone" in changes:
             await self.refresh()
             cron = Cron(
                 changes.get("cron", self.cron or ""),
                 changes.get("timezone", self.timezone or "UTC"),
             )
-            changes |= {
+            pairs |= {
                 "cron": cron.expression,
                 "timezone": cron.timezone,
                 "next": cron.next(await self._store.now()),
             }
         await self._store.recur_update(
-            jid=self.jid,
-            pairs=[part for change in changes.items() for part in change],
+            jid=self.jid, pairs=[part for pair in pairs.items() for part in pair]
         )
         await self.refresh()
 
     async def tag(self, *tags: str) -> list[str]:
-        """Put tags on it and so on its coming instances; returns all it has."""
+        """Add tags, which its coming instances get, and return all that it has."""
         self.tags = await self._store.recur_tag(jid=self.jid, tags=tags)
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
-        """Take tags off it; returns those it still has."""
+        """Remove tags, and return those that it still has."""
         self.tags = await self._store.recur_untag(jid=self.jid, tags=tags)
         return self.tags
 
     async def pause(self) -> None:
-        """No more instances until it is resumed, also when it is put or declared anew; those that
-        were made go on."""
+        """Put no more instances until `resume`, even if it is put or declared again.
+
+        Instances that were put are not affected.
+        """
         await self._store.recur_pause(jid=self.jid)
         await self.refresh()
 
     async def resume(self) -> None:
-        """Go on: the next instance comes an interval from now, or at the next time of its cron
-        expression. Nothing is made up for."""
+        """Put instances again.
+
+        The next one is due an interval from now, or at the next time of the cron expression. Missed
+        instances are not made up for.
+        """
         await self.refresh()
-        first = (
-            None
-            if self.cron is None
-            else Cron(self.cron, self.timezone or "UTC").next(await self._store.now())
-        )
+        first = None
+        if self.cron is not None:
+            first = Cron(self.cron, self.timezone or "UTC").next(await self._store.now())
         await self._store.recur_resume(jid=self.jid, next=first)
         await self.refresh()
 
     async def run_now(self) -> str:
-        """Make an instance at once, also of one that is paused; its clock goes on as it was.
-        Returns the instance's jid."""
-        jid: str = await self._store.recur_run(jid=self.jid)
+        """Put an instance at once, even while paused; the schedule is not affected.
+
+        Returns:
+            The jid of the instance.
+        """
+        jid = await self._store.recur_run(jid=self.jid)
         self.count += 1
         return jid
 
     async def cancel(self) -> None:
-        """No more instances; those that were made stay."""
+        """Delete it. Instances that were put are not affected."""
         await self._store.recur_off(jid=self.jid)
 
     def __repr__(self) -> str:
-        when = (
-            f"every {self.interval} s"
-            if self.cron is None
-            else f"at {self.cron!r} in {self.timezone}"
-        )
-        return f"<RecurringJob {self.jid} {self.klass} {when} into {self.queue!r}{', paused' if self.paused else ''}>"
+        when = f"every {self.interval} s"
+        if self.cron is not None:
+            when = f"at {self.cron!r} in {self.timezone}"
+        paused = ", paused" if self.paused else ""
+        return f"<RecurringJob {self.jid} {self.klass} {when} into {self.queue!r}{paused}>"

@@ -1,5 +1,4 @@
-"""When a recurring job's instances come: every so many seconds, or at the times of a cron
-expression."""
+"""The schedule of a recurring job: an interval, or a cron expression."""
 
 from __future__ import annotations
 
@@ -10,12 +9,16 @@ from typing import Any, TypeAlias
 from aioqless import validation
 from aioqless.client.recurring.cron import Cron
 
-MOST_CRON_BACKLOG = 1000
+MAX_CRON_BACKLOG = 1000
 
 
 @dataclass(frozen=True)
 class Every:
-    """An interval of so many seconds."""
+    """An interval.
+
+    Attributes:
+        seconds: Its length.
+    """
 
     seconds: float
 
@@ -24,16 +27,20 @@ class Every:
             raise ValueError("every must be more than 0 seconds")
 
     def next(self, after: float) -> float:
-        """An interval later."""
+        """Return the time of an instance that is due after another one."""
         return after + self.seconds
 
 
 Schedule: TypeAlias = Every | Cron
 
 
-def schedule_of(options: Mapping[str, Any]) -> Schedule:
-    """The schedule that `every`, or `cron` with `timezone`, say. Raises ValueError and TypeError,
-    naming what is wrong."""
+def make_schedule(options: Mapping[str, Any]) -> Schedule:
+    """Return the schedule of the options `every`, or `cron` with `timezone`.
+
+    Raises:
+        TypeError: There is neither or both, or one has the wrong type.
+        ValueError: One is out of range, or can't be parsed.
+    """
     every, cron, timezone = options.get("every"), options.get("cron"), options.get("timezone")
     if (every is None) == (cron is None):
         raise TypeError(
@@ -48,14 +55,19 @@ def schedule_of(options: Mapping[str, Any]) -> Schedule:
     return Every(every)
 
 
-def checked_backlog(schedule: Schedule, backlog: int | None) -> int | None:
-    """How many missed instances are made up for, 0 for all; None if what was missed counts once.
-    Raises ValueError and TypeError."""
+def check_backlog(schedule: Schedule, backlog: int | None) -> int | None:
+    """Return how many missed instances are made up for, 0 for all; None to coalesce them into one.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is out of range.
+    """
     if backlog is None:
         return None
     validation.check_number("backlog", backlog, least=0)
-    if isinstance(schedule, Cron) and backlog > MOST_CRON_BACKLOG:
+    if isinstance(schedule, Cron) and backlog > MAX_CRON_BACKLOG:
         raise ValueError(
-            f"backlog {backlog} is more than {MOST_CRON_BACKLOG}, the most with a cron expression; 0 makes up for all"
+            f"backlog {backlog} is more than {MAX_CRON_BACKLOG}, the most with a cron expression; "
+            "0 makes up for all"
         )
     return backlog

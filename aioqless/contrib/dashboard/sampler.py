@@ -109,7 +109,7 @@ async def _take_sample(client: Client) -> Sample:
         queues=queues,
         failed=failed,
         workers=workers,
-        archive_problem=archive.trouble(now),
+        archive_problem=archive.describe_problem(now),
         server=await client.server.info(),
         unserved=await find_unserved(client, queues),
         lost=await find_lost(client, [each.name for each in workers], now),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.client.archive import Archive, ArchiveState, Swept
+from aioqless.client.archive import Archive, ArchiveState, SweepResult
 from aioqless.contrib.lake.bronze import Bronze, written
 from aioqless.contrib.lake.lake import Lake, LakeError
 from aioqless.contrib.lake.transaction import changing
@@ -211,7 +211,7 @@ class Archiver:
             )
 
     def _sweep(self, bronze: Bronze) -> None:
-        swept: Swept = self._ask(lambda archive: archive.sweep())
+        swept: SweepResult = self._ask(lambda archive: archive.sweep())
         self._done.swept += swept.found
         self._done.missing += (missing := bronze.set_aside(swept.missing) if swept.missing else 0)
         if swept.found or missing:

@@ -57,7 +57,7 @@ def archive(
     """
     if status:
         state = asyncio.run(_state(url, namespace))
-        trouble = state.trouble(time.time())
+        trouble = state.describe_problem(time.time())
         print("\n".join(filter(None, [_format_state(state, time.time()), trouble])))
         raise typer.Exit(REFUSED if trouble else 0)
     with shorten_errors(trace):

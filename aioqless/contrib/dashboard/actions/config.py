@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioqless.client.config import is_known, unknown
+from aioqless.client.config import describe_unknown, is_known
 from aioqless.contrib.dashboard.actions.action import ActionRequest
 
 
@@ -11,7 +11,7 @@ async def set_option(request: ActionRequest) -> str:
     option, value = request.text("option").strip(), request.text("value").strip()
     if not is_known(option):
         raise ValueError(
-            f"{unknown(option)} `aioqless config --force` stores an option of your own"
+            f"{describe_unknown(option)} `aioqless config --force` stores an option of your own"
         )
     await request.client.config.set(option, value)
     return f"{option} is {value}, for all."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from aioqless.client.recurring import RecurringJob
+from aioqless.client.recurring.recurring_job import RecurringChanges
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
 
@@ -34,14 +35,12 @@ async def run_now(request: ActionRequest) -> Redirect:
 async def update(request: ActionRequest) -> str:
     """Change a recurring job's interval or cron expression, priority or data."""
     template = await _template(request)
-    changes: dict[str, object] = {}
+    changes: RecurringChanges = {}
     if template.cron is None and request.form.get("interval"):
         changes["interval"] = request.number("interval")
     if template.cron is not None and request.form.get("cron"):
-        changes |= {
-            "cron": request.text("cron").strip(),
-            "timezone": request.text("timezone").strip(),
-        }
+        changes["cron"] = request.text("cron").strip()
+        changes["timezone"] = request.text("timezone").strip()
     if request.form.get("data"):
         request.check_may_see_data()
         redaction = request.dashboard.redaction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioqless.client.config import ABOUT
+from aioqless.client.config import OPTION_DESCRIPTIONS
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
@@ -12,7 +12,11 @@ MAX_OPTIONS = 1000
 async def show_config(request: PageRequest) -> Page:
     """Show the configuration that all workers and clients share."""
     options = sorted((await request.client.config.all()).items())
-    values = {"options": options[:MAX_OPTIONS], "about": ABOUT, "edit": request.text("edit")}
+    values = {
+        "options": options[:MAX_OPTIONS],
+        "about": OPTION_DESCRIPTIONS,
+        "edit": request.text("edit"),
+    }
     return Page("config.html", "Configuration", values, live=False)
 
 

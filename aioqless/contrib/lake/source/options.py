@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from aioqless.client import Client
 from aioqless.client.codec import PlainCodec
-from aioqless.client.url import found
+from aioqless.client.url import find_url
 from aioqless.contrib.encryption import Encryption
 
 COMMON = ("url", "namespace")
@@ -46,7 +46,7 @@ class Options:
     def where(self) -> Where:
         """Without `url`, the one of the driver's environment, as for a client; it is looked up
         here, since executors have another."""
-        url = found(self.text("url"))
+        url = find_url(self.text("url"))
         namespace = self.text("namespace") or "ql"
         if url is not None:
             Client(url, namespace=namespace, codec=PlainCodec())
