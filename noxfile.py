@@ -1,5 +1,4 @@
-"""The one door to everything that is done with the project: `nox -s tests`, `nox -s demo`, and what
-`nox -l` lists."""
+"""Sessions for everything that is run in this repository; `nox -l` lists them."""
 
 import os
 import shutil
@@ -13,19 +12,18 @@ nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_missing_interpreters = True
 
-# What the plain test command can do without. On the machine that decides, nothing may be missing.
-WANTED = {
+# Tests of these programs are skipped where they are not installed, except with AIOQLESS_NO_SKIPS,
+# as in CI.
+OPTIONAL_PROGRAMS = {
     "redis-server": "a system Redis beside the wheel's",
-    "sidekiq": "what its clients push",
-    "faketime": "clocks that are wrong",
+    "sidekiq": "its client pushes jobs that are imported",
+    "faketime": "servers with wrong clocks",
     "chromium": "the dashboard in a browser",
     "nginx": "the dashboard behind a reverse proxy",
-    "java": "Spark, for the pipeline",
+    "java": "Spark, for the lake",
 }
 
-
-# The oldest dependencies are tested with these: each extra but Spark's is used, and data that other
-# versions wrote is read.
+# Tests for the oldest dependencies: they use every extra except Spark.
 SMOKE = (
     "tests/unit/test_log.py",
     "tests/worker/test_order.py",
@@ -39,25 +37,26 @@ SLOWEST = ("--durations=10", "--durations-min=1")
 
 
 def interpreters(*versions: str) -> Iterator[str]:
-    """The Pythons of these versions that are on this machine, on PATH or in pyenv, whose shims may
-    lead nowhere."""
+    """Yield an interpreter of each version that is installed.
+
+    Both PATH and pyenv are searched, since a shim of pyenv on PATH may not work.
+    """
     for version in versions:
-        places = [
+        candidates = [
             shutil.which(f"python{version}"),
             *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
         ]
-        runs = (
+        working = (
             str(each)
-            for each in places
+            for each in candidates
             if each
             and not subprocess.run([each, "-c", ""], capture_output=True, check=False).returncode
         )
-        yield from (each for each in [next(runs, None)] if each)
+        yield from (each for each in [next(working, None)] if each)
 
 
 def install(session: nox.Session, *groups: str, extras: str = "") -> None:
-    """The project and the tools of some groups; a second run of the session doesn't install again
-    what is there."""
+    """Install the project with extras and dependency groups."""
     named = (
         nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *groups)
         if groups
@@ -68,52 +67,50 @@ def install(session: nox.Session, *groups: str, extras: str = "") -> None:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Audit a real website with real jobs: crawl it, look at each page, report what is wrong with
-    it."""
+    """Run the site audit: crawl a website, check each page, report broken links."""
     install(session, extras="[private-redis]")
     session.run("python", "-m", "examples.site_audit", *session.posargs)
 
 
 @nox.session
 def web(session: nox.Session) -> None:
-    """A page where pictures are ordered and seen coming into being, with the worker in the web
-    server's process."""
+    """Run the web example: a page orders pictures and shows their progress."""
     install(session, extras="[private-redis,web]")
     session.run("python", "-m", "examples.web", *session.posargs)
 
 
 @nox.session
 def desk(session: nox.Session) -> None:
-    """A desk where several people judge real docstrings, one browser window each; machines feed it
-    and count."""
+    """Run the review desk: several people rate docstrings, each in a browser window."""
     install(session, extras="[private-redis,web]")
     session.run("python", "-m", "examples.review_desk", *session.posargs)
 
 
 @nox.session
 def lake(session: nox.Session) -> None:
-    """What the site audit's jobs leave: a lake of Parquet files, tables and a report. Needs a Java,
-    17 or later."""
+    """Store the runs of the site audit in a lake, with a report; needs Java 17 or later."""
     install(session, extras="[private-redis,spark]")
     session.run("python", "-m", "examples.lake", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests but the long ones. Needs Python and pip only: tests of other programs are
-    skipped where these are missing, and listed at the end."""
+    """Run all tests but the long ones; skip those whose programs are not installed."""
     run_tests(session, *session.posargs)
 
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Run the long tests: every kind of fault, the lake on a cluster, an hour's load in short."""
+    """Run the long tests: every kind of fault, the lake on a cluster, a longer soak."""
     run_tests(session, "-m", "long", *session.posargs)
 
 
 def run_tests(session: nox.Session, *arguments: str) -> None:
+    """Run pytest on all processors."""
     install(session, "tests", extras="[private-redis]")
-    missing = [f"{name} ({why})" for name, why in WANTED.items() if not shutil.which(name)]
+    missing = [
+        f"{name} ({why})" for name, why in OPTIONAL_PROGRAMS.items() if not shutil.which(name)
+    ]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
     session.run(
@@ -123,8 +120,7 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """A part of the tests on the oldest versions of dependencies that pyproject.toml allows; Spark
-    is left out."""
+    """Run a part of the tests with the oldest dependencies that pyproject.toml allows."""
     project = nox.project.load_toml("pyproject.toml")
     extras = project["project"]["optional-dependencies"]
     wanted = [
@@ -133,7 +129,7 @@ def lowest(session: nox.Session) -> None:
     ]
     oldest = [each.replace(">=", "==") for each in wanted]
     session.install("-e", ".", *oldest, *nox.project.dependency_groups(project, "smoke-tests"))
-    # Old versions may warn of what has become of their own dependencies since.
+    # Old versions may use what later versions of their own dependencies deprecate.
     session.run(
         "python", "-m", "pytest", "-n", "auto", "-W", "default", *(session.posargs or SMOKE)
     )
@@ -141,16 +137,16 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session
 def newer(session: nox.Session) -> None:
-    """The tests of client, worker and units on Python 3.12 and 3.13, where these are installed."""
+    """Run unit, client and worker tests on Python 3.12 and 3.13, if installed."""
     groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")
     for python in interpreters("3.12", "3.13"):
-        place = (
+        environment = (
             Path(session.virtualenv.location) / f"as-{Path(python).parts[-3]}-{Path(python).name}"
         )
-        if not place.exists():
-            session.run_install(python, "-m", "venv", str(place), external=True)
+        if not environment.exists():
+            session.run_install(python, "-m", "venv", str(environment), external=True)
         session.run_install(
-            str(place / "bin" / "pip"),
+            str(environment / "bin" / "pip"),
             "install",
             "-q",
             "-e",
@@ -160,7 +156,7 @@ def newer(session: nox.Session) -> None:
         )
         tests = session.posargs or ("tests/unit", "tests/client", "tests/worker")
         session.run(
-            str(place / "bin" / "python"),
+            str(environment / "bin" / "python"),
             "-m",
             "pytest",
             "-n",
@@ -182,14 +178,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy, strict."""
+    """Run mypy, strict."""
     install(session, "types")
     session.run("mypy")
 
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """Make the pictures of dashboard and desk in docs/ anew; takes a Chromium, and two minutes."""
+    """Make the screenshots in docs/; needs Chromium, takes two minutes."""
     install(session, "extras", extras="[private-redis,web]")
     session.run("python", "-m", "tests.cli.pictures")
     session.run("python", "-m", "tests.contrib.dashboard.pictures")
@@ -198,38 +194,34 @@ def screenshots(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measurements on an idle machine: beside other job queues, or what is named behind `--`: kill,
-    scale, micro, cost, smoke."""
+    """Run benchmarks against other job queues, or `-- kill`, scale, micro, cost, smoke."""
     install(session, "bench", extras="[private-redis]")
     session.run("python", "-m", "tests.bench", *session.posargs)
 
 
 @nox.session
 def chaos(session: nox.Session) -> None:
-    """Faults strike while 100,000 jobs flow (half an hour), or `-- --only kill-worker`; a ledger
-    says what was lost."""
+    """Inject faults while 100,000 jobs run (half an hour), or `-- --only kill-worker`."""
     install(session, extras="[private-redis]")
     session.run("python", "-m", "tests.chaos", *session.posargs)
 
 
 @nox.session
 def servers(session: nox.Session) -> None:
-    """The scripts, users, sentinels and a Cluster on each Redis and Valkey that Debian and PyPI
-    have; needs a network and a Debian."""
+    """Test scripts, ACLs, Sentinel and Cluster on each Redis and Valkey of Debian and PyPI."""
     install(session, "tests", extras="[private-redis]")
     session.run("python", "-m", "tests.servers", *session.posargs)
 
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """An hour of mixed load, or `-- --minutes 5`: nothing may grow."""
+    """Run an hour of mixed load, or `-- --minutes 5`: no memory or key count may grow."""
     install(session, extras="[private-redis]")
     session.run("python", "-m", "tests.soak", *session.posargs)
 
 
 @nox.session
 def proof(session: nox.Session) -> None:
-    """200,000 jobs are archived while the archiver is killed six times and Redis once; the raw
-    files of the lake are counted."""
+    """Archive 200,000 jobs while archiver and Redis are killed, and count the lake's rows."""
     install(session, extras="[private-redis,spark]")
     session.run("python", "-m", "tests.contrib.lake.proof", *session.posargs)

@@ -1,5 +1,4 @@
-"""What an audit's jobs leave: the site audit runs with its archive on, and becomes a lake, tables
-and a report to look at.
+"""Runs the site audit with the archive on, and makes a lake, tables and a report of its runs.
 
 python -m examples.lake [folder]
 """
@@ -19,17 +18,15 @@ from examples.site_audit.__main__ import run, say
 from examples.site_audit.pages import client
 
 
-async def audited(first: str, most: int) -> None:
-    """Audit the site; each job that ends is kept for the lake, in the same step in which it
-    ends."""
+async def audit_site(first: str, max_pages: int) -> None:
+    """Audit the site; the end of each run is archived with it."""
     async with client:
         await client.config.set("archive", "on")
-        await run(first, most)
+        await run(first, max_pages)
 
 
-def asked(lake: Path, *command: str) -> None:
-    """Run a command of `aioqless pipeline` on this lake, as one would type it; but in this process,
-    so that Spark starts once."""
+def run_command(lake: Path, *command: str) -> None:
+    """Run a command of `aioqless pipeline` in this process, so that Spark starts only once."""
     say(f"$ aioqless pipeline {' '.join(command)} --lake {lake}")
     app(["pipeline", *command, "--lake", str(lake)], standalone_mode=False)
 
@@ -43,7 +40,7 @@ def main() -> None:
         nargs="?",
         type=Path,
         default=Path("audit"),
-        help="where both are made (default: %(default)s)",
+        help="the folder of the lake and the report (default: %(default)s)",
     )
     parser.add_argument(
         "--first", default="index.html", help="the page to begin with (default: %(default)s)"
@@ -53,18 +50,18 @@ def main() -> None:
         type=int,
         default=600,
         metavar="N",
-        help="visit so many at most (default: %(default)s)",
+        help="maximum number of pages (default: %(default)s)",
     )
     arguments = parser.parse_args()
     log.write_to(level="warning")
     load_command("pipeline")
     lake, page = arguments.folder / "lake", arguments.folder / "report.html"
     try:
-        asyncio.run(audited(arguments.first, arguments.pages))
+        asyncio.run(audit_site(arguments.first, arguments.pages))
         arguments.folder.mkdir(parents=True, exist_ok=True)
-        asked(lake, "archive", "--namespace", client.namespace)
-        asked(lake, "stats", "--by", "queue,klass")
-        asked(lake, "report", "--no-refresh", "--out", str(page))
+        run_command(lake, "archive", "--namespace", client.namespace)
+        run_command(lake, "stats", "--by", "queue,klass")
+        run_command(lake, "report", "--no-refresh", "--out", str(page))
     except AioqlessError as error:
         sys.exit(str(error))
     say(f"Look at {page.resolve().as_uri()}")

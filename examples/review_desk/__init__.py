@@ -1,10 +1,8 @@
-"""Several people review what Python's standard library says of its functions: a machine reads it, a
-person judges, a machine counts.
+"""Several people review docstrings of the standard library: machine, person, machine.
 
-    python -m examples.review_desk                      # then open the link that it prints in two windows
-    python -m examples.review_desk --limit 20           # with 20 seconds for each, to see time run out
+    python -m examples.review_desk               # open the printed link in two windows
+    python -m examples.review_desk --limit 20    # 20 seconds per item: reservations expire
 
-app.py is the place to begin: the desk, its API, the page, and a worker for the machines' part.
-jobs.py has that part, library.py the items.
-static/ is all that browsers run, without a build.
+Start with app.py: the task queue, its API, the page, and a worker for the automatic steps.
+jobs.py has those steps, library.py the items, static/ the page's script, which needs no build.
 """

@@ -1,4 +1,4 @@
-"""Serve the desk until told to stop."""
+"""Serve the review desk until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ def main() -> None:
         default=90,
         help="seconds that a person has for one item (default: 90)",
     )
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     log.write_to(sys.stderr)
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(0)
-    )  # uvicorn raises it again when it has ended in good order
+    # uvicorn raises the signal again after its graceful shutdown.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     startup_token = secrets.token_urlsafe(24)
-    listening = socket.create_server(("127.0.0.1", asked.port))
+    listening = socket.create_server(("127.0.0.1", arguments.port))
     print(f"Open http://127.0.0.1:{listening.getsockname()[1]}/?token={startup_token}", flush=True)
     config = uvicorn.Config(
-        application(startup_token, limit=asked.limit), ws="none", timeout_graceful_shutdown=2
+        application(startup_token, limit=arguments.limit), ws="none", timeout_graceful_shutdown=2
     )
     uvicorn.Server(config).run(sockets=[listening])
 

@@ -1,5 +1,4 @@
-"""The application: a desk with its API, the page, and a worker in the same process for what
-machines do."""
+"""The application: a task queue with its API, the page, and a worker in the same process."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ HEADERS = {
 
 
 def application(startup_token: str, *, limit: float = 90) -> Starlette:
-    """Everything in one process; `limit` are the seconds that a person has for one item."""
+    """Create the application; a person has `limit` seconds for an item."""
     client = aioqless.Client()
     desk = TaskQueue(
         client,
@@ -54,13 +53,13 @@ def application(startup_token: str, *, limit: float = 90) -> Starlette:
         ),
         Route("/progress", progress),
         Route("/", page),
-        Mount("/static", _Quoted(StaticFiles(directory=STATIC))),
+        Mount("/static", _WithHeaders(StaticFiles(directory=STATIC))),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
 async def put_all(client: aioqless.Client) -> None:
-    """Put all there is to review; what is there from an earlier start stays as it is."""
+    """Put a job for each item; jobs of an earlier start are kept."""
     new = (
         aioqless.NewJob(
             jobs.docstring, {"name": name}, jid=f"docstring-{name}", tags=["docs"], if_exists="keep"
@@ -75,8 +74,7 @@ async def page(_request: Request) -> Response:
 
 
 async def progress(request: Request) -> Response:
-    """What all have done: how many of how many, by label, by person, and how often the machine had
-    guessed the same."""
+    """Count completed items by label and person, and how often the machine guessed right."""
     client: aioqless.Client = request.state.client
     found = await client.jobs.multiget(*await client.jobs.complete(count=1000))
     done = [job for job in found if job.klass == jobs.docstring.klass and "answer" in job.data]
@@ -89,14 +87,14 @@ async def progress(request: Request) -> Response:
                 label: sum(job.data["answer"]["label"] == label for job in done)
                 for label in library.LABELS
             },
-            "people": dict(Counter(who(job) for job in done).most_common(8)),
+            "people": dict(Counter(reviewer(job) for job in done).most_common(8)),
         },
         headers=HEADERS,
     )
 
 
-def who(job: aioqless.Job) -> str:
-    """Who judged: the worker of that stage, without the session."""
+def reviewer(job: aioqless.Job) -> str:
+    """Return the reviewer: the worker of that stage, without the session."""
     return next(
         (
             stage["worker"].partition("@")[0]
@@ -107,8 +105,8 @@ def who(job: aioqless.Job) -> str:
     )
 
 
-class _Quoted:
-    """Files with the same headers as the page."""
+class _WithHeaders:
+    """Serves files with the headers of the page."""
 
     def __init__(self, files: StaticFiles) -> None:
         self._files = files

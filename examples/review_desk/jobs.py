@@ -1,4 +1,4 @@
-"""The machines' part: one reads what is to be judged, one takes over what a person has judged."""
+"""The automatic steps: one prepares an item, one stores what a person answered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ READ, REVIEW, COUNT = "docs-read", "docs-review", "docs-count"  # machine, perso
 
 @aioqless.job(klass="Docstring", retries=3)
 def docstring(job: aioqless.Job, name: str) -> aioqless.Next | None:
-    """One job goes through all three queues; its data grow on the way."""
+    """Pass through all three queues, adding data in each."""
     if job.queue == READ:
         entry = library.entry(name)
         job.data |= asdict(entry) | {"guess": library.guess(entry)}

@@ -1,5 +1,4 @@
-"""What there is to review: functions of the standard library, and what their docstrings say.
-Nothing here knows of queues."""
+"""The items to review: functions of the standard library and their docstrings; no queues."""
 
 from __future__ import annotations
 
@@ -32,14 +31,14 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A function as its module shows it."""
+    """The signature and docstring of a function."""
 
     signature: str
     text: str
 
 
 def names() -> list[str]:
-    """All functions with a docstring, in an order that mixes the modules and is always the same."""
+    """Return the names of all functions with a docstring, in a fixed random order."""
     found = [
         f"{module.__name__}.{name}"
         for module in MODULES.values()
@@ -53,8 +52,11 @@ def names() -> list[str]:
 
 
 def entry(name: str) -> Entry:
-    """What a module shows of a function, by a name of `names`. Raises LookupError for any other:
-    nothing is imported."""
+    """Return a function by one of the `names`.
+
+    Raises:
+        LookupError: For any other name; nothing is imported.
+    """
     module, _, function = name.partition(".")
     found = getattr(MODULES[module], function, None)
     if not isinstance(found, FunctionType):
@@ -63,7 +65,7 @@ def entry(name: str) -> Entry:
 
 
 def guess(entry: Entry) -> str:
-    """What a machine makes of it, by rules of thumb."""
+    """Guess a label by simple rules."""
     words = len(entry.text.split())
     if ">>>" in entry.text:
         return "clear"

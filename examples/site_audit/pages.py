@@ -11,13 +11,12 @@ import aioqless
 
 from .website import Contents, Website
 
-# A handler is given its job alone. What it needs besides is made here, and opened by whoever runs
-# the worker.
+# Shared by all handlers; the program that runs the worker opens them.
 client = aioqless.Client(namespace="audit")
 site = Website()
 finding = asyncio.Lock()
 
-REPORT = "report"  # the jid of the report: there is one at a time
+REPORT = "report"  # the jid of the report; there is one at a time
 
 
 @dataclass
@@ -25,17 +24,17 @@ class Audit:
     """The data of the report."""
 
     number: int
-    most: int  # pages
+    most: int  # maximum number of pages
 
     @property
     def tag(self) -> str:
-        """All its pages have it."""
+        """The tag of its pages."""
         return f"audit {self.number}"
 
 
 @dataclass
 class Page:
-    """The data of a page's job: where it is and, once it was visited, what was seen there."""
+    """The data of a page's job: its address and, after the visit, its contents."""
 
     audit: int
     address: str
@@ -47,47 +46,43 @@ class Page:
 
     @property
     def jid(self) -> str:
-        """The same page is the same job, whoever finds it."""
+        """The jid, the same for every link to the page."""
         return f"{self.audit}/{self.address}"
 
 
 @aioqless.job
 async def visit(job: aioqless.Job[Page]) -> None:
-    """Look at a page, and see to it that those it links to are visited as well."""
+    """Visit a page and put the pages that it links to."""
     page = job.data
     try:
         html, page.seconds = await site.fetch(page.address)
     except (OSError, HTTPException) as error:
-        raise aioqless.Retry(
-            1, "pages-unanswered", repr(error)
-        ) from error  # with no retries left, it fails in that group
-    contents = await asyncio.to_thread(
-        Contents, page.address, html
-    )  # in a thread: the loop has others to serve
+        # without remaining retries the job fails in this group
+        raise aioqless.Retry(1, "pages-unanswered", repr(error)) from error
+    # Parsing would block the event loop.
+    contents = await asyncio.to_thread(Contents, page.address, html)
     if contents.error and "could not find" in contents.error:
-        await job.tag("missing")  # what an audit is to find out, and no failure of its own
+        await job.tag("missing")  # a result of the audit, not a failure of the job
     elif contents.error:
         raise aioqless.Fail("pages-not-shown", contents.error)
     page.size, page.links, page.anchors = len(html), list(contents.links), list(contents.anchors)
     await put_linked(page)
-    # To return is to complete the job, and what was changed in its data is stored.
+    # Returning completes the job, and stores its changed data.
 
 
 async def put_linked(page: Page) -> None:
-    """Put the pages that a page links to, but for those that have been put, and let the report wait
-    for them.
+    """Put the new pages that a page links to, and make the report depend on all of them.
 
-    This comes before the page is complete: the report waits for the page, so it can't run early,
-    and if we crash in the middle the page's job runs again. That is why the report is to wait for
-    all the links and not for new ones only: the run that crashed may have put them and come no
-    further. And why they are put first: a jid that doesn't exist counts as done. (So does a
-    complete one, rightly.)"""
+    The page's own job is not complete yet, so the report can't run early, and after a crash the job
+    runs again. Therefore the report must depend on all links and not only on new ones: the crashed
+    run may have put them without adding the dependency. Jobs are put first, because a dependency
+    that doesn't exist counts as complete.
+    """
     addresses = dict.fromkeys(urldefrag(link).url for link in page.links)
     linked = [Page(page.audit, address, page.depth + 1) for address in addresses][:1000]
     jids = [each.jid for each in linked]
-    async with (
-        finding
-    ):  # or two would find the same new page; and putting a job that exists makes it run again
+    # Otherwise two jobs would find the same new page; putting an existing job runs it again.
+    async with finding:
         [report] = await client.jobs.multiget(REPORT)
         audit = Audit(**report.data)
         put = {job.jid for job in await client.jobs.multiget(*jids)}
@@ -98,5 +93,5 @@ async def put_linked(page: Page) -> None:
 
 
 def new_job(page: Page, audit: Audit) -> aioqless.NewJob:
-    """The job of a page; those near the first one run first."""
+    """Return the job of a page; pages near the first one run first."""
     return aioqless.NewJob(visit, page, jid=page.jid, priority=page.depth, tags=[audit.tag])

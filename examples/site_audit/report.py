@@ -1,4 +1,4 @@
-"""The report: a job that runs when all pages were visited, and reads what their jobs found."""
+"""The report: a job that runs when all pages were visited, and reads their data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,12 @@ async def print_report(job: aioqless.Job[Audit]) -> None:
 
 
 def broken_links(visited: list[Page], trouble: dict[str, str]) -> dict[str, dict[str, list[str]]]:
-    """{what is wrong: {link: the pages it is on}}; `trouble` is what is wrong with whole pages."""
+    """Return the broken links of each problem, with the pages they are on.
+
+    Args:
+        visited: All pages.
+        trouble: The problems of whole pages.
+    """
     anchors = {page.address: set(page.anchors) for page in visited}
     broken: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for page in visited:

@@ -1,5 +1,4 @@
-"""The website: this Python's own documentation, as pydoc serves it. Nothing here knows of
-queues."""
+"""The website: this Python's own documentation, served by pydoc; no queues."""
 
 from __future__ import annotations
 
@@ -11,16 +10,15 @@ from typing import Self
 from urllib.parse import urldefrag, urljoin
 from urllib.request import ProxyHandler, build_opener
 
-# It ends when its input does, however we end; not in good order, for pydoc imports anew what it
-# shows, and threading is among that.
+# The server ends when its standard input closes, however this process ends. It skips the normal
+# exit, since pydoc imports the modules it shows again, threading among them.
 SERVE = """
 import os, pydoc, sys
 print(pydoc._start_server(pydoc._url_handler, "127.0.0.1", 0).url, flush=True)
 sys.stdin.read()
 os._exit(0)
 """
-# What is imported to be shown may open windows, print, or run tests; and some have very many pages
-# that are all alike.
+# Importing these opens windows, prints or runs tests, or they have very many similar pages.
 SKIPPED = {
     "antigravity",
     "encodings",
@@ -36,24 +34,17 @@ SKIPPED = {
 
 
 class Website:
-    """Serves pages within `async with`. Their addresses are relative to the site: its port is
-    another one each time."""
+    """Serves pages within `async with`, by addresses relative to the site."""
 
     def __init__(self) -> None:
-        self._turn = (
-            asyncio.Lock()
-        )  # pydoc serves one page at a time, and the wait for another one should not count
+        # pydoc serves one page at a time; waiting for another page must not count as slow
+        self._turn = asyncio.Lock()
         self._open = build_opener(ProxyHandler({})).open
 
     async def __aenter__(self) -> Self:
         pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        command = (
-            sys.executable,
-            "-ISB",
-            "-c",
-            SERVE,
-        )  # isolated: the standard library and nothing else
-        # A session of its own is out of Ctrl-C's reach: the pages under way can still be fetched.
+        command = (sys.executable, "-ISB", "-c", SERVE)  # isolated: only the standard library
+        # In its own session Ctrl-C doesn't reach it: running jobs can still fetch their pages.
         self._server = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=null, start_new_session=True
         )
@@ -66,7 +57,12 @@ class Website:
         await self._server.wait()
 
     async def fetch(self, address: str) -> tuple[str, float]:
-        """The page's HTML, and the seconds it took. Raises OSError and HTTPException."""
+        """Return the HTML of a page, and the seconds it took.
+
+        Raises:
+            OSError: The connection failed.
+            HTTPException: The response was incomplete.
+        """
         async with self._turn:
             began = time.perf_counter()
             html = await asyncio.to_thread(self._get, address)
@@ -78,8 +74,7 @@ class Website:
 
 
 class Contents(HTMLParser):
-    """What is on a page: anchors, links to pages of the site (`address#anchor`), and perhaps
-    pydoc's `error` instead of what was asked."""
+    """Anchors of a page, links to pages of the site (`address#anchor`), and pydoc's error."""
 
     def __init__(self, address: str, html: str) -> None:
         super().__init__()
@@ -107,7 +102,7 @@ class Contents(HTMLParser):
 
 
 def is_ours(address: str) -> bool:
-    """Whether it is a page of the site, and neither of a private module nor one that is skipped."""
+    """Return whether an address is a page of the site, and neither private nor skipped."""
     module = address.removesuffix(".html")
     if module == address or "/" in module:
         return address.startswith("topic?key=")

@@ -1,4 +1,4 @@
-"""Serve the pages until told to stop; what is being drawn has ten seconds to be finished."""
+"""Serve the pages until SIGTERM or SIGINT; running jobs have ten seconds to finish."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from .app import application
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m examples.web",
-        description="Draw pictures by jobs, and watch them come into being.",
+        description="Draw pictures in jobs, and watch their progress.",
     )
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument(
         "--no-worker", action="store_true", help="leave the jobs to a worker elsewhere"
     )
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     log.write_to(sys.stderr)
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(0)
-    )  # uvicorn raises it again when it has ended in good order
-    # Streams of events are requests that don't end: after two seconds they are ended.
+    # uvicorn raises the signal again after its graceful shutdown.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Event streams are requests without an end: they are closed after two seconds.
     uvicorn.run(
-        application(with_worker=not asked.no_worker),
-        port=asked.port,
+        application(with_worker=not arguments.no_worker),
+        port=arguments.port,
         ws="none",
         timeout_graceful_shutdown=2,
     )

@@ -1,5 +1,4 @@
-"""The application: a worker in its lifespan, a job from a request, the job's progress as
-server-sent events."""
+"""The application: a worker in its lifespan, a job from a request, its progress as events."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ templates = Jinja2Templates(HERE / "templates")
 
 
 def application(*, with_worker: bool = True) -> Starlette:
-    """The pages, and a worker in the same process unless there is one elsewhere."""
+    """Create the application, by default with a worker in the same process."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -57,16 +56,16 @@ def application(*, with_worker: bool = True) -> Starlette:
 
 
 async def page(request: Request) -> Response:
-    """The form, the picture that was asked for, if one was, and the latest ones."""
+    """Show the form, the requested picture, and the latest ones."""
     client: aioqless.Client = request.state.client
-    job = await found(request) if request.path_params else None
+    job = await find_job(request) if request.path_params else None
     complete = await client.jobs.multiget(*await client.jobs.complete(count=100))
     latest = [each for each in complete if each.klass == jobs.draw.klass][:6]
     shown = {
         "places": PLACES,
         "widths": WIDTHS,
         "job": job,
-        "now": job and told(job),
+        "now": job and describe(job),
         "latest": latest,
     }
     return templates.TemplateResponse(request, "page.html", shown, headers=HEADERS)
@@ -83,14 +82,16 @@ async def order(request: Request) -> Response:
 
 
 async def events(request: Request) -> Response:
-    """How far the job is, as it happens. A browser whose connection breaks comes back by itself,
-    and is told how far it is by then."""
-    job = await found(request)
+    """Stream the progress of a job.
+
+    A browser reconnects by itself, and starts with the current progress.
+    """
+    job = await find_job(request)
 
     async def stream() -> AsyncIterator[str]:
         try:
             async for now in job.follow():
-                yield f"data: {json.dumps(told(now))}\n\n"
+                yield f"data: {json.dumps(describe(now))}\n\n"
         except aioqless.NoSuchJob:
             canceled = {"state": "cancelled", "share": 0, "message": "", "file": None}
             yield f"data: {json.dumps(canceled)}\n\n"
@@ -99,8 +100,10 @@ async def events(request: Request) -> Response:
 
 
 class Stream(StreamingResponse):
-    """Events. A server that stops waits for them, then cancels: they end in good order, and
-    browsers come back when it is there again."""
+    """An event stream that ends normally when a stopping server cancels it.
+
+    Browsers reconnect when the server runs again.
+    """
 
     media_type = "text/event-stream"
 
@@ -111,15 +114,16 @@ class Stream(StreamingResponse):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def found(request: Request) -> aioqless.Job:
+async def find_job(request: Request) -> aioqless.Job:
+    """Return the job of the address, or respond with 404."""
     job: aioqless.Job | None = await request.state.client.jobs.get(request.path_params["jid"])
     if job is None or job.klass != jobs.draw.klass:
         raise HTTPException(404, "There is no such picture, or no longer.")
     return job
 
 
-def told(job: aioqless.Job) -> dict[str, Any]:
-    """What browsers are told of a job."""
+def describe(job: aioqless.Job) -> dict[str, Any]:
+    """Return the fields that browsers get of a job."""
     file = jobs.FOLDER / f"{job.jid}.png"
     version = file.stat().st_mtime_ns if file.exists() else None
     return {
