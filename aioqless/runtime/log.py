@@ -4,100 +4,100 @@ Events are the interface to operators and tests. Start and end of a job are `inf
 is `debug`. Every line within a run says its jid, klass and queue, every line of a worker its name;
 a job's data are never logged.
 
-    event                level    fields beside those
-    worker.started       info     queues concurrency handlers
-    worker.eviction_allowed warning policy
-    worker.eviction_unknown warning error
-    worker.recovered     info     jobs
-    worker.name_lost     error    why
-    worker.subscribed    info     worker queue
-    worker.unsubscribed  info     worker queue
-    worker.paused        info     worker running
-    worker.resumed       info     worker
-    worker.reply_failed    debug    order error
+    event                        level    fields beside those
+    worker.started               info     queues concurrency handlers
+    worker.eviction_allowed      warning  policy
+    worker.eviction_unknown      warning  error
+    worker.recovered             info     jobs
+    worker.name_lost             error    why
+    worker.subscribed            info     worker queue
+    worker.unsubscribed          info     worker queue
+    worker.paused                info     worker running
+    worker.resumed               info     worker
+    worker.reply_failed          debug    order error
     worker.shutdown_started      info     worker running
-    worker.stopped       info
-    worker.crashed       error    error
-    worker.loop_blocked  warning  seconds where, and jid klass queue or running
-    worker.loop_resumed     info
-    worker.stuck         error    jids where, and jid klass queue or running
-    worker.heartbeat_delayed warning  seconds where, and jid klass queue or running
-    worker.recycling          info     why
-    worker.orphaned      warning
-    worker.reload_ignored    warning  why
-    worker.sandboxed     info     directory
-    job.stack_dumped       info     jid klass queue seconds stack
-    worker.stacks_dumped          info     running
-    worker.redis_lost    error    error
-    worker.redis_reconnected   info     seconds
-    poller.popped        debug    jobs asked
+    worker.stopped               info
+    worker.crashed               error    error
+    worker.loop_blocked          warning  seconds where, and jid klass queue or running
+    worker.loop_resumed          info
+    worker.stuck                 error    jids where, and jid klass queue or running
+    worker.heartbeat_delayed     warning  seconds where, and jid klass queue or running
+    worker.recycling             info     why
+    worker.orphaned              warning
+    worker.reload_ignored        warning  why
+    worker.sandboxed             info     directory
+    job.stack_dumped             info     jid klass queue seconds stack
+    worker.stacks_dumped         info     running
+    worker.redis_lost            error    error
+    worker.redis_reconnected     info     seconds
+    poller.popped                debug    jobs asked
     job.stale_pop_dropped        warning  jid klass queue why
-    job.started          info
-    job.progress_lost    debug    jid error
-    job.completed        info     seconds
-    job.advanced         info     seconds to state
-    job.retried          info     seconds delay remaining
-    job.failed           warning  seconds group message exhausted
-    job.released         info     seconds delay why
-    job.settled          info     seconds error
-    job.abandoned        warning  jid klass queue seconds stack
-    job.lock_lost        warning  seconds why
-    job.refused          error    seconds why
-    job.outcome_dropped  error    outcome why
-    hook.failed          error    hook end error
+    job.started                  info
+    job.progress_lost            debug    jid error
+    job.completed                info     seconds
+    job.advanced                 info     seconds to state
+    job.retried                  info     seconds delay remaining
+    job.failed                   warning  seconds group message exhausted
+    job.released                 info     seconds delay why
+    job.settled                  info     seconds error
+    job.abandoned                warning  jid klass queue seconds stack
+    job.lock_lost                warning  seconds why
+    job.refused                  error    seconds why
+    job.outcome_dropped          error    outcome why
+    hook.failed                  error    hook end error
     queue.lag_exceeded           warning  queue seconds
-    recurring.declared   info     recurring done
-    recurring.dropped    info     recurring
-    recurring.lost       warning  why
-    recurring.triggered       info     jid recurring late
-    recurring.blocked       warning  error
-    recurring.refused error    recurring why
-    intake.started       info     source url program data
-    intake.taken         info     source jobs
-    intake.refused       error    key jid why
-    intake.unreadable    error    source what error
-    intake.blocked          warning  source error
-    outbox.started       info     database table url program data
-    outbox.put           info     queue jobs
-    outbox.refused       error    row queue why
-    outbox.blocked          error    error
-    archive.cut          warning  after entries
-    archive.unread       warning  why
-    archive.rewound    warning  after
-    pipeline.put         info     jobs rejects
-    pipeline.put_failed  warning  put
-    outcomes.stored      debug    jobs
-    listener.failed      debug    error
-    redis.used           info     url program data
-    web.started          info     url users
-    web.action_performed info     user action details outcome
-    web.request_refused  warning  why client path
-    web.token_created    warning  link why
-    web.logged_in        info     user client
-    web.login_refused    warning  user client why
-    web.logged_out       info     user client
-    web.audit_failed     error    user action why
-    web.page_failed      error    path error exc_info
-    human_tasks.token_created warning startup_token why
-    human_tasks.sign_in_refused warning client why
-    health.listening          info     port
-    supervisor.started   info     processes
+    recurring.declared           info     recurring done
+    recurring.dropped            info     recurring
+    recurring.lost               warning  why
+    recurring.triggered          info     jid recurring late
+    recurring.blocked            warning  error
+    recurring.refused            error    recurring why
+    intake.started               info     source url program data
+    intake.taken                 info     source jobs
+    intake.refused               error    key jid why
+    intake.unreadable            error    source what error
+    intake.blocked               warning  source error
+    outbox.started               info     database table url program data
+    outbox.put                   info     queue jobs
+    outbox.refused               error    row queue why
+    outbox.blocked               error    error
+    archive.cut                  warning  after entries
+    archive.unread               warning  why
+    archive.rewound              warning  after
+    pipeline.put                 info     jobs rejects
+    pipeline.put_failed          warning  put
+    outcomes.stored              debug    jobs
+    listener.failed              debug    error
+    redis.used                   info     url program data
+    web.started                  info     url users
+    web.action_performed         info     user action details outcome
+    web.request_refused          warning  why client path
+    web.token_created            warning  link why
+    web.logged_in                info     user client
+    web.login_refused            warning  user client why
+    web.logged_out               info     user client
+    web.audit_failed             error    user action why
+    web.page_failed              error    path error exc_info
+    human_tasks.token_created    warning  startup_token why
+    human_tasks.sign_in_refused  warning  client why
+    health.listening             info     port
+    supervisor.started           info     processes
     supervisor.shutdown_started  info     processes
-    supervisor.stopped   info     code
-    supervisor.sources_changed info files
-    supervisor.restart_started info
-    supervisor.restart_finished info
-    supervisor.restart_failed error process code
-    process.started      info     process pid
-    process.became_ready info     process seconds
-    process.ended        info     process code seconds
-    process.replaced     info     process seconds
-    process.start_failed error    error pause
-    process.killed       error    process seconds
-    process.died         error    process code seconds pause
-    process.start_refused error   process code
-    process.exit_forced  warning  code threads
-    log.lines_dropped    warning  lines error
+    supervisor.stopped           info     code
+    supervisor.sources_changed   info     files
+    supervisor.restart_started   info
+    supervisor.restart_finished  info
+    supervisor.restart_failed    error    process code
+    process.started              info     process pid
+    process.became_ready         info     process seconds
+    process.ended                info     process code seconds
+    process.replaced             info     process seconds
+    process.start_failed         error    error pause
+    process.killed               error    process seconds
+    process.died                 error    process code seconds pause
+    process.start_refused        error    process code
+    process.exit_forced          warning  code threads
+    log.lines_dropped            warning  lines error
 """
 
 from __future__ import annotations
