@@ -200,33 +200,34 @@ def write_to(
     if stream is None:
         output.protect()
         stream = sys.stderr
-    terminal = bool(getattr(stream, "isatty", lambda: False)())
-    people = terminal if as_json is None else not as_json
-    console = (
-        structlog.dev.ConsoleRenderer(pad_event_to=20)
-        if terminal
-        else structlog.dev.ConsoleRenderer(pad_event_to=20, colors=False)
-    )
-    shape: list[structlog.typing.Processor] = (
-        [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), console]
-        if people
-        else [
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ]
-    )
-    whose: list[structlog.typing.Processor] = (
-        [] if process is None else [lambda _, __, event: {"process": process, **event}]
-    )
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            *whose,
-            structlog.processors.add_log_level,
-            *shape,
-        ],
+        processors=_processors(stream, as_json=as_json, process=process),
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]  # any object that has write and flush
         cache_logger_on_first_use=True,
     )
+
+
+def _processors(
+    stream: object, *, as_json: bool | None, process: int | None
+) -> list[structlog.typing.Processor]:
+    terminal = bool(getattr(stream, "isatty", lambda: False)())
+    processors: list[structlog.typing.Processor] = [structlog.contextvars.merge_contextvars]
+    if process is not None:
+        processors.append(lambda _, __, event: {"process": process, **event})
+    processors.append(structlog.processors.add_log_level)
+    if terminal if as_json is None else not as_json:
+        return [
+            *processors,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
+            # The default of `colors` depends on the system.
+            structlog.dev.ConsoleRenderer(pad_event_to=20)
+            if terminal
+            else structlog.dev.ConsoleRenderer(pad_event_to=20, colors=False),
+        ]
+    return [
+        *processors,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(),
+    ]

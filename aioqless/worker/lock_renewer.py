@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from redis import exceptions
 
+from aioqless.client import Client
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -211,8 +212,7 @@ class RenewerThread:
 
     def __init__(
         self,
-        own: ScriptStore,
-        shared: ScriptStore,
+        client: Client,
         worker: str,
         running: RunningJobs,
         outage: Outage,
@@ -220,11 +220,18 @@ class RenewerThread:
         stuck_after: float,
         chore: Chore | None = None,
     ) -> None:
-        self._shared = shared
+        self._shared = client.store
         self._running = running
         self._outage = outage
         self._watchdog = LoopWatchdog()
-        self._renewer = LockRenewer(own, worker, running.by_jid, self._watchdog, stuck_after, chore)
+        self._renewer = LockRenewer(
+            client.dedicated_store("locks", TIMEOUT),
+            worker,
+            running.by_jid,
+            self._watchdog,
+            stuck_after,
+            chore,
+        )
         self._refused: list[Run] = []
         self._news = asyncio.Event()
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
-from aioqless.client.codec import Codec
+from aioqless.client import Client
 from aioqless.client.put import NewJob
 from aioqless.client.recurring.cron import Cron
 from aioqless.errors import QueueFull
@@ -69,15 +69,11 @@ class Declarations:
     """
 
     def __init__(
-        self,
-        handlers: Handlers,
-        subscriptions: Sequence[Subscription],
-        max_data: int,
-        codec: Codec,
+        self, client: Client, handlers: Handlers, subscriptions: Sequence[Subscription]
     ) -> None:
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
-            handler.klass: _declaration(handler, queue, max_data, codec)
+            handler.klass: _declaration(handler, queue, client)
             for handler in handlers
             if handler.recurrence
         }
@@ -123,9 +119,7 @@ class Declarations:
         return generation
 
 
-def _declaration(
-    handler: Handler, default_queue: str | None, max_data: int, codec: Codec
-) -> Declaration:
+def _declaration(handler: Handler, default_queue: str | None, client: Client) -> Declaration:
     recurrence = handler.recurrence
     assert recurrence is not None
     queue = recurrence.queue or default_queue
@@ -134,7 +128,7 @@ def _declaration(
             f"{handler.klass} recurs into no queue: pass queue= with its schedule, since this "
             "worker serves patterns only"
         )
-    new = NewJob(handler, recurrence.data, jid=handler.klass).prepare(max_data, codec)
+    new = NewJob(handler, recurrence.data, jid=handler.klass).prepare(client.max_data, client.codec)
     return {
         "jid": new["jid"],
         "klass": new["klass"],

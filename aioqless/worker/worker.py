@@ -29,7 +29,7 @@ from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.listener import Listener
-from aioqless.worker.lock_renewer import TIMEOUT, RenewerThread
+from aioqless.worker.lock_renewer import RenewerThread
 from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
 from aioqless.worker.outage import Outage
 from aioqless.worker.outcome_writer import OutcomeWriter
@@ -88,8 +88,7 @@ class Worker:
         if name is not None:
             self._lease = NameLease(store, name, outage, lifecycle, on_lost=self.stop_at_once)
         self._renewer = RenewerThread(
-            client.dedicated_store("locks", TIMEOUT),
-            store,
+            client,
             self.name,
             running,
             outage,
@@ -98,9 +97,7 @@ class Worker:
         )
         self._scheduler: Scheduler | None = None
         if settings.scheduler:
-            declarations = Declarations(
-                self.handlers, settings.subscriptions, client.max_data, client.codec
-            )
+            declarations = Declarations(client, self.handlers, settings.subscriptions)
             self._scheduler = Scheduler(store, declarations, outage)
         self._imports = [
             ImportLoop(client, source, outage, settings.poll) for source in settings.importers

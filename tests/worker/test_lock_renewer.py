@@ -241,7 +241,7 @@ async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
     until: Until,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.worker.worker.TIMEOUT", 0.2)
+    monkeypatch.setattr("aioqless.worker.lock_renewer.TIMEOUT", 0.2)
     end = asyncio.Event()
 
     @job(klass="Stay")
