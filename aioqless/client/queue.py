@@ -149,25 +149,9 @@ class Queue:
 
         Raises:
             NoSuchJob: There is no such job.
-            TypeError: The job has `on_failed`.
         """
         new = self._sender.prepare(job)
-        if new.get("on_failed") is not None:
-            raise TypeError("requeue has no option on_failed: put the job instead")
-        return await self._store.requeue(
-            queue=self._check_name(),
-            jid=new["jid"],
-            klass=new["klass"],
-            data=new["data"],
-            delay=new.get("delay"),
-            priority=new.get("priority"),
-            tags=new.get("tags"),
-            retries=new.get("retries"),
-            depends=new.get("depends"),
-            context=new.get("context"),
-            within=new.get("within"),
-            terms=new.get("terms"),
-        )
+        return await self._store.requeue(queue=self._check_name(), **new)
 
     async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
         """Lock jobs that are ready, those with an expired lock first.

@@ -3,9 +3,8 @@
 -- A job comes after those of the batch that it depends on.
 --
 -- @arg     now      time
--- @batch   queue:new_queue jid:jid klass:name data:data delay:seconds? priority:priority?
--- @batch   tags:tags? retries:count? depends:jids? context:object? within:seconds?
--- @batch   on_failed:name? terms:object?
+-- @batch   queue:new_queue jid:jid klass:name data:data delay:seconds?
+-- @options enqueue
 -- @role    producer
 -- @durable
 -- @returns texts                  the jids
@@ -13,32 +12,28 @@
 
 local flow = {}
 local ahead = {}  -- the number of this call's earlier jobs by queue, not put yet
-local checked =
-  each(function(queue, jid, klass, data, delay, priority, tags, retries, depends, context, within,
-  on_failed, terms)
-  if on_failed then cascade.check_policy(on_failed) end
-  dependency.check_not_itself(jid, depends or {})
-  if terms then constraints.require_no_conflict(terms, jid, now) end
+local checked = each(function(queue, jid, klass, data, delay, options)
+  if options.on_failed then cascade.check_policy(options.on_failed) end
+  dependency.check_not_itself(jid, options.depends or {})
+  if options.terms then constraints.require_no_conflict(options.terms, jid, now) end
   if redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
     errors.bad_argument('jid', jid, 'has too many dependencies to be put again')
   end
   max_length.check(queue, jid, ahead[queue])
   ahead[queue] = (ahead[queue] or 0) + 1
-  flow[#flow + 1] = {
+  local put = {
     queue = queue, jid = jid, klass = klass, data = data, now = now + #flow * 0.000001,
     delay = delay or 0,
-    priority = priority, tags = tags, retries = retries, depends = depends, context = context,
-    within = within, on_failed = on_failed,
-    terms = terms,
   }
+  flow[#flow + 1] = {put = put, options = options}
   return jid
 end)
 for _, answer in ipairs(checked) do
   if type(answer) == 'table' then error(answer) end
 end
-for _, put in ipairs(flow) do
-  enqueue.put(put)
-  cascade.set_policy(put.jid, put.on_failed)
+for _, job in ipairs(flow) do
+  enqueue.write(job.put, job.options)
+  cascade.set_policy(job.put.jid, job.options.on_failed)
 end
 cascade.run_deferred(now)
 return checked

@@ -2,8 +2,8 @@
 --
 -- @key     queue    new_queue
 -- @arg     now      time
--- @batch   jid:jid klass:name data:data delay:seconds? priority:priority? tags:tags? retries:count?
--- @batch   depends:jids? context:object? within:seconds? terms:object? on_failed:name?
+-- @batch   jid:jid klass:name data:data delay:seconds?
+-- @options enqueue
 -- @option  existing string        any text: leave a job that exists alone, and return ''
 -- @role    producer
 -- @durable
@@ -12,18 +12,11 @@
 
 -- A microsecond apart, so that they are popped in this order: equal scores would be ordered by jid.
 local before = 0
-return each(function(jid, klass, data, delay, priority, tags, retries, depends, context, within,
-  terms, on_failed)
+return each(function(jid, klass, data, delay, options)
   local at = now + before * 0.000001
   before = before + 1
   if existing and redis.call('EXISTS', keys.job(jid)) == 1 then return '' end
-  if on_failed then cascade.check_policy(on_failed) end
-  max_length.check(queue, jid)
-  local put = enqueue.put({
+  return enqueue.put({
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,
-    priority = priority, tags = tags, retries = retries, depends = depends, context = context,
-    within = within, terms = terms,
-  })
-  if on_failed and put == jid then cascade.apply_policy(jid, on_failed, at) end
-  return put
+  }, options)
 end)

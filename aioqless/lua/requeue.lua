@@ -6,13 +6,7 @@
 -- @arg     data     data
 -- @arg     now      time
 -- @arg     delay    seconds?
--- @option  priority priority
--- @option  tags     tags
--- @option  retries  count
--- @option  depends  jids
--- @option  context  object
--- @option  within   seconds
--- @option  terms    object
+-- @options enqueue
 -- @option  worker   string
 -- @role    producer
 -- @durable
@@ -20,10 +14,7 @@
 -- @raises  NOJOB EXISTS FULL
 
 record.require(jid)
-max_length.check(queue, jid)
 return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,
-  priority = priority, tags = tags, retries = retries, depends = depends, context = context,
-  within = within, worker = worker,
-  terms = terms,
-})
+  worker = worker,
+}, options)

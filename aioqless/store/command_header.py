@@ -12,6 +12,9 @@
     -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls
                                         `each(function(jid, data) ... end)`
     -- @option  priority priority       a trailing name/value pair, always optional
+    -- @options enqueue                 the options that lib/enqueue.lua declares; with @batch they
+                                        are the last members of each tuple; the body finds them in
+                                        the table `options`
     -- @present job.many(answer)        the expression of the reply, if it isn't the stored answer
     -- @flags   no-writes               script flags of Redis; all commands without `no-writes` take
                                         the option `request`
@@ -50,20 +53,28 @@ class Arg:
 
 @dataclass
 class Form:
-    """The arguments of a command, or of one word of a command that has several."""
+    """The arguments of a command, or of one word of a command that has several.
+
+    Attributes:
+        shared: The options that a library declares for several commands; they are among `options`,
+            or the last of `batch`.
+    """
 
     args: list[Arg] = field(default_factory=list)
     rest: Arg | None = None
     batch: list[Arg] = field(default_factory=list)
     options: list[Arg] = field(default_factory=list)
+    shared: list[Arg] = field(default_factory=list)
     returns: str | None = None
 
     def names(self) -> Iterator[str]:
-        """Yield the locals in which the body finds its arguments."""
+        """Yield the locals in which the body finds its arguments, except those of a batch."""
         yield from (arg.name for arg in self.args if arg.type != "literal")
         if self.rest:
             yield self.rest.name
-        yield from (option.name for option in self.options)
+        yield from (option.name for option in self.options if option not in self.shared)
+        if self.shared:
+            yield "options"
 
 
 @dataclass
@@ -139,10 +150,18 @@ def read_command(name: str) -> Command:
                 form = _directive(command, form, directive[1], directive[2].split("--")[0].split())
             except IndexError:
                 raise HeaderError(f"{name}.lua:{number}: @{directive[1]} lacks a word") from None
-    if command.writes:
-        for each in command.forms.values() or [command.lead]:
+    for each in command.forms.values() or [command.lead]:
+        (each.batch or each.options).extend(each.shared)
+        if command.writes:
             each.options.append(Arg("request", "request", True))
     return command
+
+
+@cache
+def _shared_options(library: str) -> list[Arg]:
+    text = (LUA / "lib" / f"{library}.lua").read_text("utf-8")
+    found = re.findall(r"^-- @option +(\w+) +(\w+)", text, re.MULTILINE)
+    return [Arg(name, type_, optional=True) for name, type_ in found]
 
 
 def _directive(  # noqa: C901, PLR0912  # one short case for each directive reads best
@@ -166,6 +185,8 @@ def _directive(  # noqa: C901, PLR0912  # one short case for each directive read
             ]
         case "option":
             form.options.append(Arg(rest[0], rest[1], True))
+        case "options":
+            form.shared = _shared_options(rest[0])
         case "when":
             form = command.forms[rest[0]] = Form()
             if "default" in rest[1:]:

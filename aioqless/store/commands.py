@@ -70,8 +70,8 @@ class PutFlowRow(TypedDict):
     depends: NotRequired[Sequence[str] | None]
     context: NotRequired[str | bytes | None]
     within: NotRequired[float | None]
-    on_failed: NotRequired[str | None]
     terms: NotRequired[str | bytes | None]
+    on_failed: NotRequired[str | None]
 
 
 class PutManyRow(TypedDict):
@@ -683,20 +683,20 @@ class Commands(ABC):
 
     def put(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float | None = None, priority: float | None = None,
+        delay: float | None = None, worker: str | None = None, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None,
         depends: Sequence[str] | None = None, context: str | bytes | None = None,
         within: float | None = None, terms: str | bytes | None = None, on_failed: str | None = None,
-        worker: str | None = None, request: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"priority", priority),
-            *encode_option(b"tags", tags), *encode_option(b"retries", retries),
-            *encode_option(b"depends", depends), *encode_option(b"context", context),
-            *encode_option(b"within", within), *encode_option(b"terms", terms),
-            *encode_option(b"on_failed", on_failed), *encode_option(b"worker", worker),
+            encode_optional(delay), *encode_option(b"worker", worker),
+            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
+            *encode_option(b"retries", retries), *encode_option(b"depends", depends),
+            *encode_option(b"context", context), *encode_option(b"within", within),
+            *encode_option(b"terms", terms), *encode_option(b"on_failed", on_failed),
         ]
         return Call(
             self.send, "put", read_text, [self._encode_queue(queue)], argv, request, writes=True,
@@ -710,7 +710,7 @@ class Commands(ABC):
         argv = [self._encode_time(now)]
         argv += encode_batch(
             "put_flow", batch, required="queue jid klass data",
-            optional="delay priority tags retries depends context within on_failed terms",
+            optional="delay priority tags retries depends context within terms on_failed",
         )
         return Call(
             self.send, "put_flow", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -887,20 +887,20 @@ class Commands(ABC):
 
     def requeue(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float | None = None, priority: float | None = None,
+        delay: float | None = None, worker: str | None = None, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None,
         depends: Sequence[str] | None = None, context: str | bytes | None = None,
-        within: float | None = None, terms: str | bytes | None = None, worker: str | None = None,
+        within: float | None = None, terms: str | bytes | None = None, on_failed: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Put a job that must exist."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"priority", priority),
-            *encode_option(b"tags", tags), *encode_option(b"retries", retries),
-            *encode_option(b"depends", depends), *encode_option(b"context", context),
-            *encode_option(b"within", within), *encode_option(b"terms", terms),
-            *encode_option(b"worker", worker),
+            encode_optional(delay), *encode_option(b"worker", worker),
+            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
+            *encode_option(b"retries", retries), *encode_option(b"depends", depends),
+            *encode_option(b"context", context), *encode_option(b"within", within),
+            *encode_option(b"terms", terms), *encode_option(b"on_failed", on_failed),
         ]
         return Call(
             self.send, "requeue", read_text, [self._encode_queue(queue)], argv, request,

@@ -171,29 +171,49 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
         yield f"{local}{rest.name}, rest_end = {call}"
         last = "rest_end"
     if form.batch:
-        yield f"local batch_end = layout.batch({at}, {len(form.batch)})"
-        reads = ", ".join(
-            _read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch)
-        )
-        yield "local function each(perform)"
-        function = f"function(i) return perform({reads}) end"
-        yield f"  return layout.each({at + 1}, batch_end, {len(form.batch)}, {function})"
-        yield "end"
+        yield from _each(form, at)
         last = "batch_end"
     if form.options:
         known = ", ".join(f"{option.name} = true" for option in form.options)
         yield f"local option = layout.options({{{known}}}, {last})"
         for option in form.options:
-            value = f"option.{option.name}"  # nil if absent; an empty one is checked
-            check = f"args.{option.type}({_quoted(option.name)}, {value})"
-            yield f"{local}{option.name} = {value} and {check}"
+            if option not in form.shared:
+                yield f"{local}{option.name} = {_read_option(option)}"
+        if form.shared and not form.batch:
+            reads = [_read_option(option) for option in form.shared]
+            yield f"{local}options = {_table(form.shared, reads)}"
     elif not command.forms or form is not command.lead:
         yield f"layout.no_more({last})"
+
+
+def _each(form: Form, at: int) -> Iterator[str]:
+    """Yield Lua that defines `each`, by which the body goes through the batch."""
+    width = len(form.batch)
+    reads = [_read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch)]
+    if form.shared:
+        own = width - len(form.shared)
+        reads[own:] = [_table(form.shared, reads[own:])]
+    yield f"local batch_end = layout.batch({at}, {width})"
+    yield "local function each(perform)"
+    function = f"function(i) return perform({', '.join(reads)}) end"
+    yield f"  return layout.each({at + 1}, batch_end, {width}, {function})"
+    yield "end"
 
 
 def _read(arg: Arg, value: str) -> str:
     call = f"args.{arg.type}({_quoted(arg.name)}, {value})"
     return f"{value} and {value} ~= '' and {call} or nil" if arg.optional else call
+
+
+def _read_option(option: Arg) -> str:
+    """Return Lua that reads an option; nil if absent; an empty one is checked."""
+    value = f"option.{option.name}"
+    return f"{value} and args.{option.type}({_quoted(option.name)}, {value})"
+
+
+def _table(members: list[Arg], values: list[str]) -> str:
+    pairs = zip(members, values, strict=True)
+    return f"{{{', '.join(f'{arg.name} = {value}' for arg, value in pairs)}}}"
 
 
 def _tail(command: Command) -> Iterator[str]:

@@ -154,12 +154,12 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "heartbeat: a long message": ("heartbeat", [],
         ["a", "ann", 2, "", "progress", "0.1", "message", "x" * 4001]),
     "put_flow: a job that waits for itself": ("put_flow", [],
-        [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", "", ""]),
+        [1, 1, "mail", "f", "K", "{}", "", "", "", "", '["f"]', "", "", "", ""]),
     "put_flow: a choice that there isn't": ("put_flow", [],
-        [1, 1, "mail", "f", "K", "{}", "", "", "", "", "", "", "", "explode"]),
+        [1, 1, "mail", "f", "K", "{}", *[""] * 8, "explode"]),
     "put_flow: a bad one behind a good one": (
-        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 8),
-            *("mail", "g", "K", "{", *[""] * 8)]
+        "put_flow", [], [1, 2, *("mail", "f", "K", "{}", *[""] * 9),
+            *("mail", "g", "K", "{", *[""] * 9)]
     ),
     "depends: a job that waits for itself": ("depends", [], ["held", "on", "held"]),
     "depends on: nobody": ("depends", [], ["held", "on"]),

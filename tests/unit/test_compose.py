@@ -23,6 +23,7 @@ Write = Callable[..., None]
 CACHES = (
     command_header.command_names,
     command_header.read_command,
+    command_header._shared_options,
     script_composer.compose,
     script_composer._lines,
     library_linker._blocks,
@@ -298,6 +299,28 @@ def test_text_after_the_arguments_of_a_batch_is_a_comment(write: Write) -> None:
         "return 1",
     )
     assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "delay"]
+
+
+def test_shared_options_are_read_from_their_library(write: Write) -> None:
+    write(
+        "lib/enqueue",
+        "-- enqueue: it.",
+        "--",
+        "-- @option  tags     tags          those that it gets",
+        "-- @option  within   seconds",
+    )
+    write("do", "-- do: it.", "-- @options enqueue", "-- @option note string", "", "return 1")
+    assert [arg.name for arg in read_command("do").lead.options] == [
+        "note",
+        "tags",
+        "within",
+        "request",
+    ]
+    text = compose("do", "ql").text
+    assert "local options = {tags = option.tags and lib.args_tags('tags', option.tags)" in text
+    write("do", "-- do: it.", "-- @batch jid:jid", "-- @options enqueue", "", "return 1")
+    assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "tags", "within"]
+    assert "{tags = ARGV[i + 1] and ARGV[i + 1] ~= ''" in compose("do", "ql").text
 
 
 def test_constants_are_inlined(write: Write) -> None:

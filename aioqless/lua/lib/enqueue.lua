@@ -1,21 +1,44 @@
 -- enqueue: put a job into a queue, a new one or from wherever it is.
 
--- `put` has the checked arguments of the command put; absent ones are kept from an existing job.
-function enqueue.put(put)
+-- What all commands take that put jobs (`@options enqueue`); absent ones are kept from an existing
+-- job:
+--
+-- @option  priority priority      negative runs sooner; default: 0
+-- @option  tags     tags
+-- @option  retries  count         default: 5
+-- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
+-- @option  context  object        texts by name that travel with the job, such as those of a trace
+-- @option  within   seconds       the job expires if it has not started within this time
+-- @option  terms    object        uniqueness, concurrency and rate limits (lib/constraints.lua)
+-- @option  on_failed name         hold (default), fail or cancel it when a dependency fails
+
+-- Put a job, `put`, which has queue, jid, klass, data, now, delay, and the worker that puts it.
+function enqueue.put(put, options)
+  if options.on_failed then cascade.check_policy(options.on_failed) end
+  max_length.check(put.queue, put.jid)
+  local jid = enqueue.write(put, options)
+  if options.on_failed and jid == put.jid then
+    cascade.apply_policy(jid, options.on_failed, put.now)
+  end
+  return jid
+end
+
+-- Put a job whose queue has room, without its policy for failed dependencies.
+function enqueue.write(put, options)
   local job = record.find(put.jid)
-  local terms = put.terms and constraints.parse(put.terms)
+  local terms = options.terms and constraints.parse(options.terms)
   local other = terms and constraints.find_conflict(terms, job, put.now)
   if other then return other end
-  local depends = put.depends or {}
+  local depends = options.depends or {}
   dependency.check_not_itself(put.jid, depends)
   if job and #depends > 0
     and redis.call('SCARD', keys.dependencies(put.jid)) > constants.MAX_BATCH then
     errors.bad_argument('depends', nil,
       'would replace more than 1,000 dependencies; remove them first')
   end
-  local tags = put.tags or (job and json.parse_texts(job.tags)) or {}
-  local retries = put.retries or (job and job.retries) or constants.DEFAULT_RETRIES
-  local priority = put.priority or (job and job.priority) or 0
+  local tags = options.tags or (job and json.parse_texts(job.tags)) or {}
+  local retries = options.retries or (job and job.retries) or constants.DEFAULT_RETRIES
+  local priority = options.priority or (job and job.priority) or 0
 
   if job and archive.is_on() then
     if job.state == 'complete' or job.state == 'failed' then
@@ -38,15 +61,15 @@ function enqueue.put(put)
     record.set_fields(put.jid, 'x-after', json.texts(depends))
     if job then record.delete_fields(put.jid, 'x-on-failed') end
   end
-  if put.within then
-    record.set_fields(put.jid, 'x-start-by', put.now + put.within)
+  if options.within then
+    record.set_fields(put.jid, 'x-start-by', put.now + options.within)
   elseif job then
     record.delete_fields(put.jid, 'x-start-by')
   end
-  if put.context then record.set_fields(put.jid, 'x-context', put.context) end
+  if options.context then record.set_fields(put.jid, 'x-context', options.context) end
   local former = job and job.terms
   if terms or former then
-    constraints.apply(put.jid, put.terms, terms or constraints.read(former), former, put.now)
+    constraints.apply(put.jid, options.terms, terms or constraints.read(former), former, put.now)
   end
   queue_sets.register_queue(put.queue, put.now)
   events.publish_tracked('put', put.jid)

@@ -18,7 +18,7 @@ end
 function foreign_format.put(entry, at)
   local valid, put = pcall(foreign_format.parse, entry, at)
   if valid and redis.call('EXISTS', keys.job(put.jid)) == 0 then
-    enqueue.put(put)
+    enqueue.write(put, put)
     if put.failure then record.set_fields(put.jid, 'failure', put.failure) end
     if put.remaining then record.set_fields(put.jid, 'remaining', put.remaining) end
     return nil
