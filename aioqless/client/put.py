@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, get_args
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from redis import exceptions
@@ -28,13 +28,12 @@ from aioqless.client.constraints import (
     merge_constraints,
     select_constraints,
 )
-from aioqless.client.put_options import ConstraintOptions, OnFailed, PutOptions
-from aioqless.errors import AioqlessError, InvalidData, QueueFull
+from aioqless.client.put_options import ConstraintOptions, PutOptions, add_options
+from aioqless.errors import AioqlessError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow, PutManyRow, Store
 
-MAX_CONTEXT = 4_096  # bytes
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
 MAX_BYTES_PER_CALL = 1 << 18
 MAX_NAMES_PER_CALL = 5_000  # tags and dependencies of all its jobs
@@ -44,7 +43,6 @@ FIRST_PAUSE = 0.02  # seconds between two attempts; it doubles
 LONGEST_PAUSE = 1.0
 
 _OPTIONS = PutOptions.__annotations__.keys()
-_ON_FAILED = get_args(OnFailed)
 
 
 class Klass(Protocol):
@@ -173,7 +171,7 @@ class NewJob:
         if handler and handler.retries is not None:
             job["retries"] = handler.retries
         if self.options:
-            _add_options(job, self.options)
+            add_options(job, self.options)
         if not job["jid"]:
             job["jid"] = secrets.token_hex(16)
         if self.options or (handler and handler.constraints):
@@ -192,48 +190,9 @@ class NewJob:
         job["terms"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
 
 
-def _add_options(job: PreparedJob, options: PutOptions) -> None:
-    """Check the options that are set, and add them to a job; its constraints come later."""
-    if (jid := options.get("jid")) is not None:
-        job["jid"] = validation.check_jid(jid)
-    if "delay" in options:
-        job["delay"] = validation.check_number("delay", options["delay"], least=0)
-    if (priority := options.get("priority")) is not None:
-        job["priority"] = validation.check_number("priority", priority)
-    if (tags := options.get("tags")) is not None:
-        job["tags"] = validation.check_names("tags", tags)
-    if (retries := options.get("retries")) is not None:
-        validation.check_number("retries", retries, least=0)
-        job["retries"] = retries
-    if (depends := options.get("depends")) is not None:
-        job["depends"] = validation.check_names("depends", depends)
-    if (context := options.get("context")) is not None:
-        job["context"] = _encode_context(context)
-    if (expires_in := options.get("expires_in")) is not None:
-        job["within"] = validation.check_number("expires_in", expires_in, least=0)
-    if (on_failed := options.get("on_failed")) is not None:
-        job["on_failed"] = _check_on_failed(on_failed)
-
-
-def _check_on_failed(choice: OnFailed) -> OnFailed:
-    if choice not in _ON_FAILED:
-        raise ValueError(f"on_failed must be one of {', '.join(_ON_FAILED)} (got {choice!r})")
-    return choice
-
-
 def _decode_fields(text: bytes) -> Mapping[str, object]:
     data = msgspec.json.decode(text)
     return data if isinstance(data, dict) else {}
-
-
-def _encode_context(texts: Mapping[str, str]) -> bytes:
-    text = job_data.encode(validation.check_texts("context", texts))
-    if len(text) > MAX_CONTEXT:
-        raise InvalidData(
-            f"context must be at most {MAX_CONTEXT:,} bytes (got {len(text):,}): "
-            "put it into the data"
-        )
-    return text
 
 
 DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]

@@ -1,9 +1,16 @@
-"""Options of put, of recurring jobs and of `@job`: each is declared here, once."""
+"""Options of put, of recurring jobs and of `@job`: each is declared and checked here, once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias, TypedDict, get_args
+
+from aioqless import validation
+from aioqless.client import job_data
+from aioqless.errors import InvalidData
+from aioqless.store import PutManyRow
+
+MAX_CONTEXT = 4_096  # bytes
 
 Key: TypeAlias = str | tuple[str, ...]
 OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
@@ -95,3 +102,46 @@ class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
     """
 
     offset: float
+
+
+def add_options(  # noqa: C901  # one short case for each option reads best
+    job: PutManyRow, options: PutOptions
+) -> None:
+    """Check the options that are set, and add them to a job, except its constraints.
+
+    Raises:
+        InvalidData: The context is too large.
+        TypeError: An option has the wrong type.
+        ValueError: An option is out of range.
+    """
+    if (jid := options.get("jid")) is not None:
+        job["jid"] = validation.check_jid(jid)
+    if "delay" in options:
+        job["delay"] = validation.check_number("delay", options["delay"], least=0)
+    if (priority := options.get("priority")) is not None:
+        job["priority"] = validation.check_number("priority", priority)
+    if (tags := options.get("tags")) is not None:
+        job["tags"] = validation.check_names("tags", tags)
+    if (retries := options.get("retries")) is not None:
+        validation.check_number("retries", retries, least=0)
+        job["retries"] = retries
+    if (depends := options.get("depends")) is not None:
+        job["depends"] = validation.check_names("depends", depends)
+    if (context := options.get("context")) is not None:
+        job["context"] = _encode_context(context)
+    if (expires_in := options.get("expires_in")) is not None:
+        job["within"] = validation.check_number("expires_in", expires_in, least=0)
+    if (on_failed := options.get("on_failed")) is not None:
+        if on_failed not in (choices := get_args(OnFailed)):
+            raise ValueError(f"on_failed must be one of {', '.join(choices)} (got {on_failed!r})")
+        job["on_failed"] = on_failed
+
+
+def _encode_context(texts: Mapping[str, str]) -> bytes:
+    text = job_data.encode(validation.check_texts("context", texts))
+    if len(text) > MAX_CONTEXT:
+        raise InvalidData(
+            f"context must be at most {MAX_CONTEXT:,} bytes (got {len(text):,}): "
+            "put it into the data"
+        )
+    return text
