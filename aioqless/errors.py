@@ -1,28 +1,28 @@
-"""The errors, as a tree.
+"""The exceptions of aioqless.
 
     AioqlessError
-    ├── ScriptError            a script refused; nothing was changed: .command .code .detail
+    ├── ScriptError            Redis refused a call and changed nothing: .command .code .detail
     │   ├── NoSuchJob          NOJOB
     │   ├── LockLost           LOCKLOST   another run holds the job
     │   ├── WrongState         BADSTATE
     │   ├── InvalidArgument    BADARG
     │   ├── QueueFull          FULL, OOM  put: the queue or the memory of Redis is full
-    │   ├── AlreadyThere       EXISTS     put: there is a job with this jid or unique key
+    │   ├── JobExists          EXISTS     put: there is a job with this jid or unique key
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't canceled
-    │   ├── StaleRequest       REPEATED   a repeated request came after a later one of its line
+    │   ├── StaleRequest       REPEATED   a repeated call arrived after a later one of its caller
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
     │   ├── NoSuchWorker       NOWORKER   no running worker has this name
     │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose outcome was waited for has failed
-    ├── NotObeyed              a worker refused a command, or did not answer
-    ├── NotDurable             a write is done, but not durable yet
+    ├── CommandRefused         a worker refused a remote command, or did not answer
+    ├── NotDurable             a write was done, but is not durable yet
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
-    │   └── DecryptionError    or can't be trusted or read
-    ├── UnknownKlass           no handler claims a klass
-    ├── DuplicateKlass         two do
+    │   └── DecryptionError    a job's data can't be decrypted or verified
+    ├── UnknownKlass           no handler is registered for a klass
+    ├── DuplicateKlass         two handlers are registered for a klass
     ├── MissingExtra           a package of an extra is not installed
     ├── ServerUnavailable      a private server can't be found, started, reached or stopped
-    └── ProcessDied            the process that performed a job died of it
+    └── ProcessDied            the process that ran a job ended before the job did
 
 Errors of the connection are those of redis-py: redis.exceptions.ConnectionError and TimeoutError.
 """
@@ -40,12 +40,12 @@ class AioqlessError(Exception):
 
 
 class ScriptError(AioqlessError):
-    """A script refused a call, before it changed anything.
+    """Redis refused a call. Nothing was changed.
 
     Attributes:
         command: Name of the command.
         code: Error code.
-        detail: What the script said, by name.
+        detail: What the script reported, by name.
     """
 
     def __init__(self, command: str, code: str, detail: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ class InvalidArgument(ScriptError):
         return f"{self.detail.get('argument')} {shown}{self.detail.get('why')}"
 
 
-class AlreadyThere(ScriptError):
+class JobExists(ScriptError):
     """A job with this jid or unique key exists, `jid`; nothing was put (`if_exists="raise"`)."""
 
 
@@ -115,11 +115,11 @@ class HasDependents(ScriptError):
 
 
 class StaleRequest(ScriptError):
-    """A repeated request arrived after the next one of its caller; it was not carried out again."""
+    """A repeated call arrived after the next one of its caller. It was not carried out again."""
 
 
 class NoSuchWorker(ScriptError):
-    """No worker with this name listens: none runs, it just starts, or it has no connection now."""
+    """No worker with this name is connected: none runs, or it starts, or lost its connection."""
 
 
 class NoResult(ScriptError):
@@ -160,20 +160,20 @@ class NameTaken(ScriptError):
         )
 
 
-class NotObeyed(AioqlessError):
-    """A worker refused a command, or didn't answer in time; then it may still carry it out."""
+class CommandRefused(AioqlessError):
+    """A worker refused a remote command, or did not answer in time and may still carry it out."""
 
 
 class QueueFull(ScriptError):
     """The queue is at its `<queue>-max-length`, or Redis at its `maxmemory`.
 
-    For a full queue `detail` has queue, length, limit. Jobs that are there can still be run; a put
-    may wait until there is room: `put(..., wait=seconds)`.
+    For a full queue `detail` has queue, length and limit. Jobs can still be popped and completed. A
+    put may wait for room: `put(..., wait=seconds)`.
     """
 
 
 class NotDurable(AioqlessError):
-    """A write is done, but replicas or disks that `durability` requires don't have it yet.
+    """A write was done, but replicas or disks that `durability` requires don't have it yet.
 
     A fail-over now may lose it.
     """
@@ -195,11 +195,11 @@ class DecryptionError(InvalidData):
 
 
 class UnknownKlass(AioqlessError):
-    """No handler of this worker claims the job's klass."""
+    """No handler of this worker is registered for the job's klass."""
 
 
 class DuplicateKlass(AioqlessError):
-    """Two handlers claim one klass."""
+    """Two handlers are registered for one klass."""
 
 
 class MissingExtra(AioqlessError, ImportError):
@@ -257,7 +257,7 @@ def require_extra(extra: str) -> Iterator[None]:
         raise
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "aioqless":
-            raise  # a mistake in aioqless; no package is missing
+            raise  # a defect of aioqless; no package is missing
         raise MissingExtra(extra, error) from None
 
 
@@ -266,7 +266,7 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "LOCKLOST": LockLost,
     "BADSTATE": WrongState,
     "BADARG": InvalidArgument,
-    "EXISTS": AlreadyThere,
+    "EXISTS": JobExists,
     "FULL": QueueFull,
     "OOM": QueueFull,
     "HELD": HasDependents,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from aioqless.lua import constant
 
 LONGEST = constant("MAX_NAME_LENGTH")
+_COMMON_NAME = re.compile(rf"[ -~]{{1,{LONGEST}}}")  # ASCII without control characters
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 _TAKEN = ("-history", "-dependencies", "-dependents")
 
 
@@ -18,6 +21,8 @@ def check_name(what: str, name: str) -> str:
         ValueError: It is empty, too long, or has characters that are not allowed.
         TypeError: It is no text.
     """
+    if isinstance(name, str) and _COMMON_NAME.fullmatch(name):
+        return name
     if not isinstance(name, str):
         raise TypeError(f"{what} must be a text, not {name!r}")
     if not name:
@@ -30,7 +35,7 @@ def check_name(what: str, name: str) -> str:
         ) from None
     if size > LONGEST:
         raise ValueError(f"{what} {name[:60]!r}… is longer than {LONGEST} bytes")
-    if any(ord(character) < 32 or ord(character) == 127 for character in name):
+    if _CONTROL_CHARACTER.search(name):
         raise ValueError(f"{what} {name!r} has a control character")
     return name
 
@@ -62,10 +67,7 @@ def check_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
 
 def fit_name(name: str) -> str:
     """Make a text a name: replace characters that are not allowed, keep the end of a long one."""
-    text = "".join(
-        "?" if ord(character) < 32 or ord(character) == 127 else character
-        for character in to_text(name)
-    )
+    text = _CONTROL_CHARACTER.sub("?", to_text(name))
     return text.encode()[-LONGEST:].decode(errors="ignore")
 
 

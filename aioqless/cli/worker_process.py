@@ -55,7 +55,7 @@ class WorkerProcess:
         run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
 
     async def _run(self, client: Client, handlers: Sequence[ModuleType]) -> None:
-        log.info("redis.used", **client.where)
+        log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
         seconds = self.settings.grace + self.settings.executors.kill_after + SHUTDOWN_MARGIN

@@ -5,20 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
+from aioqless.client.job_data import Json
 from aioqless.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEntry:
-    """One action or login. `id` orders entries, `when` is in seconds since 1970."""
+    """An action or a login.
+
+    Attributes:
+        id: Id that orders the entries.
+        when: When it was, in seconds since 1970.
+        user: Name of the user.
+        action: Name of the action.
+        details: What the action was about.
+        outcome: What came of it.
+    """
 
     id: str
     when: float
     user: str
     action: str
-    details: Mapping[str, Any]
+    details: Mapping[str, Json]
+    outcome: str
+
+
+class _EntryRecord(TypedDict):
+    place: str
+    when: float
+    who: str
+    act: str
+    about: dict[str, Json]
     outcome: str
 
 
@@ -28,36 +47,62 @@ class AuditLog:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def add(self, user: str, action: str, details: Mapping[str, Any], outcome: str) -> None:
-        """Add an action."""
+    async def add(
+        self, user: str, action: str, details: Mapping[str, object], outcome: str
+    ) -> None:
+        """Add an action.
+
+        Args:
+            user: Name of the user.
+            action: Name of the action.
+            details: What it was about, as JSON values.
+            outcome: What came of it.
+        """
         about = json.dumps(details)
         await self._store.trail_add(who=user, act=action, about=about, outcome=outcome)
 
     async def add_login(
-        self, user: str, action: str, details: Mapping[str, Any], outcome: str
+        self, user: str, action: str, details: Mapping[str, object], outcome: str
     ) -> None:
-        """Add a login, a refused login, or a logout."""
+        """Add a login, a refused login, or a logout.
+
+        Args:
+            user: Name of the user.
+            action: Name of the action.
+            details: Where it came from, as JSON values.
+            outcome: What came of it.
+        """
         about = json.dumps(details)
         await self._store.trail_login(who=user, act=action, about=about, outcome=outcome)
 
     async def actions(self, *, before: str | None = None, count: int = 50) -> list[AuditEntry]:
-        """Return actions, the latest first; only those before the entry with the id `before`."""
-        return _entries(await self._store.trail_list(before=before, count=count))
+        """Return actions, latest first.
+
+        Args:
+            before: Id of the entry before which to start; default: the end of the log.
+            count: Maximum number of entries.
+        """
+        return _read_entries(await self._store.trail_list(before=before, count=count))
 
     async def logins(self, *, before: str | None = None, count: int = 50) -> list[AuditEntry]:
-        """Return logins, the latest first; only those before the entry with the id `before`."""
-        return _entries(await self._store.trail_logins(before=before, count=count))
+        """Return logins, latest first.
+
+        Args:
+            before: Id of the entry before which to start; default: the end of the log.
+            count: Maximum number of entries.
+        """
+        return _read_entries(await self._store.trail_logins(before=before, count=count))
 
 
-def _entries(records: list[dict[str, Any]]) -> list[AuditEntry]:
+def _read_entries(records: list[_EntryRecord]) -> list[AuditEntry]:
     return [
         AuditEntry(
-            id=each["place"],
-            when=each["when"],
-            user=each["who"],
-            action=each["act"],
-            details=each["about"],
-            outcome=each["outcome"],
+            id=record["place"],
+            when=record["when"],
+            user=record["who"],
+            action=record["act"],
+            details=record["about"],
+            outcome=record["outcome"],
         )
-        for each in records
+        for record in records
     ]

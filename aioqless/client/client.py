@@ -40,7 +40,7 @@ from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import iterate_recurring, recurring_page
 from aioqless.client.redis_server import Server
 from aioqless.client.reservations import Reservations
-from aioqless.client.timeouts import connection_name, patience_of, timeout_of
+from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.errors import ServerUnavailable
@@ -113,9 +113,9 @@ class Client:
         self._durability = durability
         self._credentials = credentials
         self._address = self._read_address()
-        self._connection_name = connection_name(self._address, self.name)
-        self._timeout = timeout_of(self._address, timeout)
-        self._patience = patience_of(self._address, patience)
+        self._connection_name = self._choose_connection_name()
+        self._timeout = choose_timeout(self._address, timeout)
+        self._patience = choose_patience(self._address, patience)
         self._default_context: DefaultContext | None = None
         self._private: dict[str, str] = {}
         self._connected: _Connected | None = None
@@ -144,7 +144,7 @@ class Client:
             await connected.redis.aclose()
 
     @property
-    def where(self) -> dict[str, str]:
+    def endpoint(self) -> dict[str, str]:
         """The Redis that is used, for logs.
 
         Its URL without the password; for a private server its program and data directory, too.
@@ -354,6 +354,12 @@ class Client:
         if address is not None:
             make_topology(address, self.namespace)
         return address
+
+    def _choose_connection_name(self) -> str:
+        """Return the name of connections in Redis: as the URL says, or the name of the client."""
+        return (
+            str(self._address.options.get("client_name", self.name)) if self._address else self.name
+        )
 
     def _topology(self) -> Topology:
         """Return the topology for one connection, which learns of a fail-over on its own."""

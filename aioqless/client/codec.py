@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from aioqless.client.job_data import Json
 from aioqless.errors import DecryptionError
 
 # The marks of data that `aioqless.contrib.encryption` has encoded. Known here so that a client
@@ -35,7 +36,7 @@ class Codec(Protocol):
     def encode_result(self, text: bytes, jid: str) -> bytes:
         """Return the result of a job, as JSON, in the form in which it is stored."""
 
-    def decode_result(self, value: Any, jid: str) -> Any:
+    def decode_result(self, value: Json, jid: str) -> Any:
         """Return a stored result, decoded from JSON, as the handler returned it.
 
         Raises:
@@ -69,7 +70,7 @@ class PlainCodec:
         """Return the result itself."""
         return text
 
-    def decode_result(self, value: Any, jid: str) -> Any:
+    def decode_result(self, value: Json, jid: str) -> Any:
         """Return the result itself.
 
         Raises:
@@ -114,7 +115,7 @@ def envelope_of(text: str) -> EncryptedData | SignedData | None:
     return None
 
 
-def is_result_envelope(value: Any) -> bool:
+def is_result_envelope(value: object) -> bool:
     """Return whether a stored result is encrypted or signed."""
     return (
         isinstance(value, dict)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Self, TypeAlias
+from typing import Self
 
 import msgspec
 
+from aioqless.client.job_data import Json
 from aioqless.store import Store
-
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
 from aioqless.errors import InvalidData
 from aioqless.lua import constant
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = constant("MAX_DATA_DEPTH")
@@ -100,7 +102,7 @@ def shape_of(text: str) -> bytes | None:
         return None
 
 
-def merge(stored: str, read: bytes, changed: bytes) -> Any:
+def merge(stored: str, read: bytes, changed: bytes) -> Json:
     """Return changed data with the keys that the type by which it was read does not know.
 
     Args:
@@ -108,7 +110,8 @@ def merge(stored: str, read: bytes, changed: bytes) -> Any:
         read: The value that was read from it, as JSON.
         changed: The value after the change, as JSON.
     """
-    before, known, after = decode(stored), _parse(read), _parse(changed)
+    before, known = decode(stored), _parse(read)
+    after: Json = _parse(changed)
     if isinstance(before, dict) and isinstance(known, dict) and isinstance(after, dict):
         return {name: value for name, value in before.items() if name not in known} | after
     return after

@@ -93,7 +93,9 @@ class NewJob:
     data: Any
     options: PutOptions
 
-    def __init__(self, klass: str | Klass, data: Any = None, **options: Unpack[PutOptions]) -> None:
+    def __init__(
+        self, klass: str | Klass, data: object = None, **options: Unpack[PutOptions]
+    ) -> None:
         """Make a job.
 
         Args:
@@ -114,7 +116,7 @@ class NewJob:
         object.__setattr__(self, "options", options)
 
     @classmethod
-    def of(cls, job: str | Klass | NewJob, data: Any, options: PutOptions) -> NewJob:
+    def of(cls, job: str | Klass | NewJob, data: object, options: PutOptions) -> NewJob:
         """Return what a caller of put gave as one job.
 
         Args:

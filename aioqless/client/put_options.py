@@ -66,7 +66,7 @@ class PutOptions(TemplateOptions, total=False):
             it in the group `<queue>-too-late`.
         on_failed: What happens to the job if one that it depends on fails.
         if_exists: What to do if the jid or the unique key is taken: leave that job alone, or raise
-            AlreadyThere. Default: a jid is moved here, a unique key is left alone.
+            JobExists. Default: a jid is moved here, a unique key is left alone.
     """
 
     delay: float

@@ -59,7 +59,7 @@ class Queue:
             The job's jid, or that of the job that has its unique key.
 
         Raises:
-            AlreadyThere: The jid or the unique key is taken, and `if_exists` is "raise".
+            JobExists: The jid or the unique key is taken, and `if_exists` is "raise".
             InvalidData: The data can't be encoded, or isn't what the handler takes.
             QueueFull: The queue, or Redis, has no room.
             TypeError: Put has no such option, or one has the wrong type.

@@ -1,4 +1,4 @@
-"""Options of a client, and their defaults."""
+"""The timeouts of a client: as given, as the URL says, or by default."""
 
 from __future__ import annotations
 
@@ -6,28 +6,42 @@ from aioqless import validation
 from aioqless.redis import Address
 
 TIMEOUT = 30.0
-TIMEOUT_WHERE_ANOTHER_TAKES_OVER = 15.0
-PATIENCE_WHERE_ANOTHER_TAKES_OVER = 15.0
+FAIL_OVER_TIMEOUT = 15.0  # with Sentinel or Cluster, where another server takes over
+FAIL_OVER_PATIENCE = 15.0
 
 
-def connection_name(address: Address | None, name: str) -> str:
-    """What Redis knows a client's connections by: as the URL says, else the client's name."""
-    return str(address.options.get("client_name", name)) if address else name
+def choose_timeout(address: Address | None, timeout: float | None) -> float:
+    """Return the timeout of a call, in seconds.
+
+    Args:
+        address: Where Redis is, if that is known yet.
+        timeout: What the caller of the client gave.
+
+    Raises:
+        TypeError: The timeout is not a number.
+        ValueError: The timeout is less than 1 ms.
+    """
+    default = FAIL_OVER_TIMEOUT if _has_fail_over(address) else TIMEOUT
+    if timeout is None:
+        timeout = address.options.get("socket_timeout", default) if address else default
+    return validation.check_number("timeout", timeout, least=0.001)
 
 
-def timeout_of(address: Address | None, given: float | None) -> float:
-    """The seconds that a call may take: as given, as the URL says, or by default."""
-    usual = TIMEOUT_WHERE_ANOTHER_TAKES_OVER if _led(address) else TIMEOUT
-    said = address.options.get("socket_timeout", usual) if address else usual
-    return validation.check_number("timeout", said if given is None else given, least=0.001)
+def choose_patience(address: Address | None, patience: float | None) -> float:
+    """Return for how many seconds a call is retried while Redis is away.
+
+    Args:
+        address: Where Redis is, if that is known yet.
+        patience: What the caller of the client gave.
+
+    Raises:
+        TypeError: The patience is not a number.
+        ValueError: The patience is negative.
+    """
+    if patience is None:
+        patience = FAIL_OVER_PATIENCE if _has_fail_over(address) else 0.0
+    return validation.check_number("patience", patience, least=0)
 
 
-def patience_of(address: Address | None, given: float | None) -> float:
-    """Return the seconds for which a call is tried again while Redis is away."""
-    usual = PATIENCE_WHERE_ANOTHER_TAKES_OVER if _led(address) else 0.0
-    return validation.check_number("patience", usual if given is None else given, least=0)
-
-
-def _led(address: Address | None) -> bool:
-    """Whether another server takes over where one dies."""
+def _has_fail_over(address: Address | None) -> bool:
     return address is not None and address.kind != "server"

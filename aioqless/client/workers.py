@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from aioqless import validation
 from aioqless.client.job.summaries import WorkerSummary
-from aioqless.errors import NotObeyed
+from aioqless.errors import CommandRefused
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
@@ -63,7 +63,7 @@ class Workers:
 
     A command holds until the worker ends: a restarted one begins with its own settings. Each
     command returns the state of the worker after it, and raises NoSuchWorker if no worker listens
-    under the name, or NotObeyed if it refuses or doesn't answer in time.
+    under the name, or CommandRefused if it refuses or doesn't answer in time.
     """
 
     def __init__(self, redis: Redis, store: Store, *, timeout: float = TIMEOUT) -> None:
@@ -195,11 +195,11 @@ class Workers:
                 async with asyncio.timeout(timeout):
                     _, payload = await anext(messages)
             except TimeoutError:
-                raise NotObeyed(
+                raise CommandRefused(
                     f"worker {worker!r} received {command} and did not answer within {timeout} s: "
                     "its event loop is blocked, or it is not an aioqless worker. It may still obey"
                 ) from None
         reply = decode_json(payload)
         if refused := reply.get("refused"):
-            raise NotObeyed(f"worker {worker!r} refused to {command}: {refused}")
+            raise CommandRefused(f"worker {worker!r} refused to {command}: {refused}")
         return msgspec.convert(reply, WorkerState)

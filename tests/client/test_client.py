@@ -77,7 +77,7 @@ def test_url_comes_from_the_argument_or_else_the_environment(
 
 
 def test_repr_hides_the_password() -> None:
-    assert Client("redis://user:secret@host:1/2").where == {"url": "redis://host:1/2"}
+    assert Client("redis://user:secret@host:1/2").endpoint == {"url": "redis://host:1/2"}
 
 
 @pytest.mark.parametrize(

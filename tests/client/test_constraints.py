@@ -11,7 +11,7 @@ import pytest
 from aioqless import Client, InvalidData, Job, NewJob, job
 from aioqless.client.constraints import encode_constraints
 from aioqless.client.put_options import ConstraintOptions
-from aioqless.errors import AlreadyThere
+from aioqless.errors import JobExists
 
 
 @job(klass="Sync", unique=("customer",), concurrency_key=("customer",), max_concurrent=1)
@@ -38,10 +38,10 @@ async def test_put_of_a_duplicate_returns_the_jid_of_the_existing_job(
 async def test_put_of_a_duplicate_can_raise(client: Client) -> None:
     mail = client.queue("mail")
     first = await mail.put("Greet", unique="a")
-    with pytest.raises(AlreadyThere) as caught:
+    with pytest.raises(JobExists) as caught:
         await mail.put("Greet", unique="a", if_exists="raise")
     assert caught.value.jid == first
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(JobExists):
         await mail.put("Greet", jid=first, if_exists="raise")
     assert await mail.put("Other", jid=first, if_exists="keep") == first
     found = await client.jobs.get(first)

@@ -87,7 +87,7 @@ async def test_wrong_password_raises_without_retries(own_server: OwnServer) -> N
             await client.queue("mail").put("Greet")
     async with Client(own_server.url.replace("redis://", "redis://:secret@")) as client:
         assert await client.queue("mail").put("Greet")
-        assert client.where == {"url": own_server.url}
+        assert client.endpoint == {"url": own_server.url}
 
 
 async def test_script_error_names_its_file_and_line(client: Client) -> None:

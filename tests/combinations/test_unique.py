@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from aioqless import Client, Job, NewJob, Retry, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
-from aioqless.errors import AlreadyThere
+from aioqless.errors import JobExists
 from aioqless.testing import Clock, drain
 from tests.cli.conftest import Start
 from tests.combinations.conftest import got, states
@@ -147,7 +147,7 @@ async def test_only_duplicates_of_a_batch_are_skipped_whatever_their_failure_pol
     ]
     assert await queue.put_many(new) == ["a", "a", "c"]
     assert await queue.put(sync.data(customer=2), on_failed="cancel", depends=["root"]) == "c"
-    with pytest.raises(AlreadyThere) as refused:
+    with pytest.raises(JobExists) as refused:
         await queue.put(sync.data(customer=2), on_failed="cancel", if_exists="raise")
     assert refused.value.jid == "c"
     await client.jobs.cancel("root", "a", "c")

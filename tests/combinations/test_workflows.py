@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless import Client, Job, JobFailed, Next, NoSuchJob, Retry, chain, group, in_queue, job
-from aioqless.errors import AlreadyThere, HasDependents
+from aioqless.errors import HasDependents, JobExists
 from aioqless.testing import Clock, drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
@@ -171,7 +171,7 @@ async def test_context_and_constraints_are_stored_with_each_job_of_a_batch_or_wo
     )
     x = await got(client, "x")
     assert x.context == {"trace": "1"} and await queue.put("Sum", unique="k") == "x"
-    with pytest.raises(AlreadyThere):
+    with pytest.raises(JobExists):
         await queue.put_flow(
             chain(in_queue("mail", flaky.data(), context={"trace": "2"}, unique="k"), total.data())
         )

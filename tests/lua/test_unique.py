@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.errors import AlreadyThere, InvalidArgument
+from aioqless.errors import InvalidArgument, JobExists
 from tests.lua.story import Story
 
 
@@ -188,9 +188,9 @@ async def test_first_job_of_a_key_in_a_batch_is_put(story: Story) -> None:
 
 async def test_put_with_if_exists_raise_is_refused_with_the_existing_jid(story: Story) -> None:
     await story.put("a", 0, **UNIQUE)
-    async with story.refused(AlreadyThere, jid="a"):
+    async with story.refused(JobExists, jid="a"):
         await story.put("b", 1, **terms(unique="k", until="done", exists="raise"))
-    async with story.refused(AlreadyThere, jid="a"):
+    async with story.refused(JobExists, jid="a"):
         await story.put("a", 1, **terms(exists="raise"))
 
 
@@ -212,10 +212,10 @@ async def test_workflow_with_a_duplicate_is_refused_as_a_whole(story: Story) -> 
             for jid, more in (("b", {}), ("c", second))
         ]
 
-    async with story.refused(AlreadyThere, jid="a"):
+    async with story.refused(JobExists, jid="a"):
         await story.store.put_flow(now=1, batch=flow(**UNIQUE))
     await story.cancel("a")
-    async with story.refused(AlreadyThere, jid="b"):
+    async with story.refused(JobExists, jid="b"):
         await story.store.put_flow(now=1, batch=[each | UNIQUE for each in flow()])
     assert await story.store.put_flow(now=1, batch=flow(**UNIQUE)) == ["b", "c"]
 

@@ -54,7 +54,7 @@ async def test_passwords_are_in_no_error_and_no_repr(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="can't connect") as refused:
         async with client:
             await client.queues()
-    told = f"{refused.value!r} {refused.value} {client!r} {client.where}"
+    told = f"{refused.value!r} {refused.value} {client!r} {client.endpoint}"
     assert "hunter2" not in told
 
 

@@ -91,7 +91,7 @@ async def test_private_key_may_have_a_password(tls: Server, authority: Authority
     url = url_of(tls, authority, ssl_certfile=certificate, ssl_keyfile=key, ssl_password="p w")
     async with Client(url) as client:
         assert await client.queue("mail").put("Greet")
-        assert "p%20w" not in str(client.where)
+        assert "p%20w" not in str(client.endpoint)
 
 
 async def test_server_with_an_unknown_ca_is_refused(
@@ -204,7 +204,7 @@ async def test_password_may_have_any_characters(
 ) -> None:
     async with Client(redis_url("127.0.0.1", guarded.port, username=user, password=ODD)) as client:
         await works(client, until)
-        assert ODD not in str(client.where) and quote(ODD, safe="") not in str(client.where)
+        assert ODD not in str(client.endpoint) and quote(ODD, safe="") not in str(client.endpoint)
 
 
 @pytest.mark.parametrize("user", [None, "ann:é@x"])

@@ -101,7 +101,7 @@ def test_url_without_a_password_uses_that_of_the_environment(
         monkeypatch.setenv("AIOQLESS_USERNAME", username)
     client = Client(url)
     assert client.url == whole
-    assert "p@ss" not in str(client.where) and "p%40ss" not in str(client.where)
+    assert "p@ss" not in str(client.endpoint) and "p%40ss" not in str(client.endpoint)
 
 
 def test_password_alone_makes_no_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.client.workers import Workers, WorkerState
-from aioqless.errors import InvalidArgument, NoSuchWorker, NotObeyed
+from aioqless.errors import CommandRefused, InvalidArgument, NoSuchWorker
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_notifications import note
@@ -85,15 +85,17 @@ async def test_invalid_command_is_refused_with_the_reason(
     async with work(note, name="ann") as worker:
         await idle(worker)
         with pytest.raises(
-            NotObeyed, match="worker 'ann' refused to unsubscribe: queue 'post' is not subscribed"
+            CommandRefused,
+            match="worker 'ann' refused to unsubscribe: queue 'post' is not subscribed",
         ):
             await client.workers.unsubscribe("ann", "post")
         with pytest.raises(
-            NotObeyed, match="the limit of queue 'post' must be a whole number of 1 or more, not 0"
+            CommandRefused,
+            match="the limit of queue 'post' must be a whole number of 1 or more, not 0",
         ):
             await client.workers.subscribe("ann", "post", limit=0)
         with pytest.raises(
-            NotObeyed, match="has a weight, which counts only where the order is weighted"
+            CommandRefused, match="has a weight, which counts only where the order is weighted"
         ):
             await client.workers.subscribe("ann", "post", weight=3)
         with pytest.raises(InvalidArgument, match="limit '-1' is not between"):
@@ -108,7 +110,7 @@ async def test_worker_that_does_not_reply_is_reported(client: Client) -> None:
         await another_clients_worker.subscribe(f"{client.namespace}:w:ruby")
         await another_clients_worker.get_message(timeout=5)
         with pytest.raises(
-            NotObeyed, match=r"worker 'ruby' received quiet and did not answer within 0\.05 s"
+            CommandRefused, match=r"worker 'ruby' received quiet and did not answer within 0\.05 s"
         ):
             await Workers(client.redis, client.store, timeout=0.05).quiet("ruby")
 

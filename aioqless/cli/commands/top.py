@@ -53,7 +53,7 @@ async def _run_screen(client: Client, every: float) -> None:
             asyncio.create_task(_sample(controller, sampler, changed, every)),
             asyncio.create_task(_handle_keys(controller, keys, changed)),
         ]
-        server = f"{client.where['url']} {client.namespace}"
+        server = f"{client.endpoint['url']} {client.namespace}"
         try:
             with Live(console=console, screen=True, auto_refresh=False) as live:
                 while not controller.finished:

@@ -49,7 +49,7 @@ def web(
     server = WebServer.from_settings(host, port, users, trusted_proxies, os.environ)
 
     async def act(client: Client) -> None:
-        log.log.info("redis.used", **client.where)
+        log.log.info("redis.used", **client.endpoint)
         await server.run(client)
 
     run_with_client(url, namespace, act)

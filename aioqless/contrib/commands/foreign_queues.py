@@ -50,7 +50,7 @@ def intake(
             await loop.run_once()
             return
         stop_on_signals(loop.stop)
-        log.log.info("intake.started", source=str(source), **client.where)
+        log.log.info("intake.started", source=str(source), **client.endpoint)
         await loop.run()
 
     run_with_client(url, namespace, act)

@@ -54,7 +54,7 @@ def outbox(
                 "outbox.started",
                 database=engine.url.render_as_string(),
                 table=table,
-                **client.where,
+                **client.endpoint,
             )
             await relay.run()
         except SQLAlchemyError as error:

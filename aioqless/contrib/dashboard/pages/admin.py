@@ -26,7 +26,7 @@ async def show_redis(request: PageRequest) -> Page:
     values = {
         "server": sample.server,
         "slow": await request.client.server.slow_commands(),
-        "where": request.client.where["url"],
+        "where": request.client.endpoint["url"],
     }
     return Page("redis.html", "Redis", values)
 

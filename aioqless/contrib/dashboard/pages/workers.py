@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
-from aioqless.errors import NoSuchWorker, NotObeyed
+from aioqless.errors import CommandRefused, NoSuchWorker
 
 WORKERS_PER_PAGE = 50
 MAX_JOBS = 100
@@ -47,5 +47,5 @@ async def _ask_state(request: PageRequest, name: str) -> WorkerState | None:
         return None
     try:
         return await workers.show(name, timeout=ANSWER_TIMEOUT)
-    except (NoSuchWorker, NotObeyed):
+    except (NoSuchWorker, CommandRefused):
         return None
