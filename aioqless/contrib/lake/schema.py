@@ -55,7 +55,7 @@ class Table:
 
     `columns` are those in its files; `namespace` and `date` partition every table and are in the
     transaction log only. `statistics` names the columns of which the log has each file's least and
-    greatest value, so that a reader can skip files.
+    greatest value, so that a reader can skip files. Rows of a file are sorted by `order`.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Table:
     description: str
     columns: pa.Schema
     statistics: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -304,10 +305,17 @@ QUARANTINE: Final = "quarantine/events"
 TABLES: Final = {
     table.name: table
     for table in (
-        Table(EVENTS, 1, "Ends of stages of jobs.", EVENT, ("id", "ordinal", "jid", "ended")),
+        Table(
+            EVENTS,
+            1,
+            "Ends of stages of jobs.",
+            EVENT,
+            ("id", "ordinal", "jid", "ended"),
+            ("ordinal",),
+        ),
         Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),
-        Table("silver/jobs", 1, "One row for each job.", JOB, ("jid", "ended")),
-        Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("jid", "ended")),
+        Table("silver/jobs", 1, "One row for each job.", JOB, ("jid", "ended"), ("jid",)),
+        Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("jid", "ended"), ("ended",)),
         Table("gold/times", 1, "Waiting and running times of a day.", TIMES, ("grouping",)),
         Table("gold/counts", 1, "How stages and runs of a day ended.", COUNTS, ("grouping",)),
         Table("gold/failures", 1, "Failures of a day by group and queue.", FAILURES),

@@ -66,6 +66,11 @@ class Snapshot:
         """The version in Delta's log."""
         return int(self._opened.version())
 
+    @property
+    def table_id(self) -> str:
+        """The id that the table got when it was made; copies of the lake have the same."""
+        return str(self._opened.metadata().id)
+
     def transaction(self, name: str) -> int | None:
         """Return the number that was last committed under a transaction name, or None."""
         return self._opened.transaction_version(name)

@@ -9,7 +9,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
@@ -25,7 +25,7 @@ from aioqless.contrib.lake.snapshot import DataFile, Snapshot
 from aioqless.contrib.lake.storage import LakeError, Storage
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _SHARE_BYTES: Final = 16 * 2**20  # compressed, of the files that one task reads
 _BUFFER_BYTES: Final = 128 * 2**20  # in memory, of the rows that a task holds before it writes
@@ -79,7 +79,7 @@ def write(rows: DataFrame, snapshot: Snapshot) -> list[AddAction]:
     if strange := set(table.schema.names) ^ set(rows.columns):
         raise LakeError(f"{table.name}: missing or unknown columns {', '.join(sorted(strange))}")
     writing = partial(_write_rows, snapshot.storage, table.name)
-    return collect_added(rows.mapInArrow(writing, to_spark(ADDED)))
+    return as_actions(rows.mapInArrow(writing, to_spark(ADDED)).collect())
 
 
 def run_tasks(
@@ -93,8 +93,8 @@ def run_tasks(
     return numbers.mapInArrow(partial(_call_task, task), to_spark(schema))
 
 
-def collect_added(rows: DataFrame) -> list[AddAction]:
-    """Run the tasks that write files, and return their files as actions."""
+def as_actions(files: Iterable[Mapping[str, Any] | Row]) -> list[AddAction]:
+    """Return rows of files that tasks wrote as what `Snapshot.commit` adds."""
     return [
         AddAction(
             each["path"],
@@ -104,7 +104,7 @@ def collect_added(rows: DataFrame) -> list[AddAction]:
             True,
             each["statistics"],
         )
-        for each in rows.collect()
+        for each in files
     ]
 
 
@@ -204,6 +204,8 @@ class FileWriter:
     def _write(self, partition: tuple[str, date]) -> None:
         namespace, day = partition
         rows = pa.Table.from_batches(self._held.pop(partition).batches)
+        if self._table.order:
+            rows = rows.sort_by([(name, "ascending") for name in self._table.order])
         plain = re.sub(r"[^\w-]", "_", namespace, flags=re.ASCII)
         path = f"namespace={plain}/date={day.isoformat()}/{uuid.uuid4()}.parquet"
         if self._storage.is_local:

@@ -17,8 +17,11 @@ from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.contrib.commands.lake.shared import (
     LAKE,
-    LakeFolder,
+    Conf,
+    LakeUrl,
+    Master,
     Trace,
+    parse_conf,
     pipeline,
     print_progress,
     shorten_errors,
@@ -30,7 +33,7 @@ from aioqless.log import output
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     every: Annotated[
         float | None,
         typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
@@ -38,17 +41,21 @@ def archive(
     entries: Annotated[
         int,
         typer.Option(
-            help="Maximum number of entries of a batch, which is one file.", min=1, max=1_000_000
+            help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
         ),
-    ] = 50_000,
+    ] = 200_000,
     take_over: Annotated[
         bool,
-        typer.Option("--take-over", help="Trim the stream though another archiver did so before."),
+        typer.Option(
+            "--take-over", help="Archive though another lake did, or this is an older copy."
+        ),
     ] = False,
     status: Annotated[
         bool,
         typer.Option("--status", help="Show the archive's state; exit code 1 if nothing reads it."),
     ] = False,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Move the archive's stream to the lake: what there is now, or continuously.
@@ -66,14 +73,15 @@ def archive(
         from aioqless.contrib.lake.session import session
 
         output.protect()  # how far it is, on standard error
+        settings = parse_conf(conf)
         target = Lake(lake, create=True)
         archiver = Archiver(
-            session("aioqless archive"),
+            session("aioqless archive", master=master, conf=settings),
             target,
             url,
             namespace,
             entries=entries,
-            tell=print_progress,
+            report=print_progress,
         )
         stop = _stop_event()
         done = (

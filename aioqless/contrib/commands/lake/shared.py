@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,18 +19,31 @@ from aioqless.errors import AioqlessError, require_extra
 
 pipeline = typer.Typer(
     no_args_is_help=True,
-    help="Ended runs: a lake of Parquet files, tables and a report. Runs on Spark.",
+    help="Ended runs: a lake of Delta tables, and a report. Runs on Spark.",
 )
 app.add_typer(pipeline, name="pipeline")
 
-LakeFolder = Annotated[
-    Path, typer.Option("--lake", envvar="AIOQLESS_LAKE", help="The folder of the lake.")
+LakeUrl = Annotated[
+    str,
+    typer.Option(
+        "--lake",
+        envvar="AIOQLESS_LAKE",
+        help="The lake: a folder, or a URL such as s3://bucket/prefix.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Where Spark runs, such as spark://host:7077 or sc://host; default: here."),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark. Repeatable."),
 ]
 Trace = Annotated[
     bool, typer.Option("--trace", help="Show the whole traceback of an error, including Java's.")
 ]
 
-LAKE = Path("lake")
+LAKE = "lake"
 
 
 @contextmanager
@@ -57,3 +69,14 @@ def shorten_errors(trace: bool) -> Iterator[None]:
 def print_progress(text: str) -> None:
     """Print progress on standard error; only results go to standard output."""
     print(text, file=sys.stderr, flush=True)
+
+
+def parse_conf(settings: list[str] | None) -> dict[str, str]:
+    """Return settings of Spark that were given as key=value."""
+    conf = {}
+    for setting in settings or ():
+        key, separator, value = setting.partition("=")
+        if not separator or not key.startswith("spark."):
+            raise typer.BadParameter(f"{setting!r} is not of the form spark.key=value")
+        conf[key] = value
+    return conf
