@@ -14,7 +14,7 @@ import typer
 
 from aioqless.contrib.commands.lake.shared import (
     LAKE,
-    LakeFolder,
+    LakeUrl,
     Trace,
     pipeline,
     print_progress,
@@ -44,7 +44,7 @@ OneNamespace = Annotated[
 
 @pipeline.command("tables")
 def make_tables(
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     anew: Annotated[
         bool,
         typer.Option("--anew", help="Make all tables again, not only what later events change."),
@@ -74,7 +74,7 @@ def stats(
     ] = "queue",
     of: OneNamespace = None,
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     fresh: Fresh = True,
     trace: Trace = False,
 ) -> None:
@@ -117,7 +117,7 @@ def sql(
     ],
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     fresh: Fresh = True,
     trace: Trace = False,
 ) -> None:
@@ -149,7 +149,7 @@ def sql(
 
 
 @pipeline.command()
-def compact(lake: LakeFolder = LAKE, trace: Trace = False) -> None:
+def compact(lake: LakeUrl = LAKE, trace: Trace = False) -> None:
     """Merge the small files of past days."""
     with _open_lake(lake, trace, "aioqless pipeline compact") as (spark, opened):
         from aioqless.contrib.lake.compaction import compact as merge
@@ -164,7 +164,7 @@ def report(
     ),
     since: Since = "7d",
     of: OneNamespace = None,
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     fresh: Fresh = True,
     trace: Trace = False,
 ) -> None:
