@@ -25,6 +25,7 @@ DAY: Final = pa.date32()
 TEXTS: Final = pa.list_(pa.field("element", TEXT))
 WHOLES: Final = pa.list_(pa.field("element", WHOLE))
 COUNTS_BY_BIN: Final = pa.map_(TEXT, WHOLE)
+COUNTS_BY_NUMBER: Final = pa.map_(WHOLE, WHOLE)
 
 
 def _columns(**columns: tuple[pa.DataType, str]) -> pa.Schema:
@@ -177,7 +178,7 @@ JOB: Final = _columns(
     message=(TEXT, "The message of the last failure."),
     spawned_from=(TEXT, "The recurring job that put this one."),
     depends=(TEXTS, "The jids on which the job depended."),
-    stages=(_list_of(STAGE), "The stages in the order of their ends."),
+    stages=(_list_of(STAGE), "The last 100 stages, in the order of their ends."),
 )
 
 ATTEMPT: Final = _columns(
@@ -211,8 +212,8 @@ _GROUPING: Final = {
 
 TIMES: Final = _columns(
     **_GROUPING,
-    kind=(TEXT, "Which time: wait or run."),
-    count=(WHOLE, "The number of runs."),
+    kind=(TEXT, "Which time: wait; run, of runs that completed; spent, of all others."),
+    count=(WHOLE, "The number of times."),
     mean=(NUMBER, "The mean, in seconds."),
     variance=(NUMBER, "The variance, in square seconds."),
     least=(NUMBER, "The shortest time, in seconds."),
@@ -221,10 +222,14 @@ TIMES: Final = _columns(
     p90=(NUMBER, "The 90th percentile, in seconds."),
     p95=(NUMBER, "The 95th percentile, in seconds."),
     p99=(NUMBER, "The 99th percentile, in seconds."),
-    histogram=(COUNTS_BY_BIN, "The number of runs in each bin of qless' histogram."),
-    bins=(COUNTS_BY_BIN, "The number of runs in each bin of a logarithmic histogram."),
-    squares=(NUMBER, "The sum of squared differences from the mean."),
-    sketch=(BINARY, "A KLL sketch of the times, from which quantiles of several cells merge."),
+    histogram=(COUNTS_BY_BIN, "The number of times in each bin of qless' histogram."),
+    bins=(COUNTS_BY_BIN, "The number of times in finer bins: also quarters of an hour, and hours."),
+    squares=(NUMBER, "The sum of squared differences from the mean, which merges."),
+    log_bins=(
+        COUNTS_BY_NUMBER,
+        "The number of times in bins that grow by 2^(1/64), by the power; quantiles of merged rows "
+        "come from these.",
+    ),
 )
 
 COUNTS: Final = _columns(
@@ -246,7 +251,8 @@ SAMPLE: Final = _columns(
     jid=(TEXT, "The id of the job."),
     klass=(TEXT, "The class name."),
     worker=(TEXT, "The worker."),
-    message=(TEXT, "The message."),
+    message=(TEXT, "The end of the message."),
+    final=(FLAG, "Whether the stage failed; otherwise the run was retried."),
 )
 
 FAILURES: Final = _columns(
@@ -258,20 +264,20 @@ FAILURES: Final = _columns(
     last_seen=(TIME, "When the last of the day failed."),
     klasses=(TEXTS, "The class names."),
     by_hour=(WHOLES, "The number of failures in each hour of the day, in UTC."),
-    samples=(_list_of(SAMPLE), "A few of the failures."),
+    samples=(_list_of(SAMPLE), "The latest failures of the day, at most 5."),
 )
 
 THROUGHPUT: Final = _columns(
     queue=(TEXT, "The queue."),
     start=(TIME, "The beginning of the period."),
     seconds=(WHOLE, "The length of the period, in seconds."),
-    put=(WHOLE, "Runs that became available."),
+    put=(WHOLE, "Jobs that came into the queue."),
     popped=(WHOLE, "Runs that began."),
     completed=(WHOLE, "Runs that ended well."),
     failed=(WHOLE, "Runs that failed."),
     retried=(WHOLE, "Runs that ended with a retry."),
-    waiting=(NUMBER, "Job seconds spent waiting."),
-    running=(NUMBER, "Job seconds spent running."),
+    waiting=(NUMBER, "The mean number of waiting jobs."),
+    running=(NUMBER, "The mean number of running jobs."),
 )
 
 STEP: Final = _columns(

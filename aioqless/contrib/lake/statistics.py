@@ -1,23 +1,25 @@
-"""How long jobs waited and ran and how they ended, over some days: the table `times` and `counts`
+"""How long jobs waited and ran and how they ended, over some days: the tables `times` and `counts`
 merged by what is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from aioqless.contrib.lake.lake import Lake, Partition
-from aioqless.contrib.lake.lake_reader import rows
-from aioqless.contrib.lake.tables.counts import ENDS, RUNS
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.lake_reader import files_since, read_rows
+from aioqless.contrib.lake.tables.aggregates import MERGED, described, merged
+from aioqless.contrib.lake.tables.counts import NUMBERS, merge
 from aioqless.contrib.lake.tables.groups import known
-from aioqless.contrib.lake.tables.times import merged_times
 
-NUMBERS = (*ENDS, "runs", *RUNS)
-OF_TIMES = ("count", "mean", "variance", "least", "most", "p50", "p90", "p95", "p99", "bins")
+OF_TIMES: Final = (
+    *("count", "mean", "variance", "least", "most", "p50", "p90", "p95", "p99"),
+    "bins",
+)
 
 
 def since(text: str) -> date:
@@ -36,46 +38,68 @@ def since(text: str) -> date:
         ) from None
 
 
-def chosen(lake: Lake, table: str, first: date, namespace: str | None = None) -> list[Partition]:
-    """The partitions of a table from a day on, of one namespace or of all."""
-    return [each for each in lake.partitions(table, namespace) if each.date >= first]
-
-
 def statistics(
-    spark: SparkSession, lake: Lake, first: date, by: str, namespace: str | None = None
+    lake: Lake, first: date, by: str, namespace: str | None = None
 ) -> list[dict[str, Any]]:
-    """One row for each group, the busiest first: the parts of `by`, the counts, and `wait`, `run`
-    and `spent` as tables of numbers.
+    """Return one row for each group, the busiest first: the parts of `by`, the counts, and `wait`,
+    `run` and `spent` with their times.
 
-    Raises ValueError for a grouping that isn't kept.
+    Raises:
+        ValueError: No such grouping is kept.
     """
     grouping = known(by)
     parts = [part for part in grouping.split(",") if part]
-    of_times = rows(spark, lake, "gold/times", chosen(lake, "gold/times", first, namespace)).where(
-        F.col("by") == grouping
-    )
-    of_counts = rows(
-        spark, lake, "gold/counts", chosen(lake, "gold/counts", first, namespace)
-    ).where(F.col("by") == grouping)
-    counted = (
-        of_counts.groupBy(*parts).agg(*(F.sum(name).alias(name) for name in NUMBERS)).collect()
-    )
+    counts = read_counts(lake, first, grouping, parts, namespace)
     found = {
-        _key(row, parts): _named(row, parts) | {name: row[name] or 0 for name in NUMBERS}
-        for row in counted
+        _key(row, parts): _parts(row, parts) | {name: row[name] for name in NUMBERS}
+        for row in counts.to_pylist()
     }
-    for row in merged_times(of_times, parts).collect():
-        group = found.setdefault(_key(row, parts), _named(row, parts) | dict.fromkeys(NUMBERS, 0))
-        group[row["kind"]] = {name: row[name] for name in OF_TIMES}
+    times = read_times(lake, first, grouping, [*parts, "kind"], namespace)
+    for row in described(times).select([*parts, "kind", *OF_TIMES]).to_pylist():
+        group = found.setdefault(_key(row, parts), _parts(row, parts) | dict.fromkeys(NUMBERS, 0))
+        group[row["kind"]] = {name: row[name] for name in OF_TIMES} | {"bins": dict(row["bins"])}
     return sorted(
         (row for row in found.values() if any(row[name] for name in NUMBERS)),
         key=lambda row: -row["runs"],
     )
 
 
-def _key(row: Any, parts: Sequence[str]) -> tuple[Any, ...]:
+def read_times(
+    lake: Lake, first: date, grouping: str, keys: Sequence[str], namespace: str | None = None
+) -> pa.Table:
+    """Return the times of a grouping from a day on, merged into one cell for each group of
+    `keys`."""
+    files = files_since(lake, "gold/times", first, namespace)
+    keys = ["grouping", *keys]
+    return read_rows(
+        lake,
+        "gold/times",
+        files,
+        [*keys, *MERGED],
+        pc.field("grouping") == grouping,
+        lambda rows: merged(rows, keys),
+    )
+
+
+def read_counts(
+    lake: Lake, first: date, grouping: str, keys: Sequence[str], namespace: str | None = None
+) -> pa.Table:
+    """Return the counts of a grouping from a day on, added up for each group of `keys`."""
+    files = files_since(lake, "gold/counts", first, namespace)
+    keys = ["grouping", *keys]
+    return read_rows(
+        lake,
+        "gold/counts",
+        files,
+        [*keys, *NUMBERS],
+        pc.field("grouping") == grouping,
+        lambda rows: merge(rows, keys),
+    )
+
+
+def _key(row: Mapping[str, Any], parts: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row[part] for part in parts)
 
 
-def _named(row: Any, parts: Sequence[str]) -> dict[str, Any]:
+def _parts(row: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Any]:
     return {part: row[part] for part in parts}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
@@ -66,6 +67,45 @@ def read(
         return spark.createDataFrame([], to_spark(schema))
     reading = partial(_read_share, snapshot.storage, schema, _divide(chosen))
     return run_tasks(spark, len(_divide(chosen)), reading, schema)
+
+
+def read_table(
+    storage: Storage,
+    table: Table,
+    files: Sequence[DataFile],
+    columns: Sequence[str] | None = None,
+    condition: pc.Expression | None = None,
+) -> pa.Table:
+    """Return rows of a table's files without Spark.
+
+    Args:
+        storage: The place of the table.
+        table: The declaration of the table.
+        files: The files to read.
+        columns: The columns to return, all of them unless given.
+        condition: Which rows to return, of columns that are in the files.
+    """
+    schema = table.schema if columns is None else _select(table.schema, columns)
+    in_files = _plain(table.columns)
+    names = [each.name for each in schema if each.name in in_files.names]
+    filesystem = storage.filesystem
+    parts = []
+    for file in files:
+        fragment = ds.ParquetFileFormat().make_fragment(file.path, filesystem)
+        rows = fragment.to_table(in_files, columns=names, filter=condition, use_threads=False)
+        of_partition = {"namespace": file.namespace, "date": file.date}
+        parts.append(
+            pa.table(
+                [
+                    pa.repeat(pa.scalar(of_partition[each.name], each.type), rows.num_rows)
+                    if each.name in of_partition
+                    else rows[each.name]
+                    for each in schema
+                ],
+                schema=_plain(schema),
+            )
+        )
+    return pa.concat_tables(parts) if parts else _plain(schema).empty_table()
 
 
 def write(rows: DataFrame, snapshot: Snapshot) -> list[AddAction]:
@@ -180,7 +220,7 @@ class FileWriter:
         self._storage = storage
         self._filesystem = storage.filesystem
         self._table = table
-        self._columns = pa.schema([(each.name, each.type) for each in table.columns])
+        self._columns = _plain(table.columns)
         self._held: dict[tuple[str, date], _Partition] = {}
         self._written: list[dict[str, Any]] = []
 
@@ -222,6 +262,11 @@ class FileWriter:
                 "statistics": json.dumps(_statistics(rows, self._table.statistics)),
             }
         )
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without descriptions."""
+    return pa.schema([(each.name, each.type) for each in schema])
 
 
 def _select(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:

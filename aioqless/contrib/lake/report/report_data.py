@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.lake_reader import rows
-from aioqless.contrib.lake.statistics import chosen, statistics
-from aioqless.contrib.lake.tables.aggregates import merged
-from aioqless.contrib.lake.tables.days import DAY
-from aioqless.contrib.lake.tables.throughput import throughput
+from aioqless.contrib.lake.lake_reader import files_since, read_rows
+from aioqless.contrib.lake.statistics import read_times, statistics
+from aioqless.contrib.lake.tables.aggregates import cells, merged, quantiles
+from aioqless.contrib.lake.tables.bins import logarithmic_middle
+from aioqless.contrib.lake.tables.columns import (
+    DAY,
+    MICROS,
+    Floats,
+    Groups,
+    array,
+    day_numbers,
+    entries,
+    micros,
+    numbers,
+    replace,
+)
+from aioqless.contrib.lake.tables.failures import merge_failures
+from aioqless.contrib.lake.tables.throughput import merge_throughput, throughput
+from aioqless.contrib.lake.tables.times import DONE
 
 SHORT: Final = 3  # days that are shown finer than by the hour, from the runs themselves
 WIDTHS: Final = (
@@ -41,6 +57,11 @@ EDGES: Final = tuple(
 RANKS: Final = (0.5, 0.9, 0.99)
 PATHS: Final = 6
 GROUPS: Final = 12
+_DONE_IN_SLOT: Final = ("put", "completed", "failed", "retried")
+_OF_FLOW: Final = (
+    *("namespace", "date", "queue", "start", "seconds"),
+    *("put", "popped", "completed", "failed", "retried", "waiting", "running"),
+)
 
 
 @dataclass
@@ -67,123 +88,139 @@ class Gathered:
     paths: list[dict[str, Any]] = field(default_factory=list)
 
 
-def gather(
-    spark: SparkSession, lake: Lake, first: date, namespace: str | None = None
-) -> Gathered | None:
+def gather(lake: Lake, first: date, namespace: str | None = None) -> Gathered | None:
     """The numbers of the days from `first` on; None if nothing ran or ended in them."""
-    days = chosen(lake, "gold/times", first, namespace)
-    told = [*days, *chosen(lake, "gold/counts", first, namespace)]  # what never ran has no times
-    total = statistics(spark, lake, first, "", namespace) if told else []
+    files = {
+        name: files_since(lake, name, first, namespace)
+        for name in ("gold/times", "gold/counts", "gold/throughput", "gold/failures", "gold/paths")
+    }
+    dated = [*files["gold/times"], *files["gold/counts"]]  # what never ran has no times
+    total = statistics(lake, first, "", namespace) if dated else []
     if not total:
         return None
     report = Gathered(
-        min(each.date for each in told),
-        max(each.date for each in told),
-        sorted({each.namespace for each in told}),
+        min(each.date for each in dated),
+        max(each.date for each in dated),
+        sorted({each.namespace for each in dated}),
     )
     (report.total,) = total
-    report.queues = statistics(spark, lake, first, "queue", namespace)
-    report.klasses = statistics(spark, lake, first, "klass", namespace)
-    times = rows(spark, lake, "gold/times", days).where("by = ''")
-    report.histograms = {
-        kind: _histogram(times.where(F.col("kind") == kind)) for kind in ("wait", "run")
-    }
-    flow = rows(spark, lake, "gold/throughput", chosen(lake, "gold/throughput", first, namespace))
+    report.queues = statistics(lake, first, "queue", namespace)
+    report.klasses = statistics(lake, first, "klass", namespace)
+    daily = read_times(lake, first, "", ["date", "kind"], namespace)
+    report.histograms = {kind: _histogram(_of_kind(daily, kind)) for kind in ("wait", "run")}
+    flow = read_rows(lake, "gold/throughput", files["gold/throughput"], _OF_FLOW, None, _add_queues)
     began, ended = _span(flow)
     report.width = next((width for width in WIDTHS if (ended - began) / width <= SLOTS), DAY)
-    is_short = (report.last - report.first).days < SHORT
-    runs = rows(spark, lake, "silver/runs", chosen(lake, "silver/runs", first, namespace)).where(
-        F.col("ended") >= F.lit(first)
-    )
-    if is_short:
-        flow_ = (
-            throughput(runs, min(report.width, 3600)).where(F.col("date") >= F.lit(first))
-            if report.width < 60
-            else flow
-        )
-        report.bands = {kind: _bands(runs, kind, first, report.width) for kind in ("wait", "run")}
+    if (report.last - report.first).days < SHORT:
+        if report.width < 60:
+            flow = _fine_flow(lake, first, namespace, report.width)
+        report.bands = _bands(lake, first, namespace, report.width)
     else:
-        report.width, flow_ = max(report.width, 3600), flow
-        report.bands = {
-            kind: _daily(times.where(F.col("kind") == kind)) for kind in ("wait", "run")
-        }
-    report.flow = _flow(flow_, report.width)
+        report.width = max(report.width, 3600)
+        report.bands = {kind: _daily(_of_kind(daily, kind)) for kind in ("wait", "run")}
+    report.flow = _flow(flow, report.width)
     report.week = _week(flow)
-    report.failures = _failures(
-        rows(spark, lake, "gold/failures", chosen(lake, "gold/failures", first, namespace))
-    )
-    report.paths = _paths(
-        rows(spark, lake, "gold/paths", chosen(lake, "gold/paths", first, namespace))
-    )
+    report.failures = _failures(read_rows(lake, "gold/failures", files["gold/failures"]))
+    report.paths = _paths(read_rows(lake, "gold/paths", files["gold/paths"]))
     return report
 
 
-def _histogram(times: DataFrame) -> list[tuple[float, float, float]]:
-    """Of all days, in bins that grow by the same factor: out of the sketches, so those of seconds
-    don't have to be fine enough."""
-    edges = ", ".join(f"{edge!r}D" for edge in EDGES)
-    cell = (
-        merged(times, ["kind"])
-        .select(
-            "count", F.expr(f"kll_sketch_get_rank_double(sketch, array({edges}))").alias("ranks")
-        )
-        .collect()
-    )
-    if not cell:
+def _of_kind(cells: pa.Table, kind: str) -> pa.Table:
+    return cells.filter(pc.equal(array(cells["kind"]), kind))
+
+
+def _histogram(times: pa.Table) -> list[tuple[float, float, float]]:
+    """Of all days, in bins that grow by the same factor: out of the logarithmic bins, so those of
+    seconds don't have to be fine enough."""
+    if not times.num_rows:
         return []
-    count, ranks = cell[0]["count"], [0.0, *cell[0]["ranks"], 1.0]
+    _, bins, counts = entries(merged(times, ["kind"])["log_bins"])
     bounds = (0.0, *EDGES, EDGES[-1] * 10 ** (1 / 8))
-    bars = [
-        (low, high, count * (above - below))
-        for (low, high), (below, above) in zip(pairwise(bounds), pairwise(ranks), strict=True)
-    ]
-    filled = [number for number, (_, _, many) in enumerate(bars) if many > 0]
+    at = np.clip(np.searchsorted(bounds, logarithmic_middle(numbers(bins))) - 1, 0, len(EDGES))
+    many = np.bincount(at, numbers(counts), len(EDGES) + 1).tolist()
+    bars = [(low, high, each) for (low, high), each in zip(pairwise(bounds), many, strict=True)]
+    filled = [number for number, (_, _, each) in enumerate(bars) if each > 0]
     return bars[filled[0] : filled[-1] + 1]
 
 
-def _span(flow: DataFrame) -> tuple[float, float]:
-    (row,) = flow.agg(F.min("start").alias("first"), F.max("start").alias("last")).collect()
+def _span(flow: pa.Table) -> tuple[float, float]:
+    bounds = pc.min_max(flow["start"])
     now = datetime.now(UTC)
-    return (row["first"] or now).timestamp(), (row["last"] or now).timestamp() + 60
+    begin, end = (bounds[name].as_py() or now for name in ("min", "max"))
+    return begin.timestamp(), end.timestamp() + 60
 
 
-def _slot(time: str, width: int) -> Any:
-    return (F.floor(F.unix_micros(time) / (width * 1_000_000)) * width).cast("double")
+def _add_queues(flow: pa.Table) -> pa.Table:
+    """Return the throughput of all queues of all namespaces together."""
+    length = flow.num_rows
+    together = pa.repeat(pa.scalar("", pa.string()), length)
+    return merge_throughput(replace(flow, namespace=together, queue=together))
+
+
+def _run_columns(lake: Lake, first: date, namespace: str | None, *names: str) -> Iterator[pa.Table]:
+    """Yield the runs that ended from a day on, a file at a time."""
+    since = pc.field("ended") >= pa.scalar(datetime(first.year, first.month, first.day, tzinfo=UTC))
+    for file in files_since(lake, "silver/runs", first, namespace):
+        yield read_rows(lake, "silver/runs", [file], names, since)
+
+
+def _fine_flow(lake: Lake, first: date, namespace: str | None, width: int) -> pa.Table:
+    """Return the throughput in slots of less than a minute, from the runs themselves."""
+    names = ("namespace", "queue", "attempt", "put", "popped", "ended", "how")
+    parts = (throughput(runs, width) for runs in _run_columns(lake, first, namespace, *names))
+    flow = _add_queues(pa.concat_tables([each.select(_OF_FLOW) for each in parts]))
+    return flow.filter(pc.greater_equal(array(flow["date"]), pa.scalar(first)))
 
 
 def _bands(
-    runs: DataFrame, kind: str, first: date, width: int
-) -> list[tuple[float, int, list[float]]]:
-    ended = "popped" if kind == "wait" else "ended"
-    known = runs.where(F.col(kind).isNotNull() & (F.col(ended) >= F.lit(first))).where(
-        "TRUE" if kind == "wait" else "how IN ('complete', 'advance')"
-    )
-    slots = known.groupBy(_slot(ended, width).alias("at")).agg(
-        F.count("*").alias("n"), F.percentile_approx(kind, list(RANKS), 1000).alias("q")
-    )
-    return sorted((row["at"], row["n"], list(row["q"])) for row in slots.collect())
+    lake: Lake, first: date, namespace: str | None, width: int
+) -> dict[str, list[tuple[float, int, list[float]]]]:
+    """Return the quantiles of each slot, by kind."""
+    parts: dict[str, list[pa.Table]] = {"wait": [], "run": []}
+    begin = datetime(first.year, first.month, first.day, tzinfo=UTC)
+    for runs in _run_columns(lake, first, namespace, "popped", "ended", "how", "wait", "run"):
+        done = pc.is_in(array(runs["how"]), pa.array(DONE))
+        for kind, at, kept in (("wait", "popped", None), ("run", "ended", done)):
+            some = runs.filter(
+                pc.is_valid(array(runs[kind]))
+                if kept is None
+                else pc.and_(kept, pc.is_valid(array(runs[kind])))
+            )
+            some = some.filter(pc.greater_equal(array(some[at]), pa.scalar(begin)))
+            slots = pa.table({"at": _slots(some[at], width), "seconds": some[kind]})
+            parts[kind].append(cells(slots, ["at"]))
+    found = {}
+    for kind, tables in parts.items():
+        slots = merged(pa.concat_tables(tables), ["at"])
+        found[kind] = _quantiles(slots, numbers(slots["at"]).astype(float))
+    return found
 
 
-def _daily(times: DataFrame) -> list[tuple[float, int, list[float]]]:
-    ranks = F.expr(
-        f"kll_sketch_get_quantile_double(sketch, array({', '.join(f'{rank}D' for rank in RANKS)}))"
-    )
-    found = (
-        merged(times, ["date"])
-        .select((F.unix_date("date") * DAY).cast("double").alias("at"), "count", ranks.alias("q"))
-        .collect()
-    )
-    return sorted((row["at"], row["count"], list(row["q"])) for row in found)
+def _daily(times: pa.Table) -> list[tuple[float, int, list[float]]]:
+    return _quantiles(times, numbers(day_numbers(times["date"])) * float(DAY))
 
 
-def _flow(flow: DataFrame, width: int) -> list[dict[str, Any]]:
+def _quantiles(cells: pa.Table, moments: Floats) -> list[tuple[float, int, list[float]]]:
+    rows = zip(
+        moments.tolist(), cells["count"].to_pylist(), quantiles(cells, RANKS).tolist(), strict=True
+    )
+    return sorted(rows)
+
+
+def _slots(times: pa.ChunkedArray, width: int) -> pa.Array:
+    """Return the beginning of the slot of each time, in seconds."""
+    return pa.array(numbers(micros(times)) // (width * MICROS) * width)
+
+
+def _flow(flow: pa.Table, width: int) -> list[dict[str, Any]]:
     """What was done in each slot, of all queues; what waited and ran is a mean over the time."""
-    share = F.col("seconds") / width
-    slots = flow.groupBy(_slot("start", width).alias("at")).agg(
-        *(F.sum(name).alias(name) for name in ("put", "completed", "failed", "retried")),
-        *(F.sum(F.col(name) * share).alias(name) for name in ("waiting", "running")),
-    )
-    return without_gaps([row.asDict() for row in slots.collect()], width)
+    slots = pa.table({"at": _slots(flow["start"], width)})
+    groups = Groups(slots, ["at"])
+    share = numbers(flow["seconds"]) / width
+    sums = {name: groups.sum(numbers(flow[name])) for name in _DONE_IN_SLOT}
+    sums |= {name: groups.sum(numbers(flow[name]) * share) for name in ("waiting", "running")}
+    table = replace(groups.keys, **{name: pa.array(values) for name, values in sums.items()})
+    return without_gaps([row | {"at": float(row["at"])} for row in table.to_pylist()], width)
 
 
 def without_gaps(slots: list[dict[str, Any]], width: int) -> list[dict[str, Any]]:
@@ -199,41 +236,39 @@ def without_gaps(slots: list[dict[str, Any]], width: int) -> list[dict[str, Any]
     )
 
 
-def _week(flow: DataFrame) -> list[list[int]]:
-    hours = flow.groupBy(F.weekday("date").alias("day"), F.hour("start").alias("hour")).agg(
-        F.sum(F.col("completed") + F.col("failed")).alias("n")
-    )
-    week = [[0] * 24 for _ in range(7)]
-    for row in hours.collect():
-        week[row["day"]][row["hour"]] = row["n"]
+def _week(flow: pa.Table) -> list[list[int]]:
+    hours = numbers(micros(flow["start"])) // (3600 * MICROS)
+    ended = numbers(flow["completed"]) + numbers(flow["failed"])
+    weekdays = (hours // 24 + 3) % 7  # the first day of the epoch was a Thursday
+    total = np.zeros((7, 24), np.int64)
+    np.add.at(total, (weekdays, hours % 24), ended)
+    week: list[list[int]] = total.tolist()
     return week
 
 
-def _failures(failures: DataFrame) -> list[dict[str, Any]]:
+def _failures(failures: pa.Table) -> list[dict[str, Any]]:
     """The groups that failed most: with each day's number, to show where it goes."""
-    found = failures.groupBy("group").agg(
-        *(F.sum(name).alias(name) for name in ("count", "retried")),
-        F.min("first_seen").alias("first_seen"),
-        F.max("last_seen").alias("last_seen"),
-        F.array_sort(F.array_distinct(F.flatten(F.collect_list("klasses")))).alias("klasses"),
-        F.collect_list(F.struct(F.col("date"), F.col("by_hour"))).alias("days"),
-        F.slice(F.sort_array(F.flatten(F.collect_list("samples")), asc=False), 1, 3).alias(
-            "samples"
-        ),
-    )
-    return [
-        row.asDict(recursive=True)
-        for row in found.orderBy(F.desc("count"), F.desc("retried"), "group")
-        .limit(GROUPS)
-        .collect()
-    ]
+    length = failures.num_rows
+    if not length:
+        return []
+    one_day = pa.repeat(pa.scalar(date(1970, 1, 1)), length)
+    one = pa.repeat(pa.scalar("", pa.string()), length)
+    totals = merge_failures(replace(failures, namespace=one, queue=one, date=one_day))
+    most = sorted(
+        totals.to_pylist(),
+        key=lambda row: (-row["count"], -row["retried"], row["failure_group"]),
+    )[:GROUPS]
+    shown = {row["failure_group"]: row | {"days": []} for row in most}
+    for row in failures.to_pylist():
+        if group := shown.get(row["failure_group"]):
+            group["days"].append({"date": row["date"], "by_hour": row["by_hour"]})
+            group["samples"] = group["samples"][:3]
+    return list(shown.values())
 
 
-def _paths(paths: DataFrame) -> list[dict[str, Any]]:
+def _paths(paths: pa.Table) -> list[dict[str, Any]]:
     """The longest; one that is the beginning of another one is left out."""
-    found = [
-        row.asDict(recursive=True)
-        for row in paths.orderBy(F.desc("seconds"), "jid").limit(4 * PATHS).collect()
-    ]
+    order = [("seconds", "descending"), ("jid", "ascending")]
+    found = paths.sort_by(order).slice(0, 4 * PATHS).to_pylist()
     inner = {(row["namespace"], step["jid"]) for row in found for step in row["steps"][:-1]}
     return [row for row in found if (row["namespace"], row["jid"]) not in inner][:PATHS]
