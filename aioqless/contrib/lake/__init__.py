@@ -18,12 +18,12 @@ archiver.py  moves the archive's stream into the lake, each entry exactly once
 batch.py     a range of the stream, divided into shares that tasks write
 position.py  how far the events of a namespace are in the lake
 source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
-tables/      from DataFrame to DataFrame: what each table is made of
-lake_reader.py  the lake's tables as DataFrames
-refresh_state.py  which events the tables were made of
-refresh.py   brings the tables up to date with the events
+tables/      from Arrow table to Arrow table: what each table is made of
+lake_reader.py  the lake's tables as DataFrames, and rows of gold without Spark
+refresh.py   merges new events into silver and gold
+refresh_tasks.py  the work of a refresh, in this process or in Spark's tasks
 statistics.py how long jobs waited and ran and how they ended, over some days
-compaction.py many small files become one
+compaction.py merges small files
 report/      a page of charts and tables
 """
 

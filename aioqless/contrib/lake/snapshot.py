@@ -169,6 +169,28 @@ class Snapshot:
         )
         return Snapshot(self.table, self.storage, reopened)
 
+    def vacuum(self, hours: int, *, orphans: bool = True) -> int:
+        """Delete files that no version younger than some hours has. Return how many.
+
+        Versions older than that can no longer be read; nor can they by processes that read now.
+
+        Args:
+            hours: The age.
+            orphans: Delete also files of that age that no version ever had, such as those of killed
+                processes. Writers at work need theirs, so `hours` must be more than these take.
+        """
+        opened = DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
+        try:
+            deleted = opened.vacuum(
+                retention_hours=hours,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=orphans,
+            )
+        except (DeltaError, OSError) as error:
+            raise LakeError(explain_failure(self.storage.url, error)) from None
+        return len(deleted)
+
 
 def _known(values: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (values or {}).items() if value is not None}

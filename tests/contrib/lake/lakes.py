@@ -26,7 +26,12 @@ EARLY = [
     event("b", run(0, 5, 9), id="2-0", tags=["x"], klass="Send"),
     event("other", run(0, 5, 9), id="1-0", namespace="{billing}"),
     event(
-        "never", id="2-0", namespace="{billing}", what="fail", failure_group="dependency", ended=DAY + 5
+        "never",
+        id="2-0",
+        namespace="{billing}",
+        what="fail",
+        failure_group="dependency",
+        ended=DAY + 5,
     ),  # on a day when nothing ran
     event("gone", id="1-0", namespace="cancelled"),
 ]
@@ -47,12 +52,14 @@ LATE = [
 ]
 
 
-def archive(lake: Lake, *given: Mapping[str, Any]) -> None:
-    """Put events into the lake as one batch of the archiver's."""
+def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
+    """Put events into the lake as one batch of the archiver's, after a number of entries that
+    were rejected."""
     snapshot = lake.snapshot(EVENTS)
     number = Counter({each.namespace: 0 for each in snapshot.all_files})
     for file in snapshot.all_files:
         number[file.namespace] = max(number[file.namespace], file.greatest["ordinal"])
+    number.update(dict.fromkeys({row["namespace"] for row in given}, skipped))
     numbered = []
     for row in given:
         number[row["namespace"]] += 1

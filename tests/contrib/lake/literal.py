@@ -26,7 +26,10 @@ def run(
     """An attempt; times are seconds after midnight."""
     times = {"put": None if put is None else at(put), "popped": at(popped), "ended": at(ended)}
     return (
-        {"worker": "w1", "fence": 1, "failure_group": None, "message": None} | times | {"how": how} | more
+        {"worker": "w1", "fence": 1, "failure_group": None, "message": None}
+        | times
+        | {"how": how}
+        | more
     )
 
 

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
 from aioqless.cli.main import main
-from aioqless.contrib.lake.bronze import SEVERAL, batches_of, covered
+from aioqless.contrib.lake import compaction
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.lake.statistics import since
-from tests.contrib.lake.lakes import SECRET, contents, copied
+from tests.contrib.lake.lakes import SECRET, comparable, contents, copied, no_spark, raw
 
 
 @pytest.fixture
-def told(whole: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def told(
+    spark: SparkSession,
+    whole: Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Any:
     """Run a command of `pipeline` in this process; returns its exit code, and what it wrote to
     standard output and error."""
-    monkeypatch.setenv("AIOQLESS_LAKE", str(whole.root))
+    monkeypatch.setenv("AIOQLESS_LAKE", whole.url)
 
     def run_it(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
@@ -167,37 +175,43 @@ def test_the_report_of_few_jobs_leaves_out_what_there_is_nothing_of(
     assert re.findall(r"<h2>(.*?)</h2>", file.read_text("utf-8")) == headings
 
 
-def test_days_that_are_over_are_compacted_and_everything_stays_as_it_was(
-    spark: SparkSession, whole: Lake, tmp_path: Path
+@pytest.mark.parametrize("here", [True, False], ids=["here", "in Spark"])
+def test_compaction_merges_files_and_changes_no_row(
+    spark: SparkSession,
+    whole: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: bool,
 ) -> None:
     lake = copied(whole, tmp_path / "lake")
+    before, tables = comparable(raw(lake, EVENTS)), contents(lake)
 
-    def events() -> list[str]:
-        return sorted(
-            map(
-                repr,
-                ds.dataset(lake.path("bronze/events"), format="parquet", partitioning="hive")
-                .to_table()
-                .to_pylist(),
-            )
-        )
+    def files() -> list[int]:
+        found = lake.snapshot(EVENTS).files("ql")
+        return [sum(each.date.day == day for each in found) for day in (21, 22)]
 
-    before, tables = events(), contents(lake)
-    assert [len(lake.files(each)) for each in lake.partitions("bronze/events", "ql")] == [2, 1]
-    assert compact(spark, lake) == 1
-    assert [len(lake.files(each)) for each in lake.partitions("bronze/events", "ql")] == [1, 1]
-    merged = next(
-        each
-        for each in lake.partitions("bronze/events")
-        if lake.files(each)[0].name.startswith(SEVERAL)
-    )
-    (batches,) = map(batches_of, lake.files(merged))
-    assert (
-        batches and covered(lake, merged, batches[0]) and covered(lake, merged, batches[1])
-    )  # an archiver writes none of them again
-    assert events() == before
-    assert refresh(spark, lake).events == 0 and contents(lake) == tables
-    assert compact(spark, lake) == 0
+    assert files() == [2, 1]
+    if not here:
+        monkeypatch.setattr(compaction, "_MERGED_HERE", 0)
+    assert compact(lake, no_spark if here else lambda: spark) >= 1
+    assert files() == [1, 1]
+    assert comparable(raw(lake, EVENTS)) == before and contents(lake) == tables
+    assert refresh(lake, no_spark).events == 0
+    assert compact(lake, no_spark) == 0
+
+
+def test_compaction_deletes_old_files_of_old_versions_only(whole: Lake, tmp_path: Path) -> None:
+    lake = copied(whole, tmp_path / "lake")
+    folder = Path(lake.url, EVENTS, lake.snapshot(EVENTS).files("ql")[0].path).parent
+    for name, age in (("old", 800), ("new", 1)):
+        shutil.copy(next(folder.glob("*.parquet")), folder / f"{name}.parquet")
+        then = time.time() - age * 3600
+        os.utime(folder / f"{name}.parquet", (then, then))
+    before = set(folder.glob("*.parquet"))
+    compact(lake, no_spark, vacuum_hours=0)
+    after = set(folder.glob("*.parquet"))
+    assert {each.name for each in before - after} == {"old.parquet"}
+    assert {each.name for each in after} >= {"new.parquet"}
 
 
 @pytest.mark.parametrize("text", ["", "0d", "-1d", "7h", "2026-13-01"])

@@ -11,7 +11,8 @@ import pytest
 
 from aioqless.contrib.lake.report import page
 from aioqless.contrib.lake.report.report_data import Gathered, without_gaps
-from aioqless.contrib.lake.statistics import NUMBERS, OF_TIMES
+from aioqless.contrib.lake.statistics import OF_TIMES
+from aioqless.contrib.lake.tables.counts import NUMBERS
 
 KINDS = ("wait", "run")
 TODAY = date(2026, 11, 21)
@@ -84,7 +85,7 @@ def test_jobs_that_never_ran_have_a_page_without_times() -> None:
 def named(name: str) -> dict[str, Any]:
     """A klass, a failure and a step of a path with this name."""
     failed = {
-        "group": name, "count": 2, "retried": 1, "first_seen": MIDNIGHT, "last_seen": MIDNIGHT, "klasses": [name],
+        "failure_group": name, "count": 2, "retried": 1, "first_seen": MIDNIGHT, "last_seen": MIDNIGHT, "klasses": [name],
         "days": [{"date": TODAY, "by_hour": [2] + [0] * 23}], "samples": [{"ended": MIDNIGHT, "jid": name, "message": None}],
     }  # fmt: skip
     row = dict.fromkeys(NUMBERS, 0) | {

@@ -14,8 +14,11 @@ import typer
 
 from aioqless.contrib.commands.lake.shared import (
     LAKE,
+    Conf,
     LakeUrl,
+    Master,
     Trace,
+    parse_conf,
     pipeline,
     print_progress,
     shorten_errors,
@@ -45,20 +48,22 @@ OneNamespace = Annotated[
 @pipeline.command("tables")
 def make_tables(
     lake: LakeUrl = LAKE,
-    anew: Annotated[
+    rebuild: Annotated[
         bool,
-        typer.Option("--anew", help="Make all tables again, not only what later events change."),
+        typer.Option("--rebuild", help="Make all tables again, of all events in the lake."),
     ] = False,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
-    with _open_lake(lake, trace, "aioqless pipeline tables") as (spark, opened):
+    with _open_lake(lake, trace, _Sessions("tables", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.refresh import refresh
 
-        made = refresh(spark, opened, print_progress, anew=anew)
+        done = refresh(opened, sessions.open, print_progress, rebuild=rebuild)
         print(
-            f"made of {made.events} days of events: tables of {made.days} days"
-            if made.events
+            f"{done.events:,} events: tables of {len(done.days):,} days"
+            if done.events
             else "the tables are up to date"
         )
 
@@ -76,6 +81,8 @@ def stats(
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
@@ -85,8 +92,8 @@ def stats(
         from aioqless.contrib.lake.tables.groups import known
 
         first, grouping = day(since), known(by)
-    with _open_lake(lake, trace, "aioqless pipeline stats", fresh) as (spark, opened):
-        found = statistics(spark, opened, first, grouping, of)
+    with _open_lake(lake, trace, _Sessions("stats", master, conf), fresh) as (opened, _):
+        found = statistics(opened, first, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
             return
@@ -119,12 +126,15 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with _open_lake(lake, trace, "aioqless pipeline sql", fresh) as (spark, opened):
+    with _open_lake(lake, trace, _Sessions("sql", master, conf), fresh) as (opened, sessions):
         from aioqless.contrib.lake.lake_reader import name_views
 
+        spark = sessions.open()
         name_views(spark, opened)
         answer = spark.sql(query)
         if as_json:
@@ -149,12 +159,24 @@ def sql(
 
 
 @pipeline.command()
-def compact(lake: LakeUrl = LAKE, trace: Trace = False) -> None:
-    """Merge the small files of past days."""
-    with _open_lake(lake, trace, "aioqless pipeline compact") as (spark, opened):
+def compact(
+    lake: LakeUrl = LAKE,
+    vacuum_hours: Annotated[
+        int,
+        typer.Option(
+            help="Age in hours of the oldest version of a table that stays readable.", min=24
+        ),
+    ] = 168,
+    master: Master = None,
+    conf: Conf = None,
+    trace: Trace = False,
+) -> None:
+    """Merge small files, and delete files that only old versions of the tables have."""
+    with _open_lake(lake, trace, _Sessions("compact", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.compaction import compact as merge
 
-        print(f"{merge(spark, opened, print_progress)} files less")
+        fewer = merge(opened, sessions.open, print_progress, vacuum_hours=vacuum_hours)
+        print(f"{fewer} files less")
 
 
 @pipeline.command()
@@ -166,6 +188,8 @@ def report(
     of: OneNamespace = None,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
@@ -173,39 +197,56 @@ def report(
         from aioqless.contrib.lake.statistics import since as day
 
         first = day(since)
-    with _open_lake(lake, trace, "aioqless pipeline report", fresh) as (spark, opened):
+    with _open_lake(lake, trace, _Sessions("report", master, conf), fresh) as (opened, _):
         from aioqless.contrib.lake.report import gather, page
 
         print_progress("the report")
-        gathered = gather(spark, opened, first, of)
+        gathered = gather(opened, first, of)
         if not gathered:
             raise AioqlessError(
                 f"nothing ended since {first}{f' in {of}' if of else ''}, "
-                f"as far as the lake at {opened.root} knows"
+                f"as far as the lake at {opened.url} knows"
             )
         out.write_text(page(gathered), "utf-8")
         print(out)
 
 
-@contextmanager
-def _open_lake(
-    folder: Path, trace: bool, name: str, fresh: bool = False
-) -> Iterator[tuple[SparkSession, Lake]]:
-    """Yield a session and the lake.
+class _Sessions:
+    """Starts Spark when a command needs it for the first time."""
 
-    Spark takes seconds to start, so a lake that can't be read is reported before.
-    """
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.lake import Lake
+    def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
+        self._name = f"aioqless pipeline {command}"
+        self._master = master
+        self._conf = parse_conf(conf)
+        self._session: SparkSession | None = None
+
+    def open(self) -> SparkSession:
+        """Return the session."""
         from aioqless.contrib.lake.session import session
 
-        opened = Lake(folder)
-        spark = session(name)
+        if self._session is None:
+            self._session = session(self._name, master=self._master, conf=self._conf)
+        return self._session
+
+
+@contextmanager
+def _open_lake(
+    url: str, trace: bool, sessions: _Sessions, fresh: bool = False
+) -> Iterator[tuple[Lake, _Sessions]]:
+    """Yield the lake, with its tables up to date if they are to be, and what starts Spark."""
+    with shorten_errors(trace):
+        from aioqless.contrib.lake.lake import Lake
+
+        opened = Lake(url)
         if fresh:
             from aioqless.contrib.lake.refresh import refresh
+            from aioqless.contrib.lake.snapshot import ConcurrentCommit
 
-            refresh(spark, opened, print_progress)
-        yield spark, opened
+            try:
+                refresh(opened, sessions.open, print_progress)
+            except ConcurrentCommit as error:
+                print_progress(f"the tables are shown as they are: {error}")
+        yield opened, sessions
 
 
 def _cells(row: dict[str, Any], parts: Sequence[str]) -> list[str]:

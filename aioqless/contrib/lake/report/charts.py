@@ -266,7 +266,7 @@ def failures(rows: Sequence[dict[str, Any]]) -> str:
         for place, row in zip(places, rows, strict=True):
             _beside(axes, row["count"] + row["retried"], place, _counted(row))
         axes.set(yticks=list(places), ylim=(-0.6, len(rows) - 0.4))
-        axes.set_yticklabels([_short(row["group"]) for row in rows], color=INK)
+        axes.set_yticklabels([_short(row["failure_group"]) for row in rows], color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.margins(x=0.16)
         axes.grid(True, axis="x")

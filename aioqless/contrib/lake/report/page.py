@@ -21,7 +21,7 @@ from aioqless.contrib.lake.report.charts import (
 )
 from aioqless.contrib.lake.report.report_data import SHORT, Gathered
 from aioqless.contrib.lake.report.theme import RUN, WAIT, css
-from aioqless.contrib.lake.tables.days import DAY
+from aioqless.contrib.lake.tables.columns import DAY
 
 SLOWEST: Final = 12
 QUANTILES: Final = ("p50", "p90", "p95", "p99")
@@ -79,7 +79,9 @@ def _trend(report: Gathered, failed: list[dict[str, Any]]) -> str:
         return ""
     hourly = (report.last - report.first).days < SHORT
     counts = [_over_time(row["days"], report.first, report.last, hourly) for row in failed]
-    named = [(row["group"], each) for row, each in zip(failed[:TOLD_APART], counts, strict=False)]
+    named = [
+        (row["failure_group"], each) for row, each in zip(failed[:TOLD_APART], counts, strict=False)
+    ]
     if others := counts[TOLD_APART:]:
         named.append((f"{len(others)} others", [sum(slot) for slot in zip(*others, strict=True)]))
     midnight = datetime(

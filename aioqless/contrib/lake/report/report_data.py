@@ -157,17 +157,18 @@ def _add_queues(flow: pa.Table) -> pa.Table:
     return merge_throughput(replace(flow, namespace=together, queue=together))
 
 
-def _run_columns(lake: Lake, first: date, namespace: str | None, *names: str) -> Iterator[pa.Table]:
-    """Yield the runs that ended from a day on, a file at a time."""
+def _read_runs(lake: Lake, first: date, namespace: str | None, *names: str) -> Iterator[pa.Table]:
+    """Yield the runs that ended from a day on, a file at a time; no rows if there is none."""
     since = pc.field("ended") >= pa.scalar(datetime(first.year, first.month, first.day, tzinfo=UTC))
-    for file in files_since(lake, "silver/runs", first, namespace):
-        yield read_rows(lake, "silver/runs", [file], names, since)
+    files = files_since(lake, "silver/runs", first, namespace)
+    for some in [[each] for each in files] or [[]]:
+        yield read_rows(lake, "silver/runs", some, names, since)
 
 
 def _fine_flow(lake: Lake, first: date, namespace: str | None, width: int) -> pa.Table:
     """Return the throughput in slots of less than a minute, from the runs themselves."""
     names = ("namespace", "queue", "attempt", "put", "popped", "ended", "how")
-    parts = (throughput(runs, width) for runs in _run_columns(lake, first, namespace, *names))
+    parts = (throughput(runs, width) for runs in _read_runs(lake, first, namespace, *names))
     flow = _add_queues(pa.concat_tables([each.select(_OF_FLOW) for each in parts]))
     return flow.filter(pc.greater_equal(array(flow["date"]), pa.scalar(first)))
 
@@ -178,7 +179,7 @@ def _bands(
     """Return the quantiles of each slot, by kind."""
     parts: dict[str, list[pa.Table]] = {"wait": [], "run": []}
     begin = datetime(first.year, first.month, first.day, tzinfo=UTC)
-    for runs in _run_columns(lake, first, namespace, "popped", "ended", "how", "wait", "run"):
+    for runs in _read_runs(lake, first, namespace, "popped", "ended", "how", "wait", "run"):
         done = pc.is_in(array(runs["how"]), pa.array(DONE))
         for kind, at, kept in (("wait", "popped", None), ("run", "ended", done)):
             some = runs.filter(

@@ -31,7 +31,8 @@ def fine(seconds: Floats) -> Integers:
     hours h24 to h71, then days from d3 on. `fine_name` names it."""
     letters = np.searchsorted(_ENDS, seconds, side="right")
     widths = np.array([_WIDTHS[letter] for letter in _LETTERS])[letters]
-    return letters * _NUMBERS + (seconds // widths).astype(np.int64)
+    codes: Integers = letters * _NUMBERS + (seconds // widths).astype(np.int64)
+    return codes
 
 
 def fine_name(code: int) -> str:
@@ -61,7 +62,8 @@ def span(name: str) -> tuple[int, int]:
 
 def logarithmic(seconds: Floats) -> Integers:
     """Return the logarithmic bin of each number: the power of 2^(1/64) that is next below it."""
-    return np.floor(np.log2(np.maximum(seconds, _LEAST)) * PER_OCTAVE).astype(np.int64)
+    bins: Integers = np.floor(np.log2(np.maximum(seconds, _LEAST)) * PER_OCTAVE).astype(np.int64)
+    return bins
 
 
 def logarithmic_middle(bins: Integers) -> Floats:
