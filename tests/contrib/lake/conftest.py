@@ -26,6 +26,7 @@ LITTLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK = {
     "spark.driver.extraJavaOptions": f"{LITTLE} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     "spark.driver.memory": "1g",
+    "spark.driver.maxResultSize": "4m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",

@@ -367,6 +367,14 @@ async def test_batches_and_shares_are_bounded_by_entries_and_bytes(
     assert done.batches == len(shares) > 1 and max(shares) > 1
 
 
+async def test_entries_larger_than_the_driver_takes_are_archived(place: Place) -> None:
+    """Rows never come to the driver, whose limit is QUICK's spark.driver.maxResultSize."""
+    for number in range(150):
+        await place.add(f"j{number}", data="x" * 80_000)
+    assert await place.once() == Archived(batches=1, events=150)
+    assert {len(row["data"]) for row in place.rows()} == {80_000}
+
+
 async def test_a_share_is_numbered_rightly_though_its_first_entries_are_cut(place: Place) -> None:
     await place.end(*(f"j{number}" for number in range(300)))
     log = EventLog(place.client)
