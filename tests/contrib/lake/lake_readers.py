@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from deltalake import DeltaTable
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 COLUMNS = ("ordinal", "id", "jid", "what", "namespace")
 
 
-def read_with_delta_rs(lake: Lake, table: str, columns: Iterable[str] = COLUMNS) -> list[tuple]:
+def read_with_delta_rs(
+    lake: Lake, table: str, columns: Iterable[str] = COLUMNS
+) -> list[tuple[Any, ...]]:
     place = lake.storage.within(table)
     opened = DeltaTable(place.url, storage_options=dict(place.options))
     found = opened.to_pyarrow_table(columns=list(columns)).to_pydict()
@@ -29,12 +31,14 @@ def read_with_delta_rs(lake: Lake, table: str, columns: Iterable[str] = COLUMNS)
 
 def read_with_spark(
     spark: SparkSession, lake: Lake, table: str, columns: Iterable[str] = COLUMNS
-) -> list[tuple]:
+) -> list[tuple[Any, ...]]:
     rows = read(spark, lake.snapshot(table), columns=list(columns)).collect()
     return sorted(tuple(row) for row in rows)
 
 
-def read_with_duckdb(lake: Lake, table: str, columns: Iterable[str] = COLUMNS) -> list[tuple]:
+def read_with_duckdb(
+    lake: Lake, table: str, columns: Iterable[str] = COLUMNS
+) -> list[tuple[Any, ...]]:
     with connect_duckdb() as connection:
         place = lake.storage.within(table).url
         query = f"SELECT {', '.join(columns)} FROM delta_scan(?)"

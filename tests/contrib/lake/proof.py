@@ -80,9 +80,9 @@ class Scene:
         return ArchiverProcess(self.target, "--entries", str(self.entries), *options, **more)
 
     def put_portion(self) -> None:
-        asyncio.run(self._put(next(self._portions)))
+        asyncio.run(self.put(next(self._portions)))
 
-    async def _put(self, numbers: range) -> None:
+    async def put(self, numbers: range) -> None:
         async with self._client() as client:
             jobs = (
                 NewJob(_handler(number).klass, jid=f"j{number}", tags=["proof"])
@@ -99,7 +99,7 @@ class Scene:
 
     def put_rest(self) -> None:
         for numbers in self._portions:
-            asyncio.run(self._put(numbers))
+            asyncio.run(self.put(numbers))
 
     def switch_archive_on(self) -> None:
         async def switch() -> None:
@@ -170,10 +170,11 @@ def prove(
     proof, chance, began = Proof(jobs), random.Random(seed), time.monotonic()
     server = OwnServer(folder)
     server.start()
-    with running_store() if store else nullcontext({}) as environment:
+    stored = running_store() if store else nullcontext[dict[str, str]]({})
+    with stored as environment:
         os.environ.update(environment)
         lake = f"s3://{BUCKET}/{LAKE}" if store else str(folder / LAKE)
-        scene = Scene(server, lake, jobs, kills + (5 if all_faults else 1))
+        scene = Scene(server, lake, jobs, kills + (7 if all_faults else 1))
         try:
             scene.switch_archive_on()
             with scene.workers():
@@ -240,14 +241,14 @@ def _kill_redis(scene: Scene, chance: random.Random, proof: Proof, report: Repor
 def _kill_executor(scene: Scene, chance: random.Random, proof: Proof, report: Report) -> None:
     archiver = scene.archiver(*INTERVAL, *EXECUTORS)
     for _ in range(2):
-        seen = archiver.batches()
-        scene.put_portion() if not seen else None
-        archiver.wait_for_batches(seen + 1)
+        scene.put_portion()
+        archiver.wait_for_batches(archiver.batches() + 1)
         time.sleep(chance.uniform(0, 0.5))
         assert archiver.kill_executor()
         proof.faults["kill -9 of an executor"] += 1
-        asyncio.run(scene._put(range(0)))
-        archiver.wait_for_batches(seen + 2)
+        seen = archiver.batches()
+        asyncio.run(scene.put(range(0)))
+        archiver.wait_for_batches(seen + 1)
     assert archiver.stop() == 0, archiver.lines
     report("executors were killed")
 
@@ -276,7 +277,7 @@ def copy_lake(source: Storage, target: Storage) -> None:
         shutil.rmtree(target.url, ignore_errors=True)
         shutil.copytree(source.url, target.url)
         return
-    from pyarrow.fs import FileSelector, FileType
+    from pyarrow.fs import FileSelector, FileType, copy_files
 
     def files(storage: Storage) -> list[str]:
         selector = FileSelector("", allow_not_found=True, recursive=True)
@@ -285,12 +286,9 @@ def copy_lake(source: Storage, target: Storage) -> None:
 
     for path in files(target):
         target.filesystem.delete_file(path)
-    for path in files(source):
-        with (
-            source.filesystem.open_input_stream(path) as content,
-            target.filesystem.open_output_stream(path) as copy,
-        ):
-            copy.write(content.read())
+    copy_files(
+        "", "", source_filesystem=source.filesystem, destination_filesystem=target.filesystem
+    )
 
 
 def _double(scene: Scene, _: random.Random, proof: Proof, report: Report) -> None:
@@ -298,7 +296,7 @@ def _double(scene: Scene, _: random.Random, proof: Proof, report: Report) -> Non
     both = [scene.archiver(*INTERVAL) for _ in range(2)]
     scene.put_portion()
     wait_until(lambda: sum(each.batches() for each in both) >= 2, 900)
-    asyncio.run(scene._put(range(0)))
+    asyncio.run(scene.put(range(0)))
     time.sleep(2)
     codes = [each.stop() for each in both]
     for code, archiver in zip(codes, both, strict=True):
