@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 async def add_entries(client: Client, number: int) -> None:
     now = f"{time.time():.6f}"
     times = {"put": now, "popped": now, "ended": now}
-    entry = {"v": "1", "what": "complete", "klass": "K", "queue": "q", **times}
+    entry: dict[Any, Any] = {"v": "1", "what": "complete", "klass": "K", "queue": "q", **times}
     async with client.redis.pipeline(transaction=False) as pipeline:
         for at in range(number):
             pipeline.xadd(client.keyspace.key("archive"), {**entry, "jid": f"j{at}"})
@@ -52,10 +53,10 @@ def check(lake: str) -> None:
 async def test_executors_of_a_cluster_archive_to_an_object_store(client: Client, lake: str) -> None:
     await add_entries(client, ENTRIES)
     target = Target(str(client.url), client.namespace, lake)
-    options = ("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g")
+    cluster = ("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g")
     # A file system that isn't there, as on clusters whose default is another one than the lake's.
-    options += ("--conf", "spark.hadoop.fs.defaultFS=hdfs://127.0.0.1:1")
-    archiver = ArchiverProcess(target, *options)
+    elsewhere = ("--conf", "spark.hadoop.fs.defaultFS=hdfs://127.0.0.1:1")
+    archiver = ArchiverProcess(target, *cluster, *elsewhere)
     assert await asyncio.to_thread(archiver.wait) == 0, archiver.lines
     check(lake)
 
