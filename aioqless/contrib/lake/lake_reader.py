@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -29,14 +28,6 @@ def name_views(spark: SparkSession, lake: Lake) -> list[str]:
     for view, table in VIEWS.items():
         read(spark, lake.snapshot(table)).createOrReplaceTempView(view)
     return list(VIEWS)
-
-
-def files_since(
-    lake: Lake, table: str, first: date, namespace: str | None = None
-) -> list[DataFile]:
-    """List the files of a table from a day on, of one namespace or of all."""
-    files = lake.snapshot(table).files(namespace)
-    return [each for each in files if each.date >= first]
 
 
 def read_rows(

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import time
+from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import EVENTS
-from aioqless.contrib.lake.statistics import since
+from aioqless.contrib.lake.statistics import Period, parse_period
 from tests.contrib.lake.lakes import SECRET, comparable, contents, copied, no_spark, raw
 
 
@@ -89,7 +90,16 @@ def test_sql_asks_the_tables(told: Any) -> None:
         ),
         (["stats", "--since", "soon"], "--since 'soon' is no day"),
         (["stats", "--lake", "/nowhere"], "there is no lake at /nowhere"),
-        (["report", "--since", "2999-01-01", "--no-refresh"], "nothing ended since 2999-01-01"),
+        (["stats", "--since", "2026-11-22", "--until", "2026-11-21"], "is before --since"),
+        (["stats", "--until", "never"], "--until 'never' is no day"),
+        (
+            ["report", "--since", "2026-01-01", "--until", "2026-01-02", "--no-refresh"],
+            "nothing ended from 2026-01-01 to 2026-01-02",
+        ),
+        (
+            ["report", "--since", "2026-11-21", "--queue", "none", "--no-refresh"],
+            "nothing ended in queue none from 2026-11-21",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line_without_java(
@@ -129,10 +139,10 @@ def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Pat
     headings = re.findall(r"<h2>(.*?)</h2>", text)
     assert headings == [
         "Throughput and concurrency",
-        "Waits",
-        "Runs",
+        "Wait time",
+        "Run time",
         "Slowest classes",
-        "When it was done",
+        "Busiest hours",
         "Failures",
         "Critical paths",
     ]
@@ -152,10 +162,10 @@ def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Pat
             "{billing}",
             [
                 "Throughput and concurrency",
-                "Waits",
-                "Runs",
+                "Wait time",
+                "Run time",
                 "Slowest classes",
-                "When it was done",
+                "Busiest hours",
                 "Failures",
             ],
         ),
@@ -214,7 +224,23 @@ def test_compaction_deletes_old_files_of_old_versions_only(whole: Lake, tmp_path
     assert {each.name for each in after} >= {"new.parquet"}
 
 
-@pytest.mark.parametrize("text", ["", "0d", "-1d", "7h", "2026-13-01"])
-def test_a_span_that_is_no_number_of_days_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no day"):
-        since(text)
+@pytest.mark.parametrize(
+    "text", ["", "0d", "-1d", "7h", "2026-13-01", "\N{ARABIC-INDIC DIGIT SEVEN}d"]
+)
+@pytest.mark.parametrize("option", ["since", "until"])
+def test_a_period_of_no_days_is_refused(option: str, text: str) -> None:
+    given = {"since": "2020-01-01"} | {option: text}
+    with pytest.raises(ValueError, match=f"--{option} .* is no day"):
+        parse_period(**given)
+
+
+def test_a_period_is_from_one_day_to_another() -> None:
+    today = datetime.now(UTC).date()
+    one_day = timedelta(days=1)
+    assert parse_period("7d") == Period(today - 6 * one_day, today)
+    week = parse_period("8d", "yesterday")
+    assert week == Period(today - 7 * one_day, today - one_day)
+    assert week.before == Period(today - 14 * one_day, today - 8 * one_day)
+    assert parse_period("2026-11-21", "2026-11-21").before == Period(
+        date(2026, 11, 20), date(2026, 11, 20)
+    )

@@ -37,9 +37,11 @@ Fresh = Annotated[
 Since = Annotated[
     str,
     typer.Option(
-        help="The first day: 2026-11-21, today, or 7d for the last seven days. Days are UTC's."
+        help="The first day: 2026-11-21, today, yesterday, or 7d for the last seven days. "
+        "Days are UTC's."
     ),
 ]
+Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yesterday.")]
 OneNamespace = Annotated[
     str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
 ]
@@ -71,6 +73,7 @@ def make_tables(
 @pipeline.command()
 def stats(
     since: Since = "7d",
+    until: Until = "today",
     by: Annotated[
         str,
         typer.Option(
@@ -87,13 +90,12 @@ def stats(
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
     with shorten_errors(trace):
-        from aioqless.contrib.lake.statistics import since as day
-        from aioqless.contrib.lake.statistics import statistics
+        from aioqless.contrib.lake.statistics import parse_period, read_statistics
         from aioqless.contrib.lake.tables.groups import known
 
-        first, grouping = day(since), known(by)
+        period, grouping = parse_period(since, until), known(by)
     with _open_lake(lake, trace, _Sessions("stats", master, conf), fresh) as (opened, _):
-        found = statistics(opened, first, grouping, of)
+        found = read_statistics(opened, period, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
             return
@@ -185,6 +187,8 @@ def report(
         "report.html"
     ),
     since: Since = "7d",
+    until: Until = "today",
+    queue: Annotated[str | None, typer.Option(help="Only this queue; default: all.")] = None,
     of: OneNamespace = None,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
@@ -194,20 +198,23 @@ def report(
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
     with shorten_errors(trace):
-        from aioqless.contrib.lake.statistics import since as day
+        from aioqless.contrib.lake.statistics import parse_period
 
-        first = day(since)
+        period = parse_period(since, until)
     with _open_lake(lake, trace, _Sessions("report", master, conf), fresh) as (opened, _):
-        from aioqless.contrib.lake.report import gather, page
+        from aioqless.contrib.lake.report import read_report, render
 
         print_progress("the report")
-        gathered = gather(opened, first, of)
-        if not gathered:
-            raise AioqlessError(
-                f"nothing ended since {first}{f' in {of}' if of else ''}, "
-                f"as far as the lake at {opened.url} knows"
+        numbers = read_report(opened, period, of, queue)
+        if numbers is None:
+            place = "".join(
+                f" in {kind} {name}" for kind, name in (("queue", queue), ("namespace", of)) if name
             )
-        out.write_text(page(gathered), "utf-8")
+            raise AioqlessError(
+                f"nothing ended{place} from {period.first} to {period.last}, "
+                f"according to the lake at {opened.url}"
+            )
+        out.write_text(render(numbers), "utf-8")
         print(out)
 
 
