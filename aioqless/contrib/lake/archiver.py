@@ -1,7 +1,8 @@
 """The archiver moves a namespace's archive stream into the lake, each entry exactly once.
 
-A batch is a range of the stream. Tasks write its shares as Parquet files, and the driver adds the
-files to the table in one commit that records the position behind the batch. Only what is committed
+A batch is a range of the stream. Tasks of Spark write its shares as Parquet files, or this process
+does if they are few, and this process adds the files to the table in one commit that records the
+position behind the batch. Only what is committed
 is trimmed from Redis. A batch that was not committed is planned anew from the position in the
 table; of two archivers at once, one fails to commit.
 """
@@ -18,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.archive import ArchiveState
@@ -25,7 +27,6 @@ from aioqless.contrib.lake.batch import (
     WRITTEN,
     Batch,
     Written,
-    collect_shares,
     plan_batch,
     write_share,
 )
@@ -36,8 +37,8 @@ from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.source.async_bridge import asked
 from aioqless.contrib.lake.source.events import EventLog, place
 from aioqless.contrib.lake.source.options import Options, Where
-from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, read, run_tasks
+from aioqless.contrib.lake.storage import LakeError, Storage
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 SWEEP_INTERVAL: Final = 60.0
+LOCAL_SHARES: Final = 4
 _BATCH_BYTES: Final = 2**30
 _MAX_FAILURES: Final = 3  # in a row, while Redis is there
 _LONGEST_PAUSE: Final = 30.0
@@ -66,29 +68,34 @@ class Archiver:
     """Moves the archive of a namespace into a lake.
 
     Args:
-        spark: The session whose executors read Redis and write files.
+        open_session: Returns the session whose executors read Redis and write files; called only
+            when a batch is large.
         lake: The lake.
         url: The URL of Redis.
         namespace: The namespace.
         entries: Maximum number of entries of a batch.
+        local_shares: Batches of at most so many shares, of 25,000 entries or 64 MiB each, are
+            written by this process.
         report: Called with a line about each step.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
+        open_session: Callable[[], SparkSession],
         lake: Lake,
         url: str | None = None,
         namespace: str = "ql",
         *,
         entries: int = 200_000,
+        local_shares: int = LOCAL_SHARES,
         report: Callable[[str], object] = lambda line: None,
     ) -> None:
         given = {"namespace": namespace, **({"url": url} if url is not None else {})}
-        self._spark = spark
+        self._open_session = open_session
         self._lake = lake
         self._where: Where = Options(given).where()
         self._entries = entries
+        self._local_shares = local_shares
         self._report = report
         self._done = Archived()
 
@@ -168,8 +175,7 @@ class Archiver:
         """
         quarantined = Position.of(quarantine, self.namespace).ordinal
         storages = {EVENTS: events.storage, QUARANTINE: quarantine.storage}
-        writing = partial(write_share, self._where, storages, batch.shares, quarantined)
-        written = collect_shares(run_tasks(self._spark, len(batch.shares), writing, WRITTEN))
+        written = self._write(batch, storages, quarantined)
         end = replace(batch.end, lost=batch.end.lost + batch.entries - written.entries)
         transactions = end.transactions(self.namespace)
         try:
@@ -184,6 +190,17 @@ class Archiver:
         lost = end.lost - Position.of(events, self.namespace).lost
         self._note(written, end, lost)
         return committed, quarantine
+
+    def _write(self, batch: Batch, storages: dict[str, Storage], quarantined: int) -> Written:
+        """Have the shares of a batch written as files."""
+        number = len(batch.shares)
+        write = partial(write_share, self._where, storages, batch.shares, quarantined)
+        if number > self._local_shares:
+            rows = run_tasks(self._open_session(), number, write, WRITTEN).collect()
+            return Written.of(row.asDict() for row in rows)
+        return Written.of(
+            row for share in range(number) for part in write(share) for row in part.to_pylist()
+        )
 
     def _note(self, written: Written, end: Position, lost: int) -> None:
         done, events, rejected = self._done, written.rows(EVENTS), written.rows(QUARANTINE)
@@ -239,10 +256,15 @@ class Archiver:
     def _reject_missing(self, jids: list[str]) -> int:
         """Put jobs that ended but have no hash into quarantine, each once; return their number."""
         quarantine = self._lake.snapshot(QUARANTINE)
-        files = quarantine.files(self.namespace)
-        known = read(self._spark, quarantine, files, ["id", "raw"]).where("id IS NULL").collect()
+        known = read_table(
+            quarantine.storage,
+            quarantine.table,
+            quarantine.files(self.namespace),
+            ["raw"],
+            pc.field("id").is_null(),
+        )
         raw = {json.dumps({"jid": jid}, ensure_ascii=False) for jid in jids}
-        new = sorted(raw - {row["raw"] for row in known})
+        new = sorted(raw - set(known["raw"].to_pylist()))
         if not new:
             return 0
         row = {

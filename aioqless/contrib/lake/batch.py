@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +23,6 @@ from aioqless.contrib.lake.source.options import Where
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import ADDED, FileWriter, as_actions
 from aioqless.errors import AioqlessError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 # Of a share: a row with the number of entries that were read, and one for each file.
 WRITTEN: Final = pa.schema(
@@ -234,16 +231,16 @@ class Written:
     entries: int
     files: Mapping[str, list[AddAction]]
 
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
+        """Collect the rows that `write_share` yields for all shares."""
+        found = list(rows)
+        files = {
+            table: as_actions(row for row in found if row["table"] == table)
+            for table in (EVENTS, QUARANTINE)
+        }
+        return cls(sum(row["entries"] or 0 for row in found), files)
+
     def rows(self, table: str) -> int:
         """The number of rows that were written for a table."""
         return sum(json.loads(file.stats)["numRecords"] for file in self.files[table])
-
-
-def collect_shares(rows: DataFrame) -> Written:
-    """Run the tasks of a batch."""
-    found = rows.collect()
-    files = {
-        table: as_actions(row for row in found if row["table"] == table)
-        for table in (EVENTS, QUARANTINE)
-    }
-    return Written(sum(row["entries"] or 0 for row in found), files)

@@ -45,6 +45,7 @@ NAMESPACE: Final = "{shop é%41} 1"
 LAKE: Final = "my lake é {x}"
 DAMAGED: Final = 3  # entries that are added to the stream with each portion of jobs
 INTERVAL: Final = ("--every", "0.2")
+SPARK: Final = ("--master", "local[2]")  # batches are small, and are written without it otherwise
 EXECUTORS: Final = (
     "--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g",
 )  # fmt: skip
@@ -209,14 +210,15 @@ def _kill_archiver(
     """Kill an archiver at a random moment, or before, within or after a commit, in turn."""
     scene.put_portion()
     point = ("any moment", *POINTS)[(number + 2) % (len(POINTS) + 1)]
+    options = (*INTERVAL, *(SPARK if number % 3 else ()))
     if point == "any moment":
-        archiver = scene.archiver(*INTERVAL)
+        archiver = scene.archiver(*options)
         archiver.wait_for_batches(1)
         time.sleep(chance.uniform(0, 1.5))
         archiver.kill()
     else:
         program = ("-m", "tests.contrib.lake.killed_archiver", point, str(chance.randint(1, 4)))
-        archiver = scene.archiver(*INTERVAL, program=program)
+        archiver = scene.archiver(*options, program=program)
         archiver.wait()
         assert archiver.process.returncode == -9, archiver.lines
     proof.faults[f"kill -9 of the archiver, {point}"] += 1

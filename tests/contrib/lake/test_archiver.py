@@ -21,12 +21,12 @@ from aioqless import Client
 from aioqless.contrib.lake import archiver as archiver_module
 from aioqless.contrib.lake import batch as batch_module
 from aioqless.contrib.lake.archiver import Archived, Archiver
+from aioqless.contrib.lake.batch import Batch
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.source.events import EventLog
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import run_tasks
 from tests.conftest import Until
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 class Place:
     """A namespace whose archive is on, and its lake."""
 
-    def __init__(self, spark: SparkSession, url: str, client: Client, root: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, url: str, client: Client, root: Path, local_shares: int = 4
+    ) -> None:
+        self._local_shares = local_shares
         self.client = client
         self.root = root
         self.reports: list[str] = []
@@ -49,11 +52,12 @@ class Place:
 
     def archiver(self, root: Path | None = None, *, entries: int = 1000) -> Archiver:
         return Archiver(
-            self._spark,
+            lambda: self._spark,
             Lake(root or self.root, create=True),
             self._url,
             self.client.namespace,
             entries=entries,
+            local_shares=self._local_shares,
             report=self.reports.append,
         )
 
@@ -98,11 +102,24 @@ class Place:
 
 
 @pytest.fixture
-async def place(spark: SparkSession, redis_url: str, client: Client, tmp_path: Path) -> Place:
+def local_shares() -> int:
+    """The number of shares up to which a batch is written without Spark."""
+    return 4
+
+
+@pytest.fixture
+async def place(
+    spark: SparkSession, redis_url: str, client: Client, tmp_path: Path, local_shares: int
+) -> Place:
     await client.config.set("archive", "on")
-    return Place(spark, redis_url, client, tmp_path / "lake")
+    return Place(spark, redis_url, client, tmp_path / "lake", local_shares)
 
 
+with_and_without_spark = pytest.mark.parametrize("local_shares", [0, 4])
+with_spark = pytest.mark.parametrize("local_shares", [0])
+
+
+@with_and_without_spark
 async def test_entries_are_in_the_lake_and_trimmed_from_redis(place: Place) -> None:
     await place.end("a", "b", "c")
     assert await place.once(entries=2) == Archived(batches=2, events=3)
@@ -138,6 +155,7 @@ async def test_odd_paths_and_namespaces_are_archived_twice(
         await odd.redis.delete(*await odd.redis.keys(f"*{client.namespace}*"))
 
 
+@with_and_without_spark
 async def test_damaged_entries_go_to_quarantine_with_the_reason(place: Place) -> None:
     await place.end("a")
     await place.client.redis.xadd(place.key, {"v": "0", "what": "complete", "jid": "old"})
@@ -206,19 +224,20 @@ async def test_a_batch_after_a_failed_commit_is_archived_once(
     assert [row["ordinal"] for row in place.rows(QUARANTINE)] == [2, 3]
 
 
+@with_and_without_spark
 async def test_an_archiver_whose_namespace_another_commits_meanwhile_is_refused(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, first = place.archiver(), True
+    write, other, first = Archiver._write, place.archiver(), True
 
-    def overtake(*arguments: Any) -> Any:
+    def overtake(self: Archiver, *arguments: Any) -> Any:
         nonlocal first
         if first:
             first = False
             other.once()
-        return run_tasks(*arguments)
+        return write(self, *arguments)
 
-    monkeypatch.setattr(archiver_module, "run_tasks", overtake)
+    monkeypatch.setattr(Archiver, "_write", overtake)
     await place.end("a", "b")
     with pytest.raises(ConcurrentCommit, match=r"another archiver of .* is at work"):
         await place.once()
@@ -314,20 +333,21 @@ async def test_losses_are_counted_and_reported_once(place: Place) -> None:
     assert place.reports == ["batch up to entry 252: 1 events"]
 
 
+@with_and_without_spark
 async def test_entries_cut_between_planning_and_reading_count_as_lost(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = asyncio.get_running_loop()
+    write, loop = Archiver._write, asyncio.get_running_loop()
 
     async def trim() -> None:
         await place.client.redis.xtrim(place.key, maxlen=3, approximate=False)
 
-    def cut(*arguments: Any) -> Any:
+    def cut(self: Archiver, *arguments: Any) -> Any:
         asyncio.run_coroutine_threadsafe(trim(), loop).result()
-        return run_tasks(*arguments)
+        return write(self, *arguments)
 
     await place.end("a", "b", "c", "d", "e")
-    monkeypatch.setattr(archiver_module, "run_tasks", cut)
+    monkeypatch.setattr(Archiver, "_write", cut)
     assert await place.once() == Archived(batches=1, events=3, lost=2)
     assert [(row["ordinal"], row["jid"]) for row in place.rows()] == [(3, "c"), (4, "d"), (5, "e")]
 
@@ -346,6 +366,7 @@ async def test_numbers_rise_although_redis_forgot_entries_that_are_in_the_lake(
     ]  # fmt: skip
 
 
+@with_spark
 async def test_batches_and_shares_are_bounded_by_entries_and_bytes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,13 +374,13 @@ async def test_batches_and_shares_are_bounded_by_entries_and_bytes(
     monkeypatch.setattr(batch_module, "_SHARE_BYTES", 100_000)
     monkeypatch.setattr(batch_module, "_PAGE_BYTES", 50_000)
     monkeypatch.setattr(archiver_module, "_BATCH_BYTES", 300_000)
-    shares: list[int] = []
+    write, shares = Archiver._write, list[int]()
 
-    def count(*arguments: Any) -> Any:
-        shares.append(arguments[1])
-        return run_tasks(*arguments)
+    def count(self: Archiver, batch: Batch, *arguments: Any) -> Any:
+        shares.append(len(batch.shares))
+        return write(self, batch, *arguments)
 
-    monkeypatch.setattr(archiver_module, "run_tasks", count)
+    monkeypatch.setattr(Archiver, "_write", count)
     for number in range(150):
         await place.add(f"j{number:03}", data="x" * 10_000)
     done = await place.once()
@@ -367,6 +388,7 @@ async def test_batches_and_shares_are_bounded_by_entries_and_bytes(
     assert done.batches == len(shares) > 1 and max(shares) > 1
 
 
+@with_spark
 async def test_entries_larger_than_the_driver_takes_are_archived(place: Place) -> None:
     """Rows never come to the driver, whose limit is QUICK's spark.driver.maxResultSize."""
     for number in range(150):

@@ -20,8 +20,8 @@ from aioqless.contrib.commands.lake.shared import (
     Conf,
     LakeUrl,
     Master,
+    Sessions,
     Trace,
-    parse_conf,
     pipeline,
     print_progress,
     shorten_errors,
@@ -60,6 +60,8 @@ def archive(
 ) -> None:
     """Move the archive's stream to the lake: what there is now, or continuously.
 
+    Up to 100,000 entries at once are moved without Spark, unless --master names one.
+
     A second SIGTERM ends it at once.
     """
     if status:
@@ -68,19 +70,19 @@ def archive(
         print("\n".join(filter(None, [_format_state(state, time.time()), trouble])))
         raise typer.Exit(REFUSED if trouble else 0)
     with shorten_errors(trace):
-        from aioqless.contrib.lake.archiver import Archiver
+        from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
         from aioqless.contrib.lake.lake import Lake
-        from aioqless.contrib.lake.session import session
 
         output.protect()  # how far it is, on standard error
-        settings = parse_conf(conf)
+        sessions = Sessions("archive", master, conf)
         target = Lake(lake, create=True)
         archiver = Archiver(
-            session("aioqless archive", master=master, conf=settings),
+            sessions.open,
             target,
             url,
             namespace,
             entries=entries,
+            local_shares=0 if master else LOCAL_SHARES,
             report=print_progress,
         )
         stop = _stop_event()

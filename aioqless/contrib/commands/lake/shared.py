@@ -10,12 +10,15 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aioqless.cli.app import app
 from aioqless.errors import AioqlessError, require_extra
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pipeline = typer.Typer(
     no_args_is_help=True,
@@ -80,3 +83,21 @@ def parse_conf(settings: list[str] | None) -> dict[str, str]:
             raise typer.BadParameter(f"{setting!r} is not of the form spark.key=value")
         conf[key] = value
     return conf
+
+
+class Sessions:
+    """Starts Spark when a command needs it for the first time."""
+
+    def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
+        self._name = f"aioqless pipeline {command}"
+        self._master = master
+        self._conf = parse_conf(conf)
+        self._session: SparkSession | None = None
+
+    def open(self) -> SparkSession:
+        """Return the session."""
+        from aioqless.contrib.lake.session import session
+
+        if self._session is None:
+            self._session = session(self._name, master=self._master, conf=self._conf)
+        return self._session

@@ -17,8 +17,8 @@ from aioqless.contrib.commands.lake.shared import (
     Conf,
     LakeUrl,
     Master,
+    Sessions,
     Trace,
-    parse_conf,
     pipeline,
     print_progress,
     shorten_errors,
@@ -27,8 +27,6 @@ from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from aioqless.contrib.lake.lake import Lake
 
 Fresh = Annotated[
@@ -59,7 +57,7 @@ def make_tables(
     trace: Trace = False,
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
-    with _open_lake(lake, trace, _Sessions("tables", master, conf)) as (opened, sessions):
+    with _open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.refresh import refresh
 
         done = refresh(opened, sessions.open, print_progress, rebuild=rebuild)
@@ -94,7 +92,7 @@ def stats(
         from aioqless.contrib.lake.tables.groups import known
 
         period, grouping = parse_period(since, until), known(by)
-    with _open_lake(lake, trace, _Sessions("stats", master, conf), fresh) as (opened, _):
+    with _open_lake(lake, trace, Sessions("stats", master, conf), fresh) as (opened, _):
         found = read_statistics(opened, period, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
@@ -133,7 +131,7 @@ def sql(
     trace: Trace = False,
 ) -> None:
     """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with _open_lake(lake, trace, _Sessions("sql", master, conf), fresh) as (opened, sessions):
+    with _open_lake(lake, trace, Sessions("sql", master, conf), fresh) as (opened, sessions):
         from aioqless.contrib.lake.lake_reader import name_views
 
         spark = sessions.open()
@@ -174,7 +172,7 @@ def compact(
     trace: Trace = False,
 ) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    with _open_lake(lake, trace, _Sessions("compact", master, conf)) as (opened, sessions):
+    with _open_lake(lake, trace, Sessions("compact", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.compaction import compact as merge
 
         fewer = merge(opened, sessions.open, print_progress, vacuum_hours=vacuum_hours)
@@ -201,7 +199,7 @@ def report(
         from aioqless.contrib.lake.statistics import parse_period
 
         period = parse_period(since, until)
-    with _open_lake(lake, trace, _Sessions("report", master, conf), fresh) as (opened, _):
+    with _open_lake(lake, trace, Sessions("report", master, conf), fresh) as (opened, _):
         from aioqless.contrib.lake.report import read_report, render
 
         print_progress("the report")
@@ -218,28 +216,10 @@ def report(
         print(out)
 
 
-class _Sessions:
-    """Starts Spark when a command needs it for the first time."""
-
-    def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
-        self._name = f"aioqless pipeline {command}"
-        self._master = master
-        self._conf = parse_conf(conf)
-        self._session: SparkSession | None = None
-
-    def open(self) -> SparkSession:
-        """Return the session."""
-        from aioqless.contrib.lake.session import session
-
-        if self._session is None:
-            self._session = session(self._name, master=self._master, conf=self._conf)
-        return self._session
-
-
 @contextmanager
 def _open_lake(
-    url: str, trace: bool, sessions: _Sessions, fresh: bool = False
-) -> Iterator[tuple[Lake, _Sessions]]:
+    url: str, trace: bool, sessions: Sessions, fresh: bool = False
+) -> Iterator[tuple[Lake, Sessions]]:
     """Yield the lake, with its tables up to date if they are to be, and what starts Spark."""
     with shorten_errors(trace):
         from aioqless.contrib.lake.lake import Lake
