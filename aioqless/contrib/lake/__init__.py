@@ -24,6 +24,9 @@ refresh.py   merges new events into silver and gold
 refresh_tasks.py  the work of a refresh, in this process or in Spark's tasks
 statistics.py how long jobs waited and ran and how they ended, over some days
 compaction.py merges small files
+retention.py deletes old days, or their payloads
+erasure.py   erases jobs
+reconciliation.py  compares tables with events, and with Redis
 report/      a page of charts and tables
 """
 

@@ -28,7 +28,6 @@ LEAST_HOURS: Final = 24  # writers may take so long from writing files to commit
 _TARGET: Final = 64 * 2**20  # bytes of a merged file, about
 _MERGED_HERE: Final = 256 * 2**20  # bytes that are merged without Spark
 _CONFLICTS: Final = 5
-_ORDER: Final = ("ordinal", "jid", "grouping", "queue", "start")
 
 
 def compact(
@@ -103,12 +102,11 @@ def _partition_and_first(file: DataFile) -> tuple[object, ...]:
 def _merge(
     storage: Storage, name: str, groups: Sequence[Sequence[DataFile]], number: int
 ) -> Iterator[pa.RecordBatch]:
-    """Write the rows of a group's files as one file, sorted."""
+    """Write the rows of a group's files as one file."""
     table = TABLES[name]
     rows = read_table(storage, table, groups[number])
-    key = next((each for each in _ORDER if each in rows.column_names), None)
     writer = FileWriter(storage, table)
-    for batch in (rows.sort_by(key) if key else rows).combine_chunks().to_batches():
+    for batch in rows.combine_chunks().to_batches():
         writer.add(batch)
     yield writer.finish()
 

@@ -132,7 +132,7 @@ def merge_into(work: Work, table: str, rows: pa.Table, files: Sequence[DataFile]
         )
         rows = merge(pa.concat_tables([old, rows.select(old.schema.names).cast(old.schema)]))
     writer = FileWriter(storage, declared)
-    for batch in _sorted(rows).combine_chunks().to_batches():
+    for batch in rows.combine_chunks().to_batches():
         writer.add(batch)
     return [row | {"table": table} for row in writer.finish().to_pylist()]
 
@@ -208,16 +208,6 @@ def _old_files(work: Work, table: str, rows: pa.Table) -> list[DataFile]:
     return [
         file for day in pc.unique(array(rows["date"])).to_pylist() for file in of_day.get(day, ())
     ]
-
-
-def _sorted(rows: pa.Table) -> pa.Table:
-    """Sort rows so that files compress well, and a reader finds a jid by few row groups."""
-    keys = [
-        name for name in ("date", "grouping", "queue", "jid", "start") if name in rows.schema.names
-    ]
-    if "jid" in keys:
-        keys = ["date", "jid"]
-    return rows.sort_by([(name, "ascending") for name in keys])
 
 
 def _make_share(

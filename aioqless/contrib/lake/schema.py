@@ -308,6 +308,8 @@ PATHS: Final = _columns(
 EVENTS: Final = "bronze/events"
 QUARANTINE: Final = "quarantine/events"
 
+_GROUPED: Final = ("grouping", "queue", "klass", "tag", "worker")
+
 TABLES: Final = {
     table.name: table
     for table in (
@@ -316,16 +318,27 @@ TABLES: Final = {
             1,
             "Ends of stages of jobs.",
             EVENT,
-            ("id", "ordinal", "jid", "ended"),
+            ("id", "ordinal", "ended"),
             ("ordinal",),
         ),
         Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),
-        Table("silver/jobs", 1, "One row for each job.", JOB, ("jid", "ended"), ("jid",)),
-        Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("jid", "ended"), ("ended",)),
-        Table("gold/times", 1, "Waiting and running times of a day.", TIMES, ("grouping",)),
-        Table("gold/counts", 1, "How stages and runs of a day ended.", COUNTS, ("grouping",)),
+        Table("silver/jobs", 1, "One row for each job.", JOB, ("ended",), ("jid",)),
+        Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("ended",), ("ended",)),
+        Table(
+            "gold/times", 1, "Waiting and running times of a day.", TIMES, ("grouping",), _GROUPED
+        ),
+        Table(
+            "gold/counts", 1, "How stages and runs of a day ended.", COUNTS, ("grouping",), _GROUPED
+        ),
         Table("gold/failures", 1, "Failures of a day by group and queue.", FAILURES),
-        Table("gold/throughput", 1, "Runs of a day in periods.", THROUGHPUT, ("start",)),
+        Table(
+            "gold/throughput",
+            1,
+            "Runs of a day in periods.",
+            THROUGHPUT,
+            ("start",),
+            ("queue", "start"),
+        ),
         Table("gold/paths", 1, "Critical paths of jobs with dependencies.", PATHS, ("ended",)),
     )
 }

@@ -20,6 +20,8 @@ from aioqless.errors import AioqlessError, require_extra
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from aioqless.contrib.lake.lake import Lake
+
 pipeline = typer.Typer(
     no_args_is_help=True,
     help="Ended runs: a lake of Delta tables, and a report. Runs on Spark.",
@@ -44,6 +46,10 @@ Conf = Annotated[
 ]
 Trace = Annotated[
     bool, typer.Option("--trace", help="Show the whole traceback of an error, including Java's.")
+]
+
+OneNamespace = Annotated[
+    str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
 ]
 
 LAKE = "lake"
@@ -101,3 +107,23 @@ class Sessions:
         if self._session is None:
             self._session = session(self._name, master=self._master, conf=self._conf)
         return self._session
+
+
+@contextmanager
+def open_lake(
+    url: str, trace: bool, sessions: Sessions, fresh: bool = False
+) -> Iterator[tuple[Lake, Sessions]]:
+    """Yield the lake, with its tables up to date if they are to be, and what starts Spark."""
+    with shorten_errors(trace):
+        from aioqless.contrib.lake.lake import Lake
+
+        opened = Lake(url)
+        if fresh:
+            from aioqless.contrib.lake.refresh import refresh
+            from aioqless.contrib.lake.snapshot import ConcurrentCommit
+
+            try:
+                refresh(opened, sessions.open, print_progress)
+            except ConcurrentCommit as error:
+                print_progress(f"the tables are shown as they are: {error}")
+        yield opened, sessions

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,17 +16,16 @@ from aioqless.contrib.commands.lake.shared import (
     Conf,
     LakeUrl,
     Master,
+    OneNamespace,
     Sessions,
     Trace,
+    open_lake,
     pipeline,
     print_progress,
     shorten_errors,
 )
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
-
-if TYPE_CHECKING:
-    from aioqless.contrib.lake.lake import Lake
 
 Fresh = Annotated[
     bool, typer.Option("--refresh/--no-refresh", help="Bring the tables up to date first.")
@@ -40,9 +38,6 @@ Since = Annotated[
     ),
 ]
 Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yesterday.")]
-OneNamespace = Annotated[
-    str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
-]
 
 
 @pipeline.command("tables")
@@ -57,7 +52,7 @@ def make_tables(
     trace: Trace = False,
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
-    with _open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
+    with open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.refresh import refresh
 
         done = refresh(opened, sessions.open, print_progress, rebuild=rebuild)
@@ -92,7 +87,7 @@ def stats(
         from aioqless.contrib.lake.tables.groups import known
 
         period, grouping = parse_period(since, until), known(by)
-    with _open_lake(lake, trace, Sessions("stats", master, conf), fresh) as (opened, _):
+    with open_lake(lake, trace, Sessions("stats", master, conf), fresh) as (opened, _):
         found = read_statistics(opened, period, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
@@ -131,7 +126,7 @@ def sql(
     trace: Trace = False,
 ) -> None:
     """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with _open_lake(lake, trace, Sessions("sql", master, conf), fresh) as (opened, sessions):
+    with open_lake(lake, trace, Sessions("sql", master, conf), fresh) as (opened, sessions):
         from aioqless.contrib.lake.lake_reader import name_views
 
         spark = sessions.open()
@@ -172,7 +167,7 @@ def compact(
     trace: Trace = False,
 ) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    with _open_lake(lake, trace, Sessions("compact", master, conf)) as (opened, sessions):
+    with open_lake(lake, trace, Sessions("compact", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.compaction import compact as merge
 
         fewer = merge(opened, sessions.open, print_progress, vacuum_hours=vacuum_hours)
@@ -199,7 +194,7 @@ def report(
         from aioqless.contrib.lake.statistics import parse_period
 
         period = parse_period(since, until)
-    with _open_lake(lake, trace, Sessions("report", master, conf), fresh) as (opened, _):
+    with open_lake(lake, trace, Sessions("report", master, conf), fresh) as (opened, _):
         from aioqless.contrib.lake.report import read_report, render
 
         print_progress("the report")
@@ -214,26 +209,6 @@ def report(
             )
         out.write_text(render(numbers), "utf-8")
         print(out)
-
-
-@contextmanager
-def _open_lake(
-    url: str, trace: bool, sessions: Sessions, fresh: bool = False
-) -> Iterator[tuple[Lake, Sessions]]:
-    """Yield the lake, with its tables up to date if they are to be, and what starts Spark."""
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.lake import Lake
-
-        opened = Lake(url)
-        if fresh:
-            from aioqless.contrib.lake.refresh import refresh
-            from aioqless.contrib.lake.snapshot import ConcurrentCommit
-
-            try:
-                refresh(opened, sessions.open, print_progress)
-            except ConcurrentCommit as error:
-                print_progress(f"the tables are shown as they are: {error}")
-        yield opened, sessions
 
 
 def _cells(row: dict[str, Any], parts: Sequence[str]) -> list[str]:
