@@ -22,7 +22,7 @@ from aioqless.contrib.lake.refresh import DERIVED, first_day, position_name
 from aioqless.contrib.lake.refresh_tasks import COLUMNS, JOBS, RUNS
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.snapshot import DataFile
-from aioqless.contrib.lake.statistics import read_times
+from aioqless.contrib.lake.statistics import Period, read_times
 from aioqless.contrib.lake.tables.columns import Groups, Integers, array, numbers
 from aioqless.contrib.lake.tables.counts import NUMBERS
 
@@ -76,12 +76,8 @@ async def check_redis(lake: Lake, client: Client, days: Sequence[date]) -> list[
     found: list[Difference] = []
     for day in days:
         moment = datetime.combine(day, time(), UTC).timestamp()
-        cells = read_times(lake, day, "queue", ["date", "queue", "kind"], client.namespace)
-        of_day = {
-            row["queue"]: row
-            for row in cells.to_pylist()
-            if row["date"] == day and row["kind"] == "run"
-        }
+        cells = read_times(lake, Period(day, day), "queue", ["queue", "kind"], client.namespace)
+        of_day = {row["queue"]: row for row in cells.to_pylist() if row["kind"] == "run"}
         for queue in queues:
             theirs: DayStats = await client.queue(queue).stats(moment)
             ours = of_day.get(queue, {"count": 0, "mean": 0.0})
