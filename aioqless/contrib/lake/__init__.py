@@ -1,26 +1,32 @@
-"""What becomes of jobs that ended: a lake of Parquet files, tables made of them by Spark,
-statistics and a report.
+"""What becomes of jobs that ended: a lake of Delta tables, made and read by Spark, statistics and
+a report.
 
 The only package that imports pyspark; it needs `pip install "aioqless[spark]"`.
 
-schema.py    the tables' columns, and their versions
-lake.py      where the lake keeps what
-transaction.py how files and partitions are replaced, each in one step
+schema.py    the tables: columns, descriptions, versions
+storage.py   a folder or an object store's prefix
+lake.py      the tables of a lake, made and opened
+snapshot.py  a table at one version, and commits of the next one
+table_files.py  Parquet files of tables, read and written by Spark's tasks
 java.py      finding a Java
 spark_env.py what Spark is started with here
 session.py   a Spark session
 ship_package.py what executors elsewhere need of us
 row_files.py files of rows that are to be jobs
 conf/        how much Java says
-bronze.py    a batch of the archive as files
-archiver.py  takes the archive's stream to the lake, each event once
+archiver.py  moves the archive's stream into the lake, each entry exactly once
+batch.py     a range of the stream, divided into shares that tasks write
+position.py  how far the events of a namespace are in the lake
 source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
-tables/      from DataFrame to DataFrame: what each table is made of
-lake_reader.py  the lake's tables as DataFrames
-refresh_state.py  which events the tables were made of
-refresh.py   brings the tables up to date with the events
+tables/      from Arrow table to Arrow table: what each table is made of
+lake_reader.py  the lake's tables as DataFrames, and rows of gold without Spark
+refresh.py   merges new events into silver and gold
+refresh_tasks.py  the work of a refresh, in this process or in Spark's tasks
 statistics.py how long jobs waited and ran and how they ended, over some days
-compaction.py many small files become one
+compaction.py merges small files
+retention.py deletes old days, or their payloads
+erasure.py   erases jobs
+reconciliation.py  compares tables with events, and with Redis
 report/      a page of charts and tables
 """
 

@@ -1,284 +1,305 @@
-"""The archiver: takes the archive's stream to the lake, each event once, and trims what is safely
-there."""
+"""The archiver moves a namespace's archive stream into the lake, each entry exactly once.
+
+A batch is a range of the stream. Tasks of Spark write its shares as Parquet files, or this process
+does if they are few, and this process adds the files to the table in one commit that records the
+position behind the batch. Only what is committed
+is trimmed from Redis. A batch that was not committed is planned anew from the position in the
+table; of two archivers at once, one fails to commit.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 import time
-import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.client.archive import Archive, ArchiveState, SweepResult
-from aioqless.contrib.lake.bronze import Bronze, written
-from aioqless.contrib.lake.lake import Lake, LakeError
-from aioqless.contrib.lake.transaction import changing
-from aioqless.errors import AioqlessError
+from aioqless.client.archive import ArchiveState
+from aioqless.contrib.lake.batch import (
+    WRITTEN,
+    Batch,
+    Written,
+    plan_batch,
+    write_share,
+)
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.position import Position
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
+from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
+from aioqless.contrib.lake.source.async_bridge import asked
+from aioqless.contrib.lake.source.events import EventLog, place
+from aioqless.contrib.lake.source.options import Options, Where
+from aioqless.contrib.lake.storage import LakeError, Storage
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table, run_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import SparkSession
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-SWEEP_EVERY = 60.0
-_PATIENCE = 3  # failures in a row, with Redis there, of which none came any further
-_LONGEST_PAUSE = 30.0
-# Spark gives a stream's Python process ten seconds to start in, and no setting for that
-_TOO_SLOW = "failed to connect back"
+SWEEP_INTERVAL: Final = 60.0
+LOCAL_SHARES: Final = 4
+_BATCH_BYTES: Final = 2**30
+_MAX_FAILURES: Final = 3  # in a row, while Redis is there
+_LONGEST_PAUSE: Final = 30.0
 
 
 @dataclass
 class Archived:
-    """What came of it so far."""
+    """What an archiver has done since it started."""
 
     batches: int = 0
     events: int = 0
     unreadable: int = 0  # entries that went to quarantine
     missing: int = 0  # ended jobs without a hash, which went there, too
-    swept: int = 0  # ends of jobs that other clients made
-    lost: int = 0  # entries that were cut before they were read
+    swept: int = 0  # ends of jobs by other clients
+    lost: int = 0  # entries that were deleted before they were read
 
 
 class Archiver:
-    """Takes the archive of a namespace to a lake.
+    """Moves the archive of a namespace into a lake.
 
-    `entries` is the most that a batch has; `tell` hears, line by line, how it goes. What it has
-    done when it is killed is there, what it was at is done again. Raises LakeError when the lake
-    and the checkpoint don't belong together, or another archiver is at work here."""
+    Args:
+        open_session: Returns the session whose executors read Redis and write files; called only
+            when a batch is large.
+        lake: The lake.
+        url: The URL of Redis.
+        namespace: The namespace.
+        entries: Maximum number of entries of a batch.
+        local_shares: Batches of at most so many shares, of 25,000 entries or 64 MiB each, are
+            written by this process.
+        report: Called with a line about each step.
+    """
 
     def __init__(
-        self, spark: SparkSession, lake: Lake, url: str | None = None, namespace: str = "ql", *, entries: int = 50_000,
-        tell: Callable[[str], object] = lambda line: None,
-    ) -> None:  # fmt: skip
-        self._spark = spark
+        self,
+        open_session: Callable[[], SparkSession],
+        lake: Lake,
+        url: str | None = None,
+        namespace: str = "ql",
+        *,
+        entries: int = 200_000,
+        local_shares: int = LOCAL_SHARES,
+        report: Callable[[str], object] = lambda line: None,
+    ) -> None:
+        given = {"namespace": namespace, **({"url": url} if url is not None else {})}
+        self._open_session = open_session
         self._lake = lake
-        self._url = url
-        self._namespace = namespace
+        self._where: Where = Options(given).where()
         self._entries = entries
-        self._tell = tell
-        self._checkpoint = lake.checkpoint(namespace)
+        self._local_shares = local_shares
+        self._report = report
         self._done = Archived()
 
+    @property
+    def namespace(self) -> str:
+        """The namespace that is archived."""
+        return self._where.namespace
+
     def once(self, stop: threading.Event | None = None, *, take_over: bool = False) -> Archived:
-        """All that is in the stream now, unless it is told to stop before; what others ended is
-        swept into it first."""
-        with changing(self._lake, f"archive-{self._namespace}") as changes:
-            bronze = Bronze(changes, self._namespace)
-            reader = self._begin(take_over)
-            self._sweep(bronze)
-            self._drain(bronze, reader, stop)
-            if (end := self._committed())["n"]:
-                # Spark tells the source of every batch that was committed, but for the last.
-                self._ask(lambda archive: archive.trim(end["sid"], reader))
+        """Archive everything that is in the stream now.
+
+        Args:
+            stop: Ends the work after the current batch.
+            take_over: Archive although another lake did so before, or although entries that were
+                trimmed are missing from this one.
+
+        Raises:
+            LakeError: The lake and the stream don't belong together, or another archiver of the
+                namespace committed meanwhile.
+        """
+        self._check(take_over)
+        self._sweep()
+        self._drain(stop or threading.Event())
         return self._done
 
     def continuously(
         self, stop: threading.Event, *, every: float = 10.0, take_over: bool = False
     ) -> Archived:
-        """Whatever comes, every so many seconds, until it is told to stop. An outage of Redis is
-        waited for."""
-        with changing(self._lake, f"archive-{self._namespace}") as changes:
-            bronze = Bronze(changes, self._namespace)
-            reader = self._begin(take_over)
-            failures, pause = 0, 1.0
-            while not stop.is_set():
-                before = self._done.batches
-                try:
-                    self._watch(bronze, reader, every, stop)
-                except Exception as error:
-                    failures, pause = (
-                        (1, 1.0)
-                        if self._done.batches > before
-                        else (failures + 1, min(pause * 2, _LONGEST_PAUSE))
-                    )
-                    if not self._is_away() and failures >= _PATIENCE:
-                        raise
-                    self._tell(f"stopped by {_line_of(error)}; again in {pause:g} s")
-                    stop.wait(pause)
+        """Archive what arrives at an interval in seconds, until `stop`; see `once`.
+
+        Outages of Redis are waited for.
+        """
+        self._check(take_over)
+        failures, pause, swept = 0, 1.0, float("-inf")
+        while not stop.is_set():
+            try:
+                if time.monotonic() - swept >= SWEEP_INTERVAL:
+                    self._sweep()
+                    swept = time.monotonic()
+                self._drain(stop)
+            except ConcurrentCommit:
+                raise
+            except Exception as error:
+                failures, pause = failures + 1, min(pause * 2, _LONGEST_PAUSE)
+                if not self._is_redis_away() and failures >= _MAX_FAILURES:
+                    raise
+                self._report(f"stopped by {_shorten(error)}; again in {pause:g} s")
+                stop.wait(pause)
+            else:
+                failures, pause = 0, 1.0
+                stop.wait(every)
         return self._done
 
-    def _watch(self, bronze: Bronze, reader: str, every: float, stop: threading.Event) -> None:
-        """A query for as long as nothing goes wrong."""
-        self._sweep(bronze)
-        swept = time.monotonic()
-        query = self._start(bronze, reader, processingTime=f"{every} seconds")
-        try:
-            while not stop.is_set():
-                if query.awaitTermination(1):
-                    return
-                self._note(query)
-                if time.monotonic() - swept >= SWEEP_EVERY:
-                    self._sweep(bronze)
-                    swept = time.monotonic()
-        finally:
-            query.stop()
-
-    def _drain(self, bronze: Bronze, reader: str, stop: threading.Event | None) -> None:
-        """A query until it has read all there was; on a machine that is too busy to start it,
-        another one."""
-        for left in reversed(range(_PATIENCE)):
-            try:
-                query = self._start(bronze, reader, availableNow=True)
-                while not query.awaitTermination(1):
-                    if stop and stop.is_set():
-                        query.stop()
-                self._note(query)
-                break
-            except Exception as error:
-                if not left or _TOO_SLOW not in str(error):
-                    raise
-                self._tell(
-                    "this machine is too busy to start a Python process in ten seconds; again"
-                )
-
-    def _start(self, bronze: Bronze, reader: str, **trigger: Any) -> StreamingQuery:
-        source = self._spark.readStream.format("aioqless").option("namespace", self._namespace)
-        if self._url is not None:
-            source = source.option("url", self._url)
-        frame = (
-            source.option("maxEntries", self._entries)
-            .option("trim", "true")
-            .option("reader", reader)
-            .load("events")
-        )
-
-        def write(batch: DataFrame, number: int) -> None:
-            events, unreadable = bronze.write(batch.toArrow(), number)
-            if not events and not unreadable:
+    def _drain(self, stop: threading.Event) -> None:
+        """Archive batches until the position is that of the stream's last entry."""
+        events, quarantine = self._lake.snapshot(EVENTS), self._lake.snapshot(QUARANTINE)
+        while not stop.is_set():
+            position = Position.of(events, self.namespace)
+            batch = self._ask(partial(self._plan, position=position, reader=events.table_id))
+            if batch is None:
                 return
-            self._done.batches += 1
-            self._done.events += events
-            self._done.unreadable += unreadable
-            aside = f", {unreadable:,} entries to quarantine" if unreadable else ""
-            self._tell(f"batch {number}: {events:,} events{aside}")
+            events, quarantine = self._archive(batch, events, quarantine)
 
-        written = frame.writeStream.foreachBatch(write).option(
-            "checkpointLocation", (self._checkpoint / "events").as_uri()
-        )
-        return (
-            written.queryName(f"aioqless archive of {self._namespace}").trigger(**trigger).start()
+    async def _plan(self, client: Client, position: Position, reader: str) -> Batch | None:
+        log = EventLog(client)
+        return await plan_batch(
+            log, client.archive, position, reader, entries=self._entries, size=_BATCH_BYTES
         )
 
-    def _begin(self, take_over: bool) -> str:
-        """Who this archiver is, when the lake, its checkpoint and the stream belong together."""
-        latest, begun = (
-            written(self._lake, self._namespace),
-            _numbers(self._checkpoint / "events" / "offsets"),
+    def _archive(
+        self, batch: Batch, events: Snapshot, quarantine: Snapshot
+    ) -> tuple[Snapshot, Snapshot]:
+        """Write a batch and commit it; rejected entries first, so that none is trimmed before.
+
+        If only the quarantine is committed, the batch is planned anew, and entries up to the
+        position of the quarantine aren't rejected again.
+        """
+        quarantined = Position.of(quarantine, self.namespace).ordinal
+        storages = {EVENTS: events.storage, QUARANTINE: quarantine.storage}
+        written = self._write(batch, storages, quarantined)
+        end = replace(batch.end, lost=batch.end.lost + batch.entries - written.entries)
+        transactions = end.transactions(self.namespace)
+        try:
+            if written.files[QUARANTINE]:
+                quarantine = quarantine.commit(written.files[QUARANTINE], transactions=transactions)
+            committed = events.commit(written.files[EVENTS], transactions=transactions)
+        except ConcurrentCommit:
+            raise ConcurrentCommit(
+                f"another archiver of {self.namespace} is at work on {self._lake.url}; this one "
+                "committed nothing of its batch"
+            ) from None
+        lost = end.lost - Position.of(events, self.namespace).lost
+        self._note(written, end, lost)
+        return committed, quarantine
+
+    def _write(self, batch: Batch, storages: dict[str, Storage], quarantined: int) -> Written:
+        """Have the shares of a batch written as files."""
+        number = len(batch.shares)
+        write = partial(write_share, self._where, storages, batch.shares, quarantined)
+        if number > self._local_shares:
+            rows = run_tasks(self._open_session(), number, write, WRITTEN).collect()
+            return Written.of(row.asDict() for row in rows)
+        return Written.of(
+            row for share in range(number) for part in write(share) for row in part.to_pylist()
         )
-        if latest is not None and not begun:
-            raise LakeError(
-                f"{self._lake.root} has the events of {self._namespace} up to batch {latest}, but their checkpoint {self._checkpoint} is"
-                " gone. Begun anew, it would count batches from 0 and write over them. Bring the checkpoint back, or let this namespace"
-                " have another lake (the two can be read together)"
+
+    def _note(self, written: Written, end: Position, lost: int) -> None:
+        done, events, rejected = self._done, written.rows(EVENTS), written.rows(QUARANTINE)
+        done.batches += 1
+        done.events += events
+        done.unreadable += rejected
+        done.lost += lost
+        aside = f", {rejected:,} entries to quarantine" if rejected else ""
+        self._report(f"batch up to entry {end.ordinal:,}: {events:,} events{aside}")
+        if lost:
+            self._report(
+                f"{lost:,} events were cut before they were read: raise archive-length, or set "
+                "archive-when-full to hold"
             )
-        read = self._committed()
-        if latest is None and read["n"] > read["lost"]:
-            raise LakeError(
-                f"the checkpoint {self._checkpoint} says that events of {self._namespace} were archived, but {self._lake.root} has none."
-                " Bring them back; or, if they are to be forgotten, remove the checkpoint, too"
-            )
-        reader = self._reader()
-        state = self._ask(lambda archive: archive.state())
-        self._check(state, reader, take_over)
-        return reader
 
-    def _reader(self) -> str:
-        file = self._checkpoint / "reader"
-        if not file.exists():
-            self._checkpoint.mkdir(parents=True, exist_ok=True)
-            new = file.with_suffix(".new")
-            new.write_text(uuid.uuid4().hex, "utf-8")
-            new.replace(file)
-        return file.read_text("utf-8")
-
-    def _check(self, state: ArchiveState, reader: str, take_over: bool) -> None:
+    def _check(self, take_over: bool) -> None:
+        """Refuse to archive a stream of which another lake, or a newer copy of this one, has part."""
+        state: ArchiveState = self._ask(lambda client: client.archive.state())
+        # Opened after the question: a position that is committed later can't be trimmed before.
+        events = self._lake.snapshot(EVENTS)
+        reader, position = events.table_id, Position.of(events, self.namespace)
         if state.reader not in (None, reader):
             if not take_over:
-                raise AioqlessError(
-                    f"another lake archives {self._namespace}: reader {state.reader} came to entry {state.read}. Two that trim one stream"
-                    " would each miss what the other has; --take-over makes this one the only one"
+                raise LakeError(
+                    f"another lake archives {self.namespace}: reader {state.reader} has it up to "
+                    f"entry {state.read}. Two that trim one stream would each miss what the other "
+                    "has; --take-over makes this one the only one"
                 )
-            self._ask(lambda archive: archive.trim("0-0", reader, takeover=True))
+            self._ask(lambda client: client.archive.trim("0-0", reader, takeover=True))
+        elif state.read and place(state.read) > (position.ms, position.seq) and not take_over:
+            raise LakeError(
+                f"{self._lake.url} has the events of {self.namespace} up to entry {position.id}, "
+                f"but those up to {state.read} were archived and trimmed: it is an older copy of "
+                "the lake. Restore the newer one; --take-over goes on without what is missing"
+            )
         if not state.on:
-            self._tell(
-                f"the archive of {self._namespace} is off: nothing comes in until the shared option `archive` is `on`"
+            self._report(
+                f"the archive of {self.namespace} is off: nothing comes in until the shared "
+                "option `archive` is `on`"
             )
 
-    def _sweep(self, bronze: Bronze) -> None:
-        swept: SweepResult = self._ask(lambda archive: archive.sweep())
+    def _sweep(self) -> None:
+        """Have the ends that other clients recorded added to the stream."""
+        swept = self._ask(lambda client: client.archive.sweep())
         self._done.swept += swept.found
-        self._done.missing += (missing := bronze.set_aside(swept.missing) if swept.missing else 0)
+        missing = self._reject_missing(swept.missing) if swept.missing else 0
+        self._done.missing += missing
         if swept.found or missing:
-            self._tell(
-                f"swept: {swept.found:,} jobs that other clients ended, {missing:,} that are gone"
+            self._report(
+                f"swept: {swept.found:,} jobs that other clients ended, {missing:,} without a hash"
             )
 
-    def _note(self, query: StreamingQuery) -> None:
-        lost = max(
-            (_offset(progress).get("lost", 0) for progress in query.recentProgress), default=0
+    def _reject_missing(self, jids: list[str]) -> int:
+        """Put jobs that ended but have no hash into quarantine, each once; return their number."""
+        quarantine = self._lake.snapshot(QUARANTINE)
+        known = read_table(
+            quarantine.storage,
+            quarantine.table,
+            quarantine.files(self.namespace),
+            ["raw"],
+            pc.field("id").is_null(),
         )
-        if lost > self._done.lost:
-            self._tell(
-                f"{lost:,} events were cut before they were read: raise archive-length, or let archive-when-full be hold"
-            )
-            self._done.lost = lost
+        raw = {json.dumps({"jid": jid}, ensure_ascii=False) for jid in jids}
+        new = sorted(raw - set(known["raw"].to_pylist()))
+        if not new:
+            return 0
+        row = {
+            "id": None,
+            "ordinal": None,
+            "problem": "it is listed as ended, but its hash is gone: another client deleted it "
+            "before it was swept",
+            "namespace": self.namespace,
+            "date": datetime.now(UTC).date(),
+        }
+        writer = FileWriter(quarantine.storage, quarantine.table)
+        rows = [{**row, "raw": text} for text in new]
+        writer.add(pa.RecordBatch.from_pylist(rows, quarantine.table.schema))
+        name = f"archive:{self.namespace}:missing"
+        transaction = {name: (quarantine.transaction(name) or 0) + len(new)}
+        quarantine.commit(as_actions(writer.finish().to_pylist()), transactions=transaction)
+        return len(new)
 
-    def _committed(self) -> dict[str, Any]:
-        """Where the last batch ended that was committed, in the words of the source."""
-        commits = _numbers(self._checkpoint / "events" / "commits")
-        if not commits:
-            return {"sid": "0-0", "n": 0, "lost": 0}
-        *_, offset = (
-            (self._checkpoint / "events" / "offsets" / str(commits[-1]))
-            .read_text("utf-8")
-            .splitlines()
-        )
-        return {"lost": 0, **json.loads(offset)}
-
-    def _is_away(self) -> bool:
+    def _is_redis_away(self) -> bool:
         try:
-            self._ask(lambda archive: archive.state())
+            self._ask(lambda client: client.archive.state())
         except (*REDIS_UNAVAILABLE, OSError):
             return True
         return False
 
-    def _ask(self, act: Callable[[Archive], Awaitable[Answer]]) -> Answer:
-        async def asked() -> Answer:
-            async with Client(self._url, namespace=self._namespace) as client:
-                return await act(client.archive)
-
-        return asyncio.run(asked())
+    def _ask(self, act: Callable[[Client], Awaitable[Result]]) -> Result:
+        return asked(self._where, act)
 
 
-def _offset(progress: Any) -> dict[str, Any]:
-    """Where a batch ended, in the words of the source."""
-    told = (
-        json.loads(progress.json)["sources"][0]["endOffset"]
-        if hasattr(progress, "json")
-        else progress["sources"][0]["endOffset"]
-    )
-    return told if isinstance(told, dict) else json.loads(told or "{}")
-
-
-def _numbers(folder: Path) -> list[int]:
-    return (
-        sorted(int(file.name) for file in folder.glob("*") if file.name.isdecimal())
-        if folder.exists()
-        else []
-    )
-
-
-def _line_of(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
+    """Return the line of an error, or of Python's in a trace of Spark's, that says what failed."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [
+    python = [
         line
         for line in lines
         if "Error: " in line and not line.startswith(("java.", "org.", "py4j."))
     ]
-    return (named or lines or [type(error).__name__])[-1 if named else 0][:200]
+    return (python[-1] if python else lines[0] if lines else type(error).__name__)[:200]

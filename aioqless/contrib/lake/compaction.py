@@ -1,68 +1,116 @@
-"""Many small files of a day become one; the events in them stay what they are."""
+"""Merges the many small files of a day into few, sorted so that a jid is found by few reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
 
-from aioqless.contrib.lake.bronze import batches_of, merged_name
-from aioqless.contrib.lake.lake import Lake, Partition
-from aioqless.contrib.lake.lake_reader import rows
-from aioqless.contrib.lake.refresh_state import EVENTS, Progress
+from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.transaction import Changes, changing
+from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
+from aioqless.contrib.lake.storage import Storage
+from aioqless.contrib.lake.table_files import (
+    ADDED,
+    FileWriter,
+    as_actions,
+    read_table,
+    run_tasks,
+)
 
-_LARGEST: Final = 5_000_000  # rows of a file
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-
-def compact(spark: SparkSession, lake: Lake, tell: Callable[[str], None] = lambda _: None) -> int:
-    """Merge the files of each day of events that is over. Returns how many files there are less.
-
-    A day is over when the archiver's latest batch is of later days: that one alone may be written
-    again, so an archiver may be at work meanwhile. Raises LakeError while tables are made, since
-    these are being read then."""
-    spared = 0
-    with changing(lake, "tables") as changes:
-        for partition in (
-            each
-            for each in lake.partitions(EVENTS)
-            if _is_over(lake, each) and len(lake.files(each)) > 1
-        ):
-            tell(f"{partition.folder}: {len(lake.files(partition))} files")
-            spared += _merge(spark, changes, partition)
-    return spared
+VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have
+LEAST_HOURS: Final = 24  # writers may take so long from writing files to committing them
+_TARGET: Final = 64 * 2**20  # bytes of a merged file, about
+_MERGED_HERE: Final = 256 * 2**20  # bytes that are merged without Spark
+_CONFLICTS: Final = 5
 
 
-def _is_over(lake: Lake, partition: Partition) -> bool:
-    latest: dict[int, list[Partition]] = {}
-    for each in (
-        *lake.partitions(EVENTS, partition.namespace),
-        *lake.partitions("quarantine/events", partition.namespace),
-    ):
-        for file in lake.files(each):
-            if batches := batches_of(file):
-                latest.setdefault(batches[1], []).append(each)
-    return not latest or partition.date < min(each.date for each in latest[max(latest)])
+def compact(
+    lake: Lake,
+    open_session: Callable[[], SparkSession],
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    vacuum_hours: int = VACUUM_HOURS,
+) -> int:
+    """Merge small files of every table, and delete files that only old versions have.
+
+    Archivers and refreshes may run meanwhile.
+
+    Args:
+        lake: The lake.
+        open_session: Returns a Spark session; called only when there is much to merge.
+        progress: Called with a line of text for each table that is changed.
+        vacuum_hours: The age in hours of the oldest version that stays readable; at least 24.
+
+    Returns:
+        The number of files that the tables have less.
+    """
+    fewer = 0
+    for name in TABLES:
+        for attempt in range(_CONFLICTS):
+            try:
+                fewer += _compact_table(lake.snapshot(name), open_session, progress)
+                break
+            except ConcurrentCommit:
+                if attempt == _CONFLICTS - 1:
+                    progress(f"{name}: left as it is, since other processes change it all the time")
+        lake.snapshot(name).vacuum(max(vacuum_hours, LEAST_HOURS))
+    return fewer
 
 
-def _merge(spark: SparkSession, changes: Changes, partition: Partition) -> int:
-    progress = Progress(changes.lake)
-    state, files = progress.files(partition), changes.lake.files(partition)
-    folder = changes.folder()
-    columns = TABLES[partition.table].columns.names
-    merged = (
-        rows(spark, changes.lake, partition.table, [partition])
-        .select(*columns)
-        .coalesce(1)
-        .sortWithinPartitions("ordinal")
-    )
-    merged.write.option("maxRecordsPerFile", _LARGEST).parquet(str(folder))
-    # By that name the archiver knows that it needn't write these batches again.
-    batches = [each for file in files if (each := batches_of(file))]
-    for number, part in enumerate(sorted(folder.glob("*.parquet"))):
-        part.rename(folder / merged_name(batches, number))
-    changes.replace(partition, folder)
-    progress.rewritten(partition, state)
-    return len(files) - len(changes.lake.files(partition))
+def _compact_table(
+    snapshot: Snapshot, open_session: Callable[[], SparkSession], progress: Callable[[str], None]
+) -> int:
+    groups = _group(snapshot.all_files)
+    if not groups:
+        return 0
+    removed = [file for group in groups for file in group]
+    progress(f"{snapshot.table.name}: {len(removed)} files")
+    merging = partial(_merge, snapshot.storage, snapshot.table.name, groups)
+    if sum(file.size for file in removed) <= _MERGED_HERE:
+        added = [row for number in range(len(groups)) for row in _rows_of(merging(number))]
+    else:
+        tasks = run_tasks(open_session(), len(groups), merging, ADDED)
+        added = [row.asDict() for row in tasks.collect()]
+    snapshot.commit(as_actions(added), removed)
+    return len(removed) - len(added)
+
+
+def _group(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    """Return groups of small files of one partition that become one file each."""
+    groups: list[list[DataFile]] = []
+    small = [each for each in files if each.size < _TARGET // 2]
+    for file in sorted(small, key=_partition_and_first):
+        last = groups[-1] if groups else []
+        same = last and (last[0].namespace, last[0].date) == (file.namespace, file.date)
+        if same and sum(each.size for each in last) + file.size <= _TARGET:
+            last.append(file)
+        else:
+            groups.append([file])
+    return [group for group in groups if len(group) > 1]
+
+
+def _partition_and_first(file: DataFile) -> tuple[object, ...]:
+    return file.namespace, file.date, file.least.get("ordinal") or 0, file.path
+
+
+def _merge(
+    storage: Storage, name: str, groups: Sequence[Sequence[DataFile]], number: int
+) -> Iterator[pa.RecordBatch]:
+    """Write the rows of a group's files as one file."""
+    table = TABLES[name]
+    rows = read_table(storage, table, groups[number])
+    writer = FileWriter(storage, table)
+    for batch in rows.combine_chunks().to_batches():
+        writer.add(batch)
+    yield writer.finish()
+
+
+def _rows_of(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, object]]:
+    for batch in batches:
+        yield from batch.to_pylist()

@@ -1,151 +1,172 @@
-"""Where the lake keeps what.
-
-    lake.json                   the version of each table
-    <table>/namespace=…/date=…  a partition: Parquet files
-    staging/<work>/…            what is being written; never read
-    checkpoint/<namespace>      how far the archiver is
-    locks/<work>                one process at a time does each kind of work
-
-The lake is a folder of a file system that all executors see. `transaction.py` alone changes what is in
-it."""
+"""The lake: Delta tables below one folder or object store prefix."""
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, unquote
 
-from aioqless.contrib.lake.schema import TABLES
-from aioqless.errors import AioqlessError
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
-FORMAT: Final = 1
-_ABOUT: Final = "lake.json"
-_PLAIN: Final = (
-    " !$&()+,;@~}`|<>"  # what Spark leaves as it is in a folder's name, beside letters and digits
-)
+from aioqless.contrib.lake.schema import EVENTS, PARTITION_COLUMNS, TABLES, Table
+from aioqless.contrib.lake.snapshot import Snapshot
+from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
 
-
-class LakeError(AioqlessError):
-    """The lake isn't there, is of another version, or is in use."""
-
-
-@dataclass(frozen=True, order=True)
-class Partition:
-    """A day of a namespace in a table; the day is UTC's."""
-
-    table: str
-    namespace: str
-    date: date
-
-    @classmethod
-    def of(cls, table: str, folder: Path) -> Partition:
-        """The partition that a folder `…/namespace=…/date=…` has."""
-        namespace, day = (unquote(each.name.partition("=")[2]) for each in (folder.parent, folder))
-        return cls(table, namespace, date.fromisoformat(day))
-
-    @property
-    def folder(self) -> str:
-        """Where it is, from the lake's root."""
-        return f"{self.table}/namespace={named(self.namespace)}/date={self.date.isoformat()}"
+VERSION_PROPERTY: Final = "aioqless.version"
+_LAYERS: Final = {name.partition("/")[0] for name in TABLES}
+_READER_VERSION: Final = 1  # of Delta's protocol; newer ones have features that pyarrow can't read
 
 
 class Lake:
-    """A lake at `root`. Raises LakeError if there is none, unless it is to be made, and if a newer
-    version of the package wrote it."""
+    """The Delta tables of a lake.
 
-    def __init__(self, root: str | os.PathLike[str], *, create: bool = False) -> None:
-        self.root = Path(root).absolute()
-        if not (self.root / _ABOUT).exists():
+    Args:
+        url: A local folder, or a URL of an object store: s3, gs, az, abfs.
+        storage_options: Settings of the object store, beside those of the environment.
+        create: Make the lake if there is none.
+
+    Raises:
+        LakeError: There is no lake, it can't be reached, or a newer version wrote it.
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        create: bool = False,
+    ) -> None:
+        self.storage = locate(url, storage_options)
+        names = self._list_names(create)
+        if EVENTS.partition("/")[0] not in names or self._open(EVENTS) is None:
+            self._refuse_other_contents(names)
             if not create:
                 raise LakeError(
-                    f"there is no lake at {self.root}: `aioqless pipeline archive` begins one"
+                    f"there is no lake at {self.url}: `aioqless pipeline archive` makes one"
                 )
-            self._begin()
-        self._versions = self._read()
+        if create:
+            for table in TABLES.values():
+                self._create_or_extend(table)
 
-    def path(self, table: str) -> Path:
-        """The folder of a table, such as `bronze/events`; it may not be there yet."""
-        if table not in TABLES:
-            raise LakeError(f"{table!r} is no table of the lake; there are {', '.join(TABLES)}")
-        return self.root / table
+    @property
+    def url(self) -> str:
+        """The absolute path or URL."""
+        return self.storage.url
 
-    def checkpoint(self, namespace: str) -> Path:
-        """Where the archiver of a namespace keeps how far it is."""
-        return self.root / "checkpoint" / named(namespace)
+    def snapshot(self, table: str, version: int | None = None) -> Snapshot:
+        """Return a table at its latest version, or at another one.
 
-    def partitions(self, table: str, namespace: str | None = None) -> list[Partition]:
-        """The partitions that are there, of all namespaces or of one, by namespace and day."""
-        folders = (
-            each
-            for each in self.path(table).glob("namespace=*/date=*")
-            if any(each.glob("*.parquet"))
-        )
-        return sorted(
-            each
-            for each in (Partition.of(table, folder) for folder in folders)
-            if namespace in (None, each.namespace)
-        )
-
-    def files(self, partition: Partition) -> list[Path]:
-        """The Parquet files of a partition, by name."""
-        return sorted((self.root / partition.folder).glob("*.parquet"))
+        Raises:
+            LakeError: There is no such table or version, or a newer program wrote the table.
+        """
+        declared = _declared(table)
+        opened = self._open(table, version)
+        if opened is None:
+            raise LakeError(
+                f"{self.url} has no table {table}"
+                + (f" of version {version}" if version is not None else "")
+            )
+        return Snapshot(declared, self.storage.within(table), opened)
 
     def outdated(self) -> list[str]:
-        """The tables whose version has been raised since they were written."""
+        """List the tables whose columns had another meaning when they were written."""
         return [
             name
             for name, table in TABLES.items()
-            if self._versions.get(name, table.version) < table.version
+            if (opened := self._open(name)) is not None and _version_of(opened) < table.version
         ]
 
-    def updated(self, *tables: str) -> None:
-        """Note that these tables are of the present version now."""
-        self._versions |= {name: TABLES[name].version for name in tables}
-        self._note()
-
-    def _begin(self) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
-        if strange := sorted(each.name for each in self.root.iterdir()):
-            raise LakeError(
-                f"{self.root} is no lake, and not empty: it has {strange[0]!r}. Name a folder of its own"
+    def mark_current(self, table: str) -> None:
+        """Record that a table was rebuilt with the present meaning of its columns."""
+        opened = self._open(table)
+        if opened is not None and _version_of(opened) != _declared(table).version:
+            opened.alter.set_table_properties(
+                {VERSION_PROPERTY: str(_declared(table).version)}, raise_if_not_exists=False
             )
-        self._versions = {name: table.version for name, table in TABLES.items()}
-        self._note()
 
-    def _note(self) -> None:
-        file = self.root / f".{_ABOUT}.{os.getpid()}"
-        file.write_text(
-            json.dumps({"format": FORMAT, "tables": self._versions}, indent=2) + "\n", "utf-8"
-        )
-        file.replace(self.root / _ABOUT)
+    def _list_names(self, create: bool) -> list[str]:
+        folder = Path(self.url) if self.storage.is_local else None
+        if folder and not folder.is_dir():
+            if folder.exists():
+                raise LakeError(f"{self.url} is a file; a lake is a folder")
+            if not create:
+                return []
+            folder.mkdir(parents=True)
+        return self.storage.list_names()
 
-    def _read(self) -> dict[str, int]:
-        about = self.root / _ABOUT
+    def _refuse_other_contents(self, names: list[str]) -> None:
+        if "lake.json" in names:
+            raise LakeError(
+                f"{self.url} is a lake of Parquet folders, as earlier versions wrote them, not of "
+                "Delta tables: archive into a new folder, and keep the old one for its Parquet files"
+            )
+        strange = [name for name in names if name not in _LAYERS]
+        if not strange and (first := EVENTS.partition("/")[0]) in names:
+            # All that creating the first table can leave behind when it is killed.
+            bronze = self.storage.within(first).list_names()
+            inside = self.storage.within(EVENTS).list_names() if "events" in bronze else []
+            strange = [name for name in (*bronze, *inside) if name not in ("events", "_delta_log")]
+        if strange:
+            raise LakeError(
+                f"{self.url} is not empty and no lake: it has {strange[0]!r}. Name a folder of its own"
+            )
+
+    def _open(self, name: str, version: int | None = None) -> DeltaTable | None:
+        place = self.storage.within(name)
+        if place.is_local and not Path(place.url, "_delta_log").is_dir():
+            return None
         try:
-            read = json.loads(about.read_text("utf-8"))
-            form, versions = (
-                int(read["format"]),
-                {str(name): int(version) for name, version in read["tables"].items()},
+            opened = DeltaTable(place.url, version=version, storage_options=dict(place.options))
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise LakeError(explain_failure(place.url, error)) from None
+        if _version_of(opened) > TABLES[name].version:
+            what = f"{name} of version {_version_of(opened)}"
+        elif opened.protocol().min_reader_version > _READER_VERSION:
+            what = f"{name} with reader version {opened.protocol().min_reader_version} of Delta"
+        else:
+            return opened
+        raise LakeError(
+            f"a newer program wrote the lake at {self.url} ({what}), which this version of aioqless "
+            "can't read: update aioqless"
+        )
+
+    def _create_or_extend(self, table: Table) -> None:
+        opened = self._open(table.name)
+        if opened is not None:
+            known = {each.name for each in opened.schema().fields}
+            added = [Field.from_arrow(each) for each in table.columns if each.name not in known]
+            if added:
+                opened.alter.add_columns(added)
+            return
+        place = self.storage.within(table.name)
+        if place.is_local:
+            Path(place.url).mkdir(parents=True, exist_ok=True)
+        try:
+            DeltaTable.create(
+                place.url,
+                Schema.from_arrow(table.schema),
+                mode="ignore",
+                partition_by=list(PARTITION_COLUMNS),
+                name=table.name.replace("/", "_"),
+                description=table.description,
+                configuration={VERSION_PROPERTY: str(table.version)},
+                storage_options=dict(place.options),
+                raise_if_key_not_exists=False,
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise LakeError(f"{about} can't be read: {error!r}") from None
-        newer = [
-            f"{name} {version}"
-            for name, version in versions.items()
-            if name in TABLES and version > TABLES[name].version
-        ]
-        if form > FORMAT or newer:
-            what = f"format {form}" if form > FORMAT else newer[0]
-            raise LakeError(
-                f"a newer aioqless wrote the lake at {self.root} ({what}): this one can't read it, update it"
-            )
-        return versions
+        except (DeltaError, OSError) as error:
+            if self._open(table.name) is None:  # otherwise another process made it meanwhile
+                raise LakeError(explain_failure(place.url, error)) from None
 
 
-def named(text: str) -> str:
-    """A name that may have any characters, as one of a folder: the same that Spark gives it."""
-    return quote(text, safe=_PLAIN)
+def _version_of(table: DeltaTable) -> int:
+    return int(table.metadata().configuration.get(VERSION_PROPERTY, "1"))
+
+
+def _declared(name: str) -> Table:
+    if name not in TABLES:
+        raise LakeError(f"{name!r} is no table of the lake; there are {', '.join(TABLES)}")
+    return TABLES[name]

@@ -1,40 +1,63 @@
-"""The lake's tables as DataFrames."""
+"""The lake's tables as DataFrames, and rows of gold without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from aioqless.contrib.lake.lake import Lake, Partition
+from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import TABLES
+from aioqless.contrib.lake.snapshot import DataFile
+from aioqless.contrib.lake.table_files import read, read_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 VIEWS: Final = {
     name.partition("/")[2]: name for name in TABLES if not name.startswith("quarantine")
 } | {"unreadable": "quarantine/events"}
-
-
-def rows(
-    spark: SparkSession, lake: Lake, table: str, partitions: Iterable[Partition] | None = None
-) -> DataFrame:
-    """The rows of a table's partitions; of all of them, unless some are given. Only their folders
-    are looked into."""
-    chosen = (
-        lake.partitions(table)
-        if partitions is None
-        else [each for each in partitions if lake.files(each)]
-    )
-    schema = TABLES[table].schema
-    if not chosen:
-        return spark.createDataFrame([], schema)
-    folders = [str(lake.root / each.folder) for each in chosen]
-    return spark.read.schema(schema).option("basePath", str(lake.path(table))).parquet(*folders)
+_ROWS: Final = 200_000  # that are read before they are merged
 
 
 def name_views(spark: SparkSession, lake: Lake) -> list[str]:
-    """Make every table known to SQL by its name: jobs, runs, events, times, and so on. Returns the
+    """Make every table known to SQL by its name: jobs, runs, events, times, and so on. Return the
     names."""
     for view, table in VIEWS.items():
-        rows(spark, lake, table).createOrReplaceTempView(view)
+        read(spark, lake.snapshot(table)).createOrReplaceTempView(view)
     return list(VIEWS)
+
+
+def read_rows(
+    lake: Lake,
+    table: str,
+    files: Sequence[DataFile],
+    columns: Collection[str] | None = None,
+    condition: pc.Expression | None = None,
+    fold: Callable[[pa.Table], pa.Table] | None = None,
+) -> pa.Table:
+    """Return rows of some files of a table, without Spark.
+
+    Args:
+        lake: The lake.
+        table: The name of the table.
+        files: The files to read.
+        columns: The columns to return, all of them unless given.
+        condition: Which rows to return.
+        fold: Merges rows into fewer; called whenever there are many, so that memory stays bounded.
+    """
+    storage, declared = lake.storage.within(table), TABLES[table]
+    names = None if columns is None else list(columns)
+    if fold is None:
+        return read_table(storage, declared, files, names, condition)
+    folded = fold(read_table(storage, declared, (), names))
+    held: list[pa.Table] = []
+    for file in files:
+        held.append(read_table(storage, declared, [file], names, condition))
+        if sum(each.num_rows for each in held) >= _ROWS or file is files[-1]:
+            rows = pa.concat_tables(held)
+            folded = fold(pa.concat_tables([folded, rows.select(folded.column_names)]))
+            held = []
+    return folded

@@ -1,181 +1,300 @@
-"""Brings the tables up to date with the events: makes anew what later events touch, and nothing
-else. Running it again changes nothing."""
+"""Brings silver and gold up to date with the events: new events are merged into the tables, and
+nothing else is read or written.
+
+Each table records the ordinal of the last event that it contains, in the same transaction as its
+rows. A refresh that is killed is therefore continued by the next one, and two at once do not count
+an event twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import date
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from aioqless.contrib.lake.lake import Lake, Partition
-from aioqless.contrib.lake.lake_reader import rows
-from aioqless.contrib.lake.refresh_state import EVENTS, Progress
-from aioqless.contrib.lake.schema import PARTITIONS, TABLES
-from aioqless.contrib.lake.tables import (
-    counts,
-    days_told,
-    failures,
-    jobs,
-    paths,
-    runs,
-    stages,
-    stages_of,
-    throughput,
-    times,
+from aioqless.contrib.lake import tables
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.refresh_tasks import (
+    JOBS,
+    MERGED,
+    PATHS,
+    RUNS,
+    Result,
+    Work,
+    find_new_jids,
+    find_places,
+    run_here,
+    run_in_spark,
 )
-from aioqless.contrib.lake.transaction import Changes, changing, staged_partitions
+from aioqless.contrib.lake.schema import EVENTS, TABLES
+from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table
+from aioqless.contrib.lake.tables.columns import array, elements
+from aioqless.contrib.lake.tables.paths import COLUMNS as OF_PATHS
 
-RUNS, JOBS = "silver/runs", "silver/jobs"
-PATH_DAYS: Final = 30  # a critical path is followed back to jobs that ended in these days before
-_SORTED: Final = {RUNS: ("ended", "id", "attempt"), JOBS: ("state", "jid")}
-_LARGEST: Final = 5_000_000  # rows of a file
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-Tell = Callable[[str], None]
+DERIVED: Final = (RUNS, *MERGED, PATHS)
+PATH_DAYS: Final = 30  # a critical path is followed back to jobs that first ended in these days
+LOCAL_EVENTS: Final = 300_000  # as many new events are processed without Spark
+ROUND: Final = 1_000_000  # events of one commit, which bounds the memory of the driver
+_SCANNED_HERE: Final = 5_000_000  # rows of silver/jobs that are searched for jids without Spark
+_CONFLICTS: Final = 10
+
+OpenSession = Callable[[], "SparkSession"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Refreshed:
-    """What was made: of how many days of events, and tables of how many days."""
+    """What a refresh did: the number of new events, and the days of gold that they changed."""
 
     events: int = 0
-    days: int = 0
+    days: set[tuple[str, date]] = field(default_factory=set)
 
 
 def refresh(
-    spark: SparkSession, lake: Lake, tell: Tell = lambda _: None, *, anew: bool = False
+    lake: Lake,
+    open_session: OpenSession,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    rebuild: bool = False,
+    local_events: int = LOCAL_EVENTS,
 ) -> Refreshed:
-    """Make tables of the events that came since the last time; `anew`: of all. `tell` hears how far
-    it is.
+    """Merge the events that came since the last refresh into silver and gold.
 
-    Raises LakeError if another process is at it.
+    Args:
+        lake: The lake.
+        open_session: Returns a Spark session; called only when there are many new events.
+        progress: Called with a line of text for each step.
+        rebuild: Make all tables again, of all events that the lake still has.
+        local_events: The number of new events up to which this process does all the work.
+
+    Raises:
+        ConcurrentCommit: Other processes change the tables all the time.
     """
-    with changing(lake, "tables") as changes:
-        progress = Progress(lake)
-        if anew or any(not name.startswith("bronze/") for name in lake.outdated()):
-            progress.forget()
-        files = {each: progress.files(each) for each in progress.changed()}
-        if not files:
-            return Refreshed()
-        work = _Refreshing(spark, changes, tell)
-        work.runs(list(files))
-        work.jobs(list(files))
-        days = work.days(list(files))
-        touched = progress.touched(files, days)
-        work.gold(touched, progress.telling_of(touched, days))
-        progress.done(files, days)
-        lake.updated(*(name for name in TABLES if not name.startswith("bronze/")))
-        return Refreshed(len(files), len(touched))
+    outdated = set(DERIVED) if rebuild else set(DERIVED) & set(lake.outdated())
+    events = lake.snapshot(EVENTS)
+    done = Refreshed()
+    for namespace in sorted({each.namespace for each in events.all_files}):
+        _Refresh(lake, events, namespace, open_session, progress, local_events, done).run(outdated)
+    for table in outdated:
+        lake.mark_current(table)
+    return done
 
 
-class _Refreshing:
-    def __init__(self, spark: SparkSession, changes: Changes, tell: Tell) -> None:
-        self._spark = spark
-        self._lake = changes.lake
-        self._changes = changes
-        self._tell = tell
+def position_name(namespace: str) -> str:
+    """Return the transaction name under which a table records its last ordinal."""
+    return f"refresh:{namespace}"
 
-    def runs(self, changed: list[Partition]) -> None:
-        self._tell(f"runs, of {_days(changed)} of events")
-        self._store(RUNS, runs(self._rows(EVENTS, changed)), _of(RUNS, changed))
 
-    def jobs(self, changed: list[Partition]) -> None:
-        """Jobs of the changed days, and jobs of other days of which these events tell: a failed one
-        that was worked in the end."""
-        self._tell("jobs")
-        new = self._rows(EVENTS, changed)
-        others = set(self._lake.partitions(JOBS)) - set(_of(JOBS, changed))
-        known = self._rows(JOBS, others).join(
-            new.select("namespace", "jid").distinct(), ["namespace", "jid"], "left_semi"
-        )
-        met = (
-            [
-                Partition(JOBS, row["namespace"], row["date"])
-                for row in known.select(*PARTITIONS).distinct().collect()
-            ]
-            if others
-            else []
-        )
-        affected = sorted({*_of(JOBS, changed), *met})
-        old = stages_of(self._rows(JOBS, affected))
-        kept = old.where(
-            ~_among([(each.namespace, each.date) for each in changed], F.col("stage.date"))
-        )
-        self._store(JOBS, jobs(kept.unionByName(stages(new))), affected)
+def pruned_name(namespace: str) -> str:
+    """Return the transaction name under which a table records the first day that is left."""
+    return f"prune:{namespace}"
 
-    def days(self, changed: list[Partition]) -> dict[Partition, list[date]]:
-        """Of which days the events of each day tell: a job may wait and run for long."""
-        found = (
-            days_told(self._rows(EVENTS, changed))
-            .groupBy(*PARTITIONS)
-            .agg(F.collect_set("day").alias("days"))
-            .collect()
-        )
-        return {Partition(EVENTS, row["namespace"], row["date"]): row["days"] for row in found}
 
-    def gold(self, touched: set[tuple[str, date]], telling: list[Partition]) -> None:
-        """The tables of these days, of all events that tell of them."""
-        events, attempts = self._rows(EVENTS, telling), self._rows(RUNS, _of(RUNS, telling))
-        made = {
-            "gold/times": times(attempts),
-            "gold/counts": counts(events),
-            "gold/failures": failures(events),
-            "gold/throughput": throughput(attempts),
-            "gold/paths": paths(self._rows(JOBS, self._recent_jobs(touched))),
+def first_day(snapshot: Snapshot, namespace: str) -> date | None:
+    """Return the day before which a table has been pruned, if it has been."""
+    days = snapshot.transaction(pruned_name(namespace))
+    return None if days is None else date(1970, 1, 1) + timedelta(days=days)
+
+
+class _Refresh:
+    """The refresh of one namespace, to the last event of a version of bronze."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        events: Snapshot,
+        namespace: str,
+        open_session: OpenSession,
+        progress: Callable[[str], None],
+        local_events: int,
+        done: Refreshed,
+    ) -> None:
+        self._lake = lake
+        self._events = events
+        self._namespace = namespace
+        self._open_session = open_session
+        self._progress = progress
+        self._local_events = local_events
+        self._done = done
+        self._files = events.files(namespace)
+        self._snapshots: dict[str, Snapshot] = {}
+
+    def run(self, rebuilt: Iterable[str]) -> None:
+        """Merge rounds of events until every table has the last one."""
+        first = min(each.least["ordinal"] for each in self._files)
+        last = max(each.greatest["ordinal"] for each in self._files)
+        rebuilt, conflicts = set(rebuilt), 0
+        while True:
+            self._snapshots = {name: self._lake.snapshot(name) for name in DERIVED}
+            after = {
+                name: 0
+                if name in rebuilt
+                else snapshot.transaction(position_name(self._namespace)) or 0
+                for name, snapshot in self._snapshots.items()
+            }
+            after = {name: max(ordinal, first - 1) for name, ordinal in after.items()}
+            start = min(after.values())
+            if start >= last and not rebuilt:
+                return
+            here = last - start <= self._local_events
+            until = last if here else min(last, start + ROUND)
+            behind = {name: at for name, at in after.items() if at < until or name in rebuilt}
+            self._progress(f"{self._namespace}: events {start + 1:,} to {until:,} of {last:,}")
+            try:
+                self._round(behind, until, rebuilt, None if here else self._open_session())
+            except ConcurrentCommit:
+                conflicts += 1
+                if conflicts >= _CONFLICTS:
+                    raise
+                continue
+            self._done.events += until - start
+            rebuilt.clear()
+
+    def _round(
+        self,
+        after: Mapping[str, int],
+        until: int,
+        rebuilt: set[str],
+        spark: SparkSession | None,
+    ) -> None:
+        work = Work(self._lake.storage, self._files, after, until, self._first_days(rebuilt))
+        jids = find_new_jids(work, after[JOBS], spark) if JOBS in after else None
+        before = {each.path for each in self._snapshots[JOBS].files(self._namespace)}
+        replaced = {name: self._replaced(name, rebuilt) for name in after}
+        old = {
+            name: _by_day(self._snapshots[name].files(self._namespace))
+            for name in after
+            if name in MERGED and name != JOBS and name not in rebuilt
         }
-        for number, (name, table) in enumerate(made.items(), 1):
-            self._tell(f"{name.partition('/')[2]}, of {_days(touched)} ({number} of {len(made)})")
-            self._store(
-                name, table.where(_among(touched)), [Partition(name, *each) for each in touched]
-            )
+        places = self._places(jids, spark) if jids is not None and JOBS not in rebuilt else {}
+        work = Work(work.lake, work.events, work.after, work.until, work.first_day, old, places)
+        results = run_here(work) if spark is None else run_in_spark(spark, work)
+        for name in after:
+            if name == PATHS:
+                continue
+            added = [result for result in results if result["table"] == name]
+            removed = list(replaced[name])
+            if name == JOBS:
+                removed += {each.path: each for each in places.values()}.values()
+            for day in {date.fromisoformat(each["date"]) for each in added}:
+                removed += old.get(name, {}).get(day, ())
+                if name.startswith("gold"):
+                    self._done.days.add((self._namespace, day))
+            self._commit(name, added, removed, until)
+        if PATHS in after:
+            jobs = self._snapshots[JOBS].files(self._namespace)
+            if jids is None or after[JOBS] != after[PATHS]:
+                jids = find_new_jids(work, after[PATHS], spark)
+                before = set()
+            changed = [each for each in jobs if each.path not in before]
+            self._refresh_paths(until, jids, jobs, changed, list(replaced[PATHS]))
 
-    def _recent_jobs(self, touched: set[tuple[str, date]]) -> list[Partition]:
-        def near(each: Partition) -> bool:
-            return any(
-                name == each.namespace and (each.date - day).days >= -PATH_DAYS
-                for name, day in touched
-            )
+    def _first_days(self, rebuilt: set[str]) -> dict[str, date]:
+        """Return for each pruned table the first day of which it takes rows.
 
-        return [each for each in self._lake.partitions(JOBS) if near(each)]
+        A rebuild leaves days of which the events are gone as they are.
+        """
+        of_events = first_day(self._events, self._namespace)
+        found = {}
+        for name, snapshot in self._snapshots.items():
+            days = [first_day(snapshot, self._namespace), of_events if name in rebuilt else None]
+            if known := [each for each in days if each]:
+                found[name] = max(known)
+        return found
 
-    def _rows(self, table: str, partitions: Iterable[Partition]) -> DataFrame:
-        return rows(self._spark, self._lake, table, partitions)
+    def _replaced(self, table: str, rebuilt: set[str]) -> Sequence[DataFile]:
+        """Return the files that a rebuild of the table replaces."""
+        if table not in rebuilt:
+            return ()
+        first = first_day(self._events, self._namespace) or date.min
+        files = self._snapshots[table].files(self._namespace)
+        return [each for each in files if each.date >= first]
 
-    def _store(self, name: str, table: DataFrame, partitions: Iterable[Partition]) -> None:
-        """Let these partitions of a table be what it has of them, one after the other; those that
-        it has nothing of are taken away."""
-        folder = self._changes.folder()
-        in_files = table.repartition(*PARTITIONS).sortWithinPartitions(
-            *PARTITIONS, *_SORTED.get(name, ())
+    def _places(self, jids: pa.Array, spark: SparkSession | None) -> dict[str, DataFile]:
+        snapshot = self._snapshots[JOBS]
+        files = snapshot.files(self._namespace)
+        is_small = sum(each.rows for each in files) <= _SCANNED_HERE
+        return find_places(
+            self._lake.storage.within(JOBS), JOBS, files, jids, None if is_small else spark
         )
-        in_files.write.option("maxRecordsPerFile", _LARGEST).partitionBy(*PARTITIONS).parquet(
-            str(folder)
+
+    def _commit(
+        self,
+        table: str,
+        added: Sequence[Result],
+        removed: Sequence[DataFile],
+        until: int,
+    ) -> None:
+        self._snapshots[table] = self._snapshots[table].commit(
+            as_actions(added),
+            removed,
+            {position_name(self._namespace): until},
         )
-        staged = dict(staged_partitions(folder, name))
-        for partition in partitions:
-            self._changes.replace(partition, staged.get(partition))
+
+    def _refresh_paths(
+        self,
+        until: int,
+        jids: pa.Array,
+        jobs: Sequence[DataFile],
+        changed: Sequence[DataFile],
+        replaced: list[DataFile],
+    ) -> None:
+        """Compute the critical paths of the jobs that new events are about.
+
+        Args:
+            until: The ordinal of the last event.
+            jids: The jobs.
+            jobs: All files of jobs.
+            changed: Those in which these jobs are.
+            replaced: Files of paths that a rebuild replaces.
+        """
+        waits = (pc.list_value_length(pc.field("depends")) > 0) & pc.field("jid").isin(jids)
+        waited = self._read_jobs(changed, waits)
+        if not waited.num_rows:
+            self._commit(PATHS, (), replaced, until)
+            return
+        storage, declared = self._lake.storage.within(PATHS), TABLES[PATHS]
+        since = _day_before(waited)
+        of_waited = array(waited["jid"])
+        _, depends = elements(waited["depends"])
+        others = pc.unique(depends.filter(pc.invert(pc.is_in(depends, of_waited))))
+        is_other = pc.field("jid").isin(others)
+        dependencies = self._read_jobs([each for each in jobs if each.date >= since], is_other)
+        files = [
+            each
+            for each in self._snapshots[PATHS].files(self._namespace)
+            if each.date >= since and each not in replaced
+        ]
+        known = read_table(storage, declared, files, None, is_other)
+        stale = find_places(storage, PATHS, files, of_waited)
+        rewritten = list({each.path: each for each in stale.values()}.values())
+        kept = read_table(storage, declared, rewritten, None, ~pc.field("jid").isin(of_waited))
+        made = tables.paths(waited, dependencies, known).cast(kept.schema)
+        writer = FileWriter(storage, declared)
+        for batch in pa.concat_tables([kept, made]).combine_chunks().to_batches():
+            writer.add(batch)
+        self._commit(PATHS, writer.finish().to_pylist(), [*replaced, *rewritten], until)
+
+    def _read_jobs(self, files: Sequence[DataFile], condition: pc.Expression) -> pa.Table:
+        storage = self._lake.storage.within(JOBS)
+        return read_table(storage, TABLES[JOBS], files, OF_PATHS, condition)
 
 
-def _of(table: str, partitions: Iterable[Partition]) -> list[Partition]:
-    """The same days of another table."""
-    return [Partition(table, each.namespace, each.date) for each in partitions]
-
-
-def _among(days: Iterable[tuple[str, date]], of: Column | str = "date") -> Column:
-    """Whether a row is of one of these namespaces and days."""
-    by_name: dict[str, list[date]] = {}
-    for namespace, each in days:
-        by_name.setdefault(namespace, []).append(each)
-    column = F.col(of) if isinstance(of, str) else of
-    found = F.lit(False)
-    for namespace, dates in by_name.items():
-        found = found | ((F.col("namespace") == namespace) & column.isin(*dates))
+def _by_day(files: Iterable[DataFile]) -> dict[date, list[DataFile]]:
+    found: dict[date, list[DataFile]] = {}
+    for each in files:
+        found.setdefault(each.date, []).append(each)
     return found
 
 
-def _days(those: Iterable[object]) -> str:
-    number = len(list(those))
-    return f"{number} day{'' if number == 1 else 's'}"
+def _day_before(jobs: pa.Table) -> date:
+    """Return the first day of which jobs are looked up that others depended on."""
+    popped = pc.min(jobs["popped"]).as_py()
+    return popped.date() - timedelta(days=PATH_DAYS) if popped else date.min

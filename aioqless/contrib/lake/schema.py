@@ -1,132 +1,344 @@
-"""The columns of every table of the lake, and the version of each; what they are called here is
-what users query.
+"""The tables of the lake: their columns, descriptions and versions, declared once.
 
-A column may be added at any time: files that were written before it read as null. What changes the
-meaning of a column raises the table's version. Tables made from others are then made anew; see
-`Lake.outdated`."""
+The Arrow, Spark and Delta schemas and the columns of the data source's `events` derive from this
+declaration. A column may be added at any time: older files read as null. A column that changes its
+meaning raises the version of its table, and derived tables of an older version are rebuilt.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DoubleType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)  # fmt: skip
+import pyarrow as pa
 
-TEXT, WHOLE, NUMBER, FLAG, TIME, DAY = (
-    StringType(),
-    LongType(),
-    DoubleType(),
-    BooleanType(),
-    TimestampType(),
-    DateType(),
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+TEXT: Final = pa.string()
+WHOLE: Final = pa.int64()
+NUMBER: Final = pa.float64()
+FLAG: Final = pa.bool_()
+BINARY: Final = pa.binary()
+TIME: Final = pa.timestamp("us", tz="UTC")
+DAY: Final = pa.date32()
+TEXTS: Final = pa.list_(pa.field("element", TEXT))
+WHOLES: Final = pa.list_(pa.field("element", WHOLE))
+COUNTS_BY_BIN: Final = pa.map_(TEXT, WHOLE)
+COUNTS_BY_NUMBER: Final = pa.map_(WHOLE, WHOLE)
+
+
+def _columns(**columns: tuple[pa.DataType, str]) -> pa.Schema:
+    return pa.schema(
+        [
+            pa.field(name, kind, metadata={"comment": description})
+            for name, (kind, description) in columns.items()
+        ]
+    )
+
+
+def _list_of(schema: pa.Schema) -> pa.DataType:
+    """Return the type of a list of rows; fields within rows have no description."""
+    fields = [pa.field(field.name, field.type) for field in schema]
+    return pa.list_(pa.field("element", pa.struct(fields)))
+
+
+PARTITION_COLUMNS: Final = ("namespace", "date")
+_PARTITION: Final = _columns(
+    namespace=(TEXT, "The namespace of the jobs."),
+    date=(DAY, "The day in UTC."),
 )
-TEXTS, BINS = ArrayType(TEXT, False), MapType(TEXT, WHOLE, False)
-
-PARTITIONS: Final = ("namespace", "date")  # of every table, in the names of its folders
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table's columns without those of its partitions, in their order in the files."""
+    """A table of the lake.
 
+    `columns` are those in its files; `namespace` and `date` partition every table and are in the
+    transaction log only. `statistics` names the columns of which the log has each file's least and
+    greatest value, so that a reader can skip files. Rows of a file are sorted by `order`.
+    """
+
+    name: str
     version: int
-    columns: StructType
+    description: str
+    columns: pa.Schema
+    statistics: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
-    def schema(self) -> StructType:
-        """What it is read with: guessed, the namespace `007` would be the number 7."""
-        return StructType(
-            [*self.columns.fields, StructField("namespace", TEXT), StructField("date", DAY)]
-        )
+    def schema(self) -> pa.Schema:
+        """All columns, those of the partition last."""
+        return pa.schema([*self.columns, *_PARTITION])
+
+    @property
+    def spark_schema(self) -> StructType:
+        """All columns as Spark's types, without descriptions."""
+        return to_spark(self.schema)
 
 
-def _struct(**columns: DataType) -> StructType:
-    return StructType([StructField(name, kind) for name, kind in columns.items()])
+def to_spark(schema: pa.Schema) -> StructType:
+    """Return an Arrow schema as Spark's, without descriptions."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(pa.schema([pa.field(each.name, each.type) for each in schema]))
 
 
-RUN: Final = _struct(
-    put=TIME, popped=TIME, ended=TIME, how=TEXT, worker=TEXT, fence=WHOLE, group=TEXT, message=TEXT
+RUN: Final = _columns(
+    put=(TIME, "When the job became available for this run."),
+    popped=(TIME, "When the run began."),
+    ended=(TIME, "When the run ended."),
+    how=(TEXT, "How the run ended: what ended the stage, or retried, released, timed-out, lost."),
+    worker=(TEXT, "The worker."),
+    fence=(WHOLE, "The fencing token of the run."),
+    failure_group=(TEXT, "The group of the failure."),
+    message=(TEXT, "The message of the failure."),
 )
 
-EVENT: Final = _struct(
-    id=TEXT, ordinal=WHOLE, what=TEXT, jid=TEXT, klass=TEXT, queue=TEXT, to=TEXT, was=TEXT, state=TEXT, priority=NUMBER, tags=TEXTS,
-    worker=TEXT, put=TIME, popped=TIME, ended=TIME, retries=WHOLE, remaining=WHOLE, fence=WHOLE, group=TEXT, message=TEXT,
-    spawned_from=TEXT, depends=TEXTS, runs=ArrayType(RUN, False), data=TEXT, data_size=WHOLE, swept=FLAG, history=TEXT,
-)  # fmt: skip
-
-UNREADABLE: Final = _struct(id=TEXT, ordinal=WHOLE, problem=TEXT, raw=TEXT)
-
-STAGE: Final = _struct(
-    id=TEXT, date=DAY, what=TEXT, klass=TEXT, queue=TEXT, to=TEXT, state=TEXT, priority=NUMBER, tags=TEXTS, worker=TEXT, put=TIME,
-    popped=TIME, ended=TIME, attempts=WHOLE, wait=NUMBER, run=NUMBER, retries=WHOLE, remaining=WHOLE, group=TEXT, message=TEXT,
-    spawned_from=TEXT, depends=TEXTS, swept=FLAG,
-)  # fmt: skip
-
-JOB: Final = _struct(
-    jid=TEXT, klass=TEXT, queue=TEXT, state=TEXT, priority=NUMBER, tags=TEXTS, worker=TEXT, put=TIME, popped=TIME, ended=TIME,
-    attempts=WHOLE, wait=NUMBER, run=NUMBER, retries=WHOLE, remaining=WHOLE, group=TEXT, message=TEXT, spawned_from=TEXT, depends=TEXTS,
-    stages=ArrayType(STAGE, False),
-)  # fmt: skip
-
-ATTEMPT: Final = _struct(
-    id=TEXT, attempt=WHOLE, jid=TEXT, klass=TEXT, queue=TEXT, tags=TEXTS, priority=NUMBER, worker=TEXT, fence=WHOLE, put=TIME, popped=TIME,
-    ended=TIME, wait=NUMBER, run=NUMBER, how=TEXT, group=TEXT, message=TEXT, swept=FLAG,
-)  # fmt: skip
-
-_GROUP: Final = {"by": TEXT, "queue": TEXT, "klass": TEXT, "tag": TEXT, "worker": TEXT}
-
-TIMES: Final = _struct(
-    **_GROUP, kind=TEXT, count=WHOLE, mean=NUMBER, variance=NUMBER, least=NUMBER, most=NUMBER, p50=NUMBER, p90=NUMBER, p95=NUMBER,
-    p99=NUMBER, histogram=BINS, bins=BINS, squares=NUMBER, sketch=BinaryType(),
-)  # fmt: skip
-
-COUNTS: Final = _struct(
-    **_GROUP, completed=WHOLE, advanced=WHOLE, failed=WHOLE, cancelled=WHOLE, moved=WHOLE, runs=WHOLE, retried=WHOLE, released=WHOLE,
-    timed_out=WHOLE, lost=WHOLE,
-)  # fmt: skip
-
-SAMPLE: Final = _struct(ended=TIME, jid=TEXT, klass=TEXT, worker=TEXT, message=TEXT)
-
-FAILURES: Final = _struct(
-    group=TEXT, queue=TEXT, count=WHOLE, retried=WHOLE, first_seen=TIME, last_seen=TIME, klasses=TEXTS, by_hour=ArrayType(WHOLE, False),
-    samples=ArrayType(SAMPLE, False),
-)  # fmt: skip
-
-THROUGHPUT: Final = _struct(
-    queue=TEXT, start=TIME, seconds=WHOLE, put=WHOLE, popped=WHOLE, completed=WHOLE, failed=WHOLE, retried=WHOLE, waiting=NUMBER,
-    running=NUMBER,
-)  # fmt: skip
-
-STEP: Final = _struct(
-    jid=TEXT, klass=TEXT, queue=TEXT, put=TIME, popped=TIME, ended=TIME, wait=NUMBER, run=NUMBER
+EVENT: Final = _columns(
+    id=(TEXT, "The id of the entry in the archive's stream."),
+    ordinal=(WHOLE, "The number of the entry; 1 is the first ever added to the stream."),
+    what=(TEXT, "What ended the stage: complete, advance, fail, cancel or move."),
+    jid=(TEXT, "The id of the job."),
+    klass=(TEXT, "The class name of the job."),
+    queue=(TEXT, "The queue of the stage."),
+    next_queue=(TEXT, "The queue to which the job went next."),
+    was=(TEXT, "The state of the job before."),
+    state=(TEXT, "The state of the job after."),
+    priority=(NUMBER, "The priority."),
+    tags=(TEXTS, "The tags."),
+    worker=(TEXT, "The worker of the last run."),
+    put=(TIME, "When the job was put into the queue."),
+    popped=(TIME, "When the last run began."),
+    ended=(TIME, "When the stage ended."),
+    retries=(WHOLE, "The number of retries that the job was put with."),
+    remaining=(WHOLE, "The number of retries left."),
+    fence=(WHOLE, "The fencing token of the last run."),
+    failure_group=(TEXT, "The group of the failure."),
+    message=(TEXT, "The message of the failure."),
+    spawned_from=(TEXT, "The recurring job that put this one."),
+    depends=(TEXTS, "The jids on which the job depended."),
+    runs=(_list_of(RUN), "All runs of the stage, the last one included."),
+    data=(TEXT, "The data of the job as JSON, if the archive keeps it."),
+    data_size=(WHOLE, "The size of the data in bytes, if the archive doesn't keep it."),
+    swept=(FLAG, "Whether another qless client ended the job, so that a sweep found it."),
+    history=(TEXT, "The history of a swept job, as JSON."),
 )
 
-PATHS: Final = _struct(
-    jid=TEXT, klass=TEXT, queue=TEXT, state=TEXT, began=TIME, ended=TIME, seconds=NUMBER, running=NUMBER, waiting=NUMBER, depth=WHOLE,
-    steps=ArrayType(STEP, False),
-)  # fmt: skip
+REJECTION: Final = _columns(
+    id=(TEXT, "The id of the entry in the archive's stream; null for a job without a hash."),
+    ordinal=(WHOLE, "The number of the entry."),
+    problem=(TEXT, "Why the entry can't be archived."),
+    raw=(TEXT, "The fields of the entry as JSON."),
+)
+
+STAGE: Final = _columns(
+    id=(TEXT, "The id of the event."),
+    date=(DAY, "The partition of the event."),
+    what=(TEXT, "What ended the stage."),
+    klass=(TEXT, "The class name."),
+    queue=(TEXT, "The queue."),
+    next_queue=(TEXT, "The queue to which the job went next."),
+    state=(TEXT, "The state after."),
+    priority=(NUMBER, "The priority."),
+    tags=(TEXTS, "The tags."),
+    worker=(TEXT, "The worker of the last run."),
+    put=(TIME, "When the job was put into the queue."),
+    popped=(TIME, "When the last run began."),
+    ended=(TIME, "When the stage ended."),
+    attempts=(WHOLE, "The number of runs."),
+    wait=(NUMBER, "Seconds that all runs waited."),
+    run=(NUMBER, "Seconds that all runs took."),
+    retries=(WHOLE, "The number of retries that the job was put with."),
+    remaining=(WHOLE, "The number of retries left."),
+    failure_group=(TEXT, "The group of the failure."),
+    message=(TEXT, "The message of the failure."),
+    spawned_from=(TEXT, "The recurring job that put this one."),
+    depends=(TEXTS, "The jids on which the job depended."),
+    swept=(FLAG, "Whether a sweep found the end."),
+)
+
+JOB: Final = _columns(
+    jid=(TEXT, "The id of the job."),
+    klass=(TEXT, "The class name."),
+    queue=(TEXT, "The queue of the last stage."),
+    state=(TEXT, "The state after the last stage."),
+    priority=(NUMBER, "The priority."),
+    tags=(TEXTS, "The tags."),
+    worker=(TEXT, "The worker of the last run."),
+    put=(TIME, "When the job was first put."),
+    popped=(TIME, "When the last run began."),
+    ended=(TIME, "When the last stage ended."),
+    attempts=(WHOLE, "The number of runs of all stages."),
+    wait=(NUMBER, "Seconds that all runs waited."),
+    run=(NUMBER, "Seconds that all runs took."),
+    retries=(WHOLE, "The number of retries that the job was put with."),
+    remaining=(WHOLE, "The number of retries left."),
+    failure_group=(TEXT, "The group of the last failure."),
+    message=(TEXT, "The message of the last failure."),
+    spawned_from=(TEXT, "The recurring job that put this one."),
+    depends=(TEXTS, "The jids on which the job depended."),
+    stages=(_list_of(STAGE), "The last 100 stages, in the order of their ends."),
+)
+
+ATTEMPT: Final = _columns(
+    id=(TEXT, "The id of the event."),
+    attempt=(WHOLE, "The number of the run within its stage, from 1."),
+    jid=(TEXT, "The id of the job."),
+    klass=(TEXT, "The class name."),
+    queue=(TEXT, "The queue."),
+    tags=(TEXTS, "The tags."),
+    priority=(NUMBER, "The priority."),
+    worker=(TEXT, "The worker."),
+    fence=(WHOLE, "The fencing token of the run."),
+    put=(TIME, "When the job became available for this run."),
+    popped=(TIME, "When the run began."),
+    ended=(TIME, "When the run ended."),
+    wait=(NUMBER, "Seconds from put to popped."),
+    run=(NUMBER, "Seconds from popped to ended."),
+    how=(TEXT, "How the run ended."),
+    failure_group=(TEXT, "The group of the failure."),
+    message=(TEXT, "The message of the failure."),
+    swept=(FLAG, "Whether a sweep found the end."),
+)
+
+_GROUPING: Final = {
+    "grouping": (TEXT, "The columns by which the rows are grouped, such as `queue` or `klass`."),
+    "queue": (TEXT, "The queue, where grouped by it."),
+    "klass": (TEXT, "The class name, where grouped by it."),
+    "tag": (TEXT, "The tag, where grouped by it."),
+    "worker": (TEXT, "The worker, where grouped by it."),
+}
+
+TIMES: Final = _columns(
+    **_GROUPING,
+    kind=(TEXT, "Which time: wait; run, of runs that completed; spent, of all others."),
+    count=(WHOLE, "The number of times."),
+    mean=(NUMBER, "The mean, in seconds."),
+    variance=(NUMBER, "The variance, in square seconds."),
+    least=(NUMBER, "The shortest time, in seconds."),
+    most=(NUMBER, "The longest time, in seconds."),
+    p50=(NUMBER, "The median, in seconds."),
+    p90=(NUMBER, "The 90th percentile, in seconds."),
+    p95=(NUMBER, "The 95th percentile, in seconds."),
+    p99=(NUMBER, "The 99th percentile, in seconds."),
+    histogram=(COUNTS_BY_BIN, "The number of times in each bin of qless' histogram."),
+    bins=(COUNTS_BY_BIN, "The number of times in finer bins: also quarters of an hour, and hours."),
+    squares=(NUMBER, "The sum of squared differences from the mean, which merges."),
+    log_bins=(
+        COUNTS_BY_NUMBER,
+        "The number of times in bins that grow by 2^(1/64), by the power; quantiles of merged rows "
+        "come from these.",
+    ),
+)
+
+COUNTS: Final = _columns(
+    **_GROUPING,
+    completed=(WHOLE, "Stages that ended the job well."),
+    advanced=(WHOLE, "Stages that ended with a move to a next queue."),
+    failed=(WHOLE, "Stages that failed."),
+    cancelled=(WHOLE, "Stages that were canceled."),
+    moved=(WHOLE, "Stages that ended because the job was put anew."),
+    runs=(WHOLE, "Runs."),
+    retried=(WHOLE, "Runs that ended with a retry."),
+    released=(WHOLE, "Runs that were released."),
+    timed_out=(WHOLE, "Runs that timed out."),
+    lost=(WHOLE, "Runs that lost their lock."),
+)
+
+SAMPLE: Final = _columns(
+    ended=(TIME, "When it failed."),
+    jid=(TEXT, "The id of the job."),
+    klass=(TEXT, "The class name."),
+    worker=(TEXT, "The worker."),
+    message=(TEXT, "The end of the message."),
+    final=(FLAG, "Whether the stage failed; otherwise the run was retried."),
+)
+
+FAILURES: Final = _columns(
+    failure_group=(TEXT, "The group of the failures."),
+    queue=(TEXT, "The queue."),
+    count=(WHOLE, "Stages that failed."),
+    retried=(WHOLE, "Runs that failed and were retried."),
+    first_seen=(TIME, "When the first of the day failed."),
+    last_seen=(TIME, "When the last of the day failed."),
+    klasses=(TEXTS, "The class names."),
+    by_hour=(WHOLES, "The number of failures in each hour of the day, in UTC."),
+    samples=(_list_of(SAMPLE), "The latest failures of the day, at most 5."),
+)
+
+THROUGHPUT: Final = _columns(
+    queue=(TEXT, "The queue."),
+    start=(TIME, "The beginning of the period."),
+    seconds=(WHOLE, "The length of the period, in seconds."),
+    put=(WHOLE, "Jobs that came into the queue."),
+    popped=(WHOLE, "Runs that began."),
+    completed=(WHOLE, "Runs that ended well."),
+    failed=(WHOLE, "Runs that failed."),
+    retried=(WHOLE, "Runs that ended with a retry."),
+    waiting=(NUMBER, "The mean number of waiting jobs."),
+    running=(NUMBER, "The mean number of running jobs."),
+)
+
+STEP: Final = _columns(
+    jid=(TEXT, "The id of the job."),
+    klass=(TEXT, "The class name."),
+    queue=(TEXT, "The queue."),
+    put=(TIME, "When the job was first put."),
+    popped=(TIME, "When the last run began."),
+    ended=(TIME, "When the job ended."),
+    wait=(NUMBER, "Seconds that all runs waited."),
+    run=(NUMBER, "Seconds that all runs took."),
+)
+
+PATHS: Final = _columns(
+    jid=(TEXT, "The id of the last job."),
+    klass=(TEXT, "Its class name."),
+    queue=(TEXT, "Its queue."),
+    state=(TEXT, "Its state."),
+    began=(TIME, "When the first job of the path was put."),
+    ended=(TIME, "When the last job ended."),
+    seconds=(NUMBER, "Seconds from began to ended."),
+    running=(NUMBER, "Seconds of them in which jobs of the path ran."),
+    waiting=(NUMBER, "The other seconds."),
+    depth=(WHOLE, "The number of jobs of the path."),
+    steps=(_list_of(STEP), "The jobs of the path, the first one first."),
+)
+
+EVENTS: Final = "bronze/events"
+QUARANTINE: Final = "quarantine/events"
+
+_GROUPED: Final = ("grouping", "queue", "klass", "tag", "worker")
 
 TABLES: Final = {
-    "bronze/events": Table(1, EVENT),
-    "quarantine/events": Table(1, UNREADABLE),
-    "silver/jobs": Table(1, JOB),
-    "silver/runs": Table(1, ATTEMPT),
-    "gold/times": Table(1, TIMES),
-    "gold/counts": Table(1, COUNTS),
-    "gold/failures": Table(1, FAILURES),
-    "gold/throughput": Table(1, THROUGHPUT),
-    "gold/paths": Table(1, PATHS),
+    table.name: table
+    for table in (
+        Table(
+            EVENTS,
+            1,
+            "Ends of stages of jobs.",
+            EVENT,
+            ("id", "ordinal", "ended"),
+            ("ordinal",),
+        ),
+        Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),
+        Table("silver/jobs", 1, "One row for each job.", JOB, ("ended",), ("jid",)),
+        Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("ended",), ("ended",)),
+        Table(
+            "gold/times", 1, "Waiting and running times of a day.", TIMES, ("grouping",), _GROUPED
+        ),
+        Table(
+            "gold/counts", 1, "How stages and runs of a day ended.", COUNTS, ("grouping",), _GROUPED
+        ),
+        Table("gold/failures", 1, "Failures of a day by group and queue.", FAILURES),
+        Table(
+            "gold/throughput",
+            1,
+            "Runs of a day in periods.",
+            THROUGHPUT,
+            ("start",),
+            ("queue", "start"),
+        ),
+        Table("gold/paths", 1, "Critical paths of jobs with dependencies.", PATHS, ("ended",)),
+    )
 }

@@ -34,6 +34,7 @@ USUAL = {
     # or it asks Java five times for each column that is named, where that was
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
+CONNECT = "sc://"
 LOCAL = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -46,23 +47,25 @@ def session(
 ) -> SparkSession:
     """The Spark session of this process, or a new one that can use the source `aioqless`.
 
-    `master` is `local[*]` unless given; under spark-submit, and for a session that runs already, it
-    is theirs. `conf` goes before every default. Raises AioqlessError that says what to install when
-    Java is missing."""
+    Args:
+        name: The name of the application.
+        master: Where Spark runs, `local[*]` unless given; `sc://host:port` is a Spark Connect
+            server. Under spark-submit, and for a session that runs already, it is theirs.
+        conf: Settings that take precedence over every default.
+
+    Raises:
+        AioqlessError: Java is missing; the text says what to install.
+    """
     from pyspark.sql import SparkSession
 
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     running = SparkSession.getActiveSession()
     if running is None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.appName(name)
-        if not submitted or master:
-            builder = builder.master(master or "local[*]")
-        usual = {**USUAL, **({} if submitted else _at_home(master))}
-        for key, value in {**usual, **NEEDED, **(conf or {})}.items():
-            builder = builder.config(key, value)
-        with plainly(), nullcontext() if submitted else prepared(here=_is_here(master)):
-            running = builder.getOrCreate()
+        with plainly():
+            if (master or "").startswith(CONNECT):
+                running = _connect(name, master or "", conf or {})
+            else:
+                running = _start(name, master, conf or {})
             ship(running)
     else:
         for key, value in {**NEEDED, **(conf or {})}.items():
@@ -71,6 +74,31 @@ def session(
 
     register(running)
     return running
+
+
+def _start(name: str, master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    """Start Spark, or join the one that spark-submit started."""
+    from pyspark.sql import SparkSession
+
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    builder = SparkSession.builder.appName(name)
+    if not submitted or master:
+        builder = builder.master(master or "local[*]")
+    usual = {**USUAL, **({} if submitted else _at_home(master))}
+    for key, value in {**usual, **NEEDED, **conf}.items():
+        builder = builder.config(key, value)
+    with nullcontext() if submitted else prepared(here=_is_here(master)):
+        return builder.getOrCreate()
+
+
+def _connect(name: str, url: str, conf: Mapping[str, str]) -> SparkSession:
+    """Connect to a Spark Connect server, which needs no Java here."""
+    from pyspark.sql import SparkSession
+
+    connected = SparkSession.builder.appName(name).remote(url).getOrCreate()
+    for key, value in {**NEEDED, **conf}.items():
+        connected.conf.set(key, value)
+    return connected
 
 
 @contextmanager

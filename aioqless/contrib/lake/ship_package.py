@@ -16,9 +16,12 @@ NOT_SHIPPED = {"__pycache__", "dashboard"}
 
 
 def ship(spark: SparkSession) -> Path | None:
-    """Send the package to a session's executors, unless they run where it is. Returns the archive
-    that was sent."""
-    if (spark.sparkContext.master or "").partition("[")[0] == "local":
+    """Send the package to a session's executors, unless they run where it is.
+
+    Returns the archive that was sent.
+    """
+    is_connect = type(spark).__module__.startswith("pyspark.sql.connect.")
+    if not is_connect and (spark.sparkContext.master or "").partition("[")[0] == "local":
         return None
     archive = Path(tempfile.mkdtemp(prefix="aioqless-")) / "aioqless.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -26,5 +29,8 @@ def ship(spark: SparkSession) -> Path | None:
             within = path.relative_to(PACKAGE.parent)
             if path.is_file() and not NOT_SHIPPED & set(within.parts):
                 file.write(path, within)
-    spark.sparkContext.addPyFile(str(archive))
+    if is_connect:
+        spark.addArtifacts(str(archive), pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(str(archive))
     return archive

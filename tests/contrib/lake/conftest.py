@@ -26,6 +26,7 @@ LITTLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK = {
     "spark.driver.extraJavaOptions": f"{LITTLE} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     "spark.driver.memory": "1g",
+    "spark.driver.maxResultSize": "4m",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
@@ -62,15 +63,15 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake of all events of `lakes.py`, in three batches, and the tables of them. Who wants to
-    change it makes a copy."""
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake of all events of `lakes.py`, in three batches, and the tables of them. Tests that
+    change it make a copy."""
     from aioqless.contrib.lake.lake import Lake
     from aioqless.contrib.lake.refresh import refresh
-    from tests.contrib.lake.lakes import EARLY, LATE, archive
+    from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark
 
     lake = Lake(tmp_path_factory.mktemp("whole") / "lake", create=True)
-    for batch, rows in enumerate((EARLY[:1], EARLY[1:], LATE), 1):
-        archive(spark, lake, batch, *rows)
-    refresh(spark, lake)
+    for rows in (EARLY[:1], EARLY[1:], LATE):
+        archive(lake, *rows)
+    refresh(lake, no_spark)
     return lake

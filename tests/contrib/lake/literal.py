@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+import pyarrow as pa
 
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.tables import runs
@@ -26,7 +26,10 @@ def run(
     """An attempt; times are seconds after midnight."""
     times = {"put": None if put is None else at(put), "popped": at(popped), "ended": at(ended)}
     return (
-        {"worker": "w1", "fence": 1, "group": None, "message": None} | times | {"how": how} | more
+        {"worker": "w1", "fence": 1, "failure_group": None, "message": None}
+        | times
+        | {"how": how}
+        | more
     )
 
 
@@ -45,26 +48,53 @@ def event(jid: str, *attempts: Mapping[str, Any], **more: Any) -> dict[str, Any]
         "id": f"{int(last['ended'].timestamp() * 1000)}-0", "what": what, "jid": jid, "klass": "Greet", "queue": "mail",
         "state": states[what], "priority": 0.0, "tags": [], "depends": [], "retries": 5, "remaining": 5, "swept": False,
         "put": attempts[0]["put"] if attempts else None, "popped": last.get("popped"), "ended": last["ended"], "worker": last.get("worker"),
-        "group": last.get("group"), "message": last.get("message"), "runs": list(attempts), "namespace": "ql",
+        "failure_group": last.get("failure_group"), "message": last.get("message"), "runs": list(attempts), "namespace": "ql",
     }  # fmt: skip
     row = dict.fromkeys(NAMES) | usual | more
     return row | {"date": row["date"] or date(2026, 11, 21)}
 
 
-def events(spark: SparkSession, *rows: Mapping[str, Any]) -> DataFrame:
+def events(*rows: Mapping[str, Any]) -> pa.Table:
     """A table of events."""
-    return spark.createDataFrame(
-        [tuple(row[name] for name in NAMES) for row in rows], TABLES["bronze/events"].schema
-    )
+    return pa.Table.from_pylist([dict(row) for row in rows], TABLES["bronze/events"].schema)
 
 
-def attempts(spark: SparkSession, *rows: Mapping[str, Any]) -> DataFrame:
-    """A table of the runs that these events tell of."""
-    return runs(events(spark, *rows))
+def attempts(*rows: Mapping[str, Any]) -> pa.Table:
+    """A table of the runs that these events have."""
+    return runs(events(*rows))
 
 
-def by(rows: Sequence[Row], *keys: str) -> dict[Any, Row]:
+class Row(dict[str, Any]):
+    """A row whose values are attributes, too; also those of the structs in it."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def rows(table: pa.Table) -> list[Row]:
+    """The rows of a table; maps as dictionaries."""
+    is_map = {each.name for each in table.schema if pa.types.is_map(each.type)}
+    return [
+        Row({name: dict(value) if name in is_map else _row(value) for name, value in row.items()})
+        for row in table.to_pylist()
+    ]
+
+
+def _row(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Row(value)
+    return [_row(each) for each in value] if isinstance(value, list) else value
+
+
+def by(rows: pa.Table | Sequence[Row], *keys: str) -> dict[Any, Row]:
     """Rows by the value of a column, or of several."""
+    found = as_rows(rows) if isinstance(rows, pa.Table) else rows
     return {
-        row[keys[0]] if len(keys) == 1 else tuple(row[key] for key in keys): row for row in rows
+        row[keys[0]] if len(keys) == 1 else tuple(row[key] for key in keys): row for row in found
     }
+
+
+as_rows = rows

@@ -1,132 +1,142 @@
-"""Jobs flow, the archiver is killed again and again, Redis is killed once: the lake's raw files
-have each end exactly once.
+"""Every entry of the archive is in the lake exactly once, whatever is killed, restored or doubled.
 
-`python -m tests.contrib.lake.proof --jobs 200000 --kills 6` is the long form (`nox -s proof`); the
-tests run a short one."""
+`python -m tests.contrib.lake.proof --jobs 200000 --kills 10` is the long form (`nox -s proof`), on
+an object store; the tests run shorter ones.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
+import json
 import os
 import random
-import re
+import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TypeAlias
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import aioqless
 from aioqless import Client, NewJob
-from aioqless.client.archive import Archive, ArchiveState
+from aioqless.client.archive import ArchiveState
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
+from aioqless.contrib.lake.storage import Storage
 from tests.contrib.lake import proof_jobs
+from tests.contrib.lake.archiver_process import ArchiverProcess, Target, wait_until
+from tests.contrib.lake.killed_archiver import POINTS
+from tests.contrib.lake.lake_readers import read_with_delta_rs, read_with_duckdb, read_with_spark
+from tests.contrib.lake.object_store import BUCKET, running_store
 from tests.server import OwnServer
 
-KLASSES = {0: "staged", 1: "shaky", 2: "bad"}  # by the last digit; the others are quick
-Finish: TypeAlias = Callable[
-    [str, Path, int], list[int]
-]  # of a URL, a lake, and the most entries of a batch: the batches told of
-ENDS = {"staged": ["advance", "complete"], "bad": ["fail"]}
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KLASSES: Final = {0: "staged", 1: "shaky", 2: "bad"}  # by the last digit; the others are quick
+ENDS: Final = {"staged": ["advance", "complete"], "bad": ["fail"]}
+NAMESPACE: Final = "{shop é%41} 1"
+LAKE: Final = "my lake é {x}"
+DAMAGED: Final = 3  # entries that are added to the stream with each portion of jobs
+INTERVAL: Final = ("--every", "0.2")
+SPARK: Final = ("--master", "local[2]")  # batches are small, and are written without it otherwise
+EXECUTORS: Final = (
+    "--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g",
+)  # fmt: skip
+Report: TypeAlias = Callable[[str], object]
 
 
 @dataclass
 class Proof:
-    """What was done, and what came of it."""
+    """What was done, and what was found."""
 
     jobs: int
-    entries: int = 0  # ends of stages that Redis counted
-    rows: int = 0  # what pyarrow read of the raw files
+    faults: Counter[str] = field(default_factory=Counter)
+    entries: int = 0  # that Redis counted
+    events: int = 0
+    quarantined: int = 0
     files: int = 0
-    kills: int = 0
-    batches_told: int = 0  # by all archivers together
-    batches: int = 0
+    versions: int = 0
     seconds: float = 0.0
 
 
-def batches_in(lines: Iterable[str]) -> list[int]:
-    """The numbers of the batches that an archiver's lines tell of."""
-    return [int(found[1]) for line in lines if (found := re.match(r"batch (\d+):", line))]
+class Scene:
+    """A Redis with workers, a lake, and jobs that are put in portions."""
 
+    def __init__(self, server: OwnServer, lake: str, jobs: int, portions: int) -> None:
+        self.target = Target(server.url, NAMESPACE, lake)
+        self.server = server
+        self.jobs = jobs
+        self.damaged = 0
+        self.entries = max(100, jobs // 40)
+        self._portions = _divide(jobs, portions)
 
-class Killed:
-    """An archiver in a process of its own, whose words are kept."""
+    def archiver(self, *options: str, **more: Any) -> ArchiverProcess:
+        return ArchiverProcess(self.target, "--entries", str(self.entries), *options, **more)
 
-    def __init__(self, url: str, lake: Path, *options: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "aioqless",
-            "pipeline",
-            "archive",
-            "--url",
-            url,
-            "--lake",
-            str(lake),
-            *options,
-        ]
-        self.lines: list[str] = []
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        self._ear = threading.Thread(target=self._listen)
-        self._ear.start()
+    def put_portion(self) -> None:
+        asyncio.run(self.put(next(self._portions)))
 
-    def _listen(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
+    async def put(self, numbers: range) -> None:
+        async with self._client() as client:
+            jobs = (
+                NewJob(_handler(number).klass, jid=f"j{number}", tags=["proof"])
+                for number in numbers
+            )
+            await client.queue("work").put_many(jobs)
+            for _ in range(DAMAGED):
+                entry: dict[Any, Any] = {
+                    "v": "1", "what": "complete", "jid": f"d{self.damaged}", "klass": "K",
+                    "queue": "q", "ended": "99999999999",
+                }  # fmt: skip
+                await client.redis.xadd(client.keyspace.key("archive"), entry)
+                self.damaged += 1
 
-    def batches(self) -> list[int]:
-        """The numbers of the batches that it told of."""
-        return batches_in(self.lines)
+    def put_rest(self) -> None:
+        for numbers in self._portions:
+            asyncio.run(self.put(numbers))
 
-    def kill(self) -> None:
-        self.process.kill()
-        self.wait()
+    def switch_archive_on(self) -> None:
+        async def switch() -> None:
+            async with self._client() as client:
+                await client.config.set("archive", "on")
 
-    def wait(self, patience: float = 900) -> int:
-        code = self.process.wait(patience)
-        self._ear.join()
-        assert self.process.stdout
-        self.process.stdout.close()
-        return code
+        asyncio.run(switch())
 
+    def state(self) -> ArchiveState:
+        async def ask() -> ArchiveState:
+            async with self._client() as client:
+                return await client.archive.state()
 
-@contextmanager
-def working(url: str) -> Iterator[None]:
-    """Real workers, in two processes."""
-    options = ["--url", url, "-w", "2", "-q", "second", "-q", "work"]
-    command = [
-        sys.executable,
-        "-m",
-        "aioqless",
-        "worker",
-        "tests.contrib.lake.proof_jobs",
-        *options,
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(60)
+        return asyncio.run(ask())
 
+    def expected_events(self) -> int:
+        return sum(len(_ends(number)) for number in range(self.jobs))
 
-def by_process(url: str, lake: Path, entries: int) -> list[int]:
-    """Archive all that there is, by another process; returns the batches that it told of."""
-    archiver = Killed(url, lake, "--entries", str(entries))
-    assert archiver.wait(3600) == 0, archiver.lines
-    return archiver.batches()
+    def _client(self) -> Client:
+        return Client(self.server.url, namespace=NAMESPACE)
+
+    @contextmanager
+    def workers(self) -> Iterator[None]:
+        """Run real workers, in two processes."""
+        options = ["--url", self.server.url, "--namespace", NAMESPACE, "-w", "2"]
+        queues = ["-q", "second", "-q", "work"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "aioqless", "worker", "tests.contrib.lake.proof_jobs",
+             *options, *queues],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def prove(
@@ -135,169 +145,255 @@ def prove(
     kills: int,
     *,
     seed: int,
-    finish: Finish = by_process,
-    tell: Callable[[str], object] = print,
+    store: bool = True,
+    all_faults: bool = True,
+    finish: Callable[[Target, int], object] | None = None,
+    spark: Callable[[], SparkSession] | None = None,
+    report: Report = print,
 ) -> Proof:
-    """Raises AssertionError where the lake isn't what it must be. `finish` archives what the killed
-    ones left."""
+    """Archive jobs while faults happen, and compare what programs read with what was put.
+
+    Args:
+        folder: A folder for Redis, and for the lake unless it is on an object store.
+        jobs: The number of jobs.
+        kills: How often an archiver is killed.
+        seed: Of the random moments.
+        store: Whether the lake is on an object store.
+        all_faults: Whether executors and Redis are killed, an older copy of the lake is restored,
+            and two archivers run at once.
+        finish: Archives what is left; another process does, unless given.
+        spark: Returns the session that reads the lake.
+        report: Called with a line about each step.
+
+    Raises:
+        AssertionError: The lake isn't what it must be.
+    """
     proof, chance, began = Proof(jobs), random.Random(seed), time.monotonic()
-    server, lake, entries = OwnServer(folder), folder / "lake", max(100, jobs // 40)
+    server = OwnServer(folder)
     server.start()
-    told: list[int] = []
-    try:
-        asyncio.run(_switched_on(server.url))
-        portions = _portions(jobs, kills + 2)
-        with working(server.url):
-            for number in range(kills):
-                _put(server.url, next(portions))
-                archiver = Killed(server.url, lake, "--every", "0.2", "--entries", str(entries))
-                _until(archiver.batches, archiver)
-                if number == kills // 2:
-                    seen = len(archiver.batches())
-                    server.kill()
-                    server.start()
-                    tell("Redis was killed and started again")
-                    _put(server.url, next(portions))
-                    _until(
-                        lambda archiver=archiver, seen=seen: len(archiver.batches()) > seen,  # type: ignore[misc]
-                        archiver,
-                    )
-                time.sleep(chance.uniform(0, 1.5))
-                archiver.kill()
-                proof.kills += 1
-                told += archiver.batches()
-                tell(f"kill -9 no. {proof.kills} behind batch {archiver.batches()[-1]}")
-            _put(server.url, next(portions))
-            _until(lambda: _state(server.url).added >= _expected(jobs), None, 3600)
-        told += finish(server.url, lake, entries)
-        proof.entries = _state(server.url).added
-        proof.batches_told, proof.batches = len(told), len(set(told))
-        before = digest(lake)
-        finish(server.url, lake, entries)
-        assert digest(lake) == before, "archiving again changed something"
-        _check(proof, lake)
-        assert _state(server.url).length == 0, "what is in the lake is trimmed"
-    finally:
-        server.kill()
+    stored = running_store() if store else nullcontext[dict[str, str]]({})
+    with stored as environment:
+        os.environ.update(environment)
+        lake = f"s3://{BUCKET}/{LAKE}" if store else str(folder / LAKE)
+        scene = Scene(server, lake, jobs, kills + (7 if all_faults else 1))
+        try:
+            scene.switch_archive_on()
+            with scene.workers():
+                for number in range(kills):
+                    _kill_archiver(scene, number, chance, proof, report)
+                if all_faults:
+                    for cause in (_kill_redis, _kill_executor, _restore_older_copy, _double):
+                        cause(scene, chance, proof, report)
+                scene.put_rest()
+                expected = scene.expected_events() + scene.damaged
+                wait_until(lambda: scene.state().added >= expected, 3600)
+            finish = finish or _finish
+            finish(scene.target, scene.entries)
+            proof.entries = scene.state().added
+            assert scene.state().length == 0, "what is in the lake is trimmed"
+            versions = _versions(lake)
+            finish(scene.target, scene.entries)
+            assert _versions(lake) == versions, "archiving again changed something"
+            report("reading back")
+            _check(scene, proof, spark)
+        finally:
+            server.kill()
+            for name in environment:
+                del os.environ[name]
     proof.seconds = round(time.monotonic() - began, 1)
     return proof
 
 
-async def _switched_on(url: str) -> None:
-    async with Client(url) as client:
-        await client.config.set("archive", "on")
+def _kill_archiver(
+    scene: Scene, number: int, chance: random.Random, proof: Proof, report: Report
+) -> None:
+    """Kill an archiver at a random moment, or before, within or after a commit, in turn."""
+    scene.put_portion()
+    point = ("any moment", *POINTS)[(number + 2) % (len(POINTS) + 1)]
+    options = (*INTERVAL, *(SPARK if number % 3 else ()))
+    if point == "any moment":
+        archiver = scene.archiver(*options)
+        archiver.wait_for_batches(1)
+        time.sleep(chance.uniform(0, 1.5))
+        archiver.kill()
+    else:
+        program = ("-m", "tests.contrib.lake.killed_archiver", point, str(chance.randint(1, 4)))
+        archiver = scene.archiver(*options, program=program)
+        archiver.wait()
+        assert archiver.process.returncode == -9, archiver.lines
+    proof.faults[f"kill -9 of the archiver, {point}"] += 1
+    report(f"killed no. {number + 1}, {point}, after {archiver.batches()} batches")
 
 
-def _portions(jobs: int, count: int) -> Iterator[range]:
-    """The numbers of the jobs, in so many parts."""
+def _kill_redis(scene: Scene, chance: random.Random, proof: Proof, report: Report) -> None:
+    archiver = scene.archiver(*INTERVAL)
+    scene.put_portion()
+    archiver.wait_for_batches(1)
+    scene.server.kill()
+    time.sleep(chance.uniform(0, 1))
+    scene.server.start()
+    seen = archiver.batches()
+    scene.put_portion()
+    archiver.wait_for_batches(seen + 1)
+    assert archiver.stop() == 0, archiver.lines
+    proof.faults["kill -9 of Redis"] += 1
+    report("Redis was killed and started again")
+
+
+def _kill_executor(scene: Scene, chance: random.Random, proof: Proof, report: Report) -> None:
+    archiver = scene.archiver(*INTERVAL, *EXECUTORS)
+    for _ in range(2):
+        scene.put_portion()
+        archiver.wait_for_batches(archiver.batches() + 1)
+        time.sleep(chance.uniform(0, 0.5))
+        assert archiver.kill_executor()
+        proof.faults["kill -9 of an executor"] += 1
+        seen = archiver.batches()
+        asyncio.run(scene.put(range(0)))
+        archiver.wait_for_batches(seen + 1)
+    assert archiver.stop() == 0, archiver.lines
+    report("executors were killed")
+
+
+def _restore_older_copy(scene: Scene, _: random.Random, proof: Proof, report: Report) -> None:
+    """Archive, put an older copy of the lake back, which is refused, then the newer one again."""
+    storage, aside = Lake(scene.target.lake).storage, {}
+    for name in ("older", "newer"):
+        aside[name] = Storage(f"{storage.url} {name}", storage.options)
+        if name == "newer":
+            scene.put_portion()
+            wait_until(lambda: scene.state().length > DAMAGED, 60)
+            assert scene.archiver().wait() == 0
+        copy_lake(storage, aside[name])
+    copy_lake(aside["older"], storage)
+    archiver = scene.archiver()
+    assert archiver.wait() == 1 and "older copy of the lake" in archiver.lines[-1], archiver.lines
+    copy_lake(aside["newer"], storage)
+    proof.faults["older copy of the lake restored"] += 1
+    report("an older copy of the lake was restored, and refused")
+
+
+def copy_lake(source: Storage, target: Storage) -> None:
+    """Replace a lake by a copy of another."""
+    if source.is_local:
+        shutil.rmtree(target.url, ignore_errors=True)
+        shutil.copytree(source.url, target.url)
+        return
+    from pyarrow.fs import FileSelector, FileType, copy_files
+
+    def files(storage: Storage) -> list[str]:
+        selector = FileSelector("", allow_not_found=True, recursive=True)
+        found = storage.filesystem.get_file_info(selector)
+        return [each.path for each in found if each.type == FileType.File]
+
+    for path in files(target):
+        target.filesystem.delete_file(path)
+    copy_files(
+        "", "", source_filesystem=source.filesystem, destination_filesystem=target.filesystem
+    )
+
+
+def _double(scene: Scene, _: random.Random, proof: Proof, report: Report) -> None:
+    """Run two archivers at once: each may go on until the other commits before it."""
+    both = [scene.archiver(*INTERVAL) for _ in range(2)]
+    scene.put_portion()
+    wait_until(lambda: sum(each.batches() for each in both) >= 2, 900)
+    asyncio.run(scene.put(range(0)))
+    time.sleep(2)
+    codes = [each.stop() for each in both]
+    for code, archiver in zip(codes, both, strict=True):
+        refused = any("another archiver of" in line for line in archiver.lines)
+        assert code == (1 if refused else 0), archiver.lines
+    assert codes != [1, 1]
+    proof.faults["two archivers at once"] += 1
+    report(f"two archivers at once ended with {codes}")
+
+
+def _finish(target: Target, entries: int) -> None:
+    archiver = ArchiverProcess(target, "--entries", str(entries))
+    assert archiver.wait(3600) == 0, archiver.lines
+
+
+def _divide(jobs: int, count: int) -> Iterator[range]:
+    """Yield the numbers of the jobs in so many portions."""
     for part in range(count):
         yield range(jobs * part // count, jobs * (part + 1) // count)
-
-
-def _put(url: str, numbers: range) -> None:
-    async def put() -> None:
-        async with Client(url) as client:
-            await client.queue("work").put_many(
-                NewJob(_job(number).klass, jid=f"j{number}", tags=["proof"]) for number in numbers
-            )
-
-    asyncio.run(put())
 
 
 def _klass(number: int) -> str:
     return KLASSES.get(number % 10, "quick")
 
 
-def _job(number: int) -> aioqless.Handler:
+def _handler(number: int) -> aioqless.Handler:
     handler: aioqless.Handler = getattr(proof_jobs, _klass(number))
     return handler
 
 
-def _expected(jobs: int) -> int:
-    return sum(len(ENDS.get(_klass(number), ["complete"])) for number in range(jobs))
+def _ends(number: int) -> list[str]:
+    return ENDS.get(_klass(number), ["complete"])
 
 
-def _state(url: str) -> ArchiveState:
-    async def asked() -> ArchiveState:
-        async with Client(url) as client:
-            return await Archive(client.store).state()
-
-    return asyncio.run(asked())
+def _versions(lake: str) -> dict[str, int]:
+    return {name: Lake(lake).snapshot(name).version for name in (EVENTS, QUARANTINE)}
 
 
-def _until(condition: Callable[[], object], archiver: Killed | None, patience: float = 900) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        if archiver and archiver.process.poll() is not None:
-            raise AssertionError(f"the archiver ended: {archiver.lines}")
-        if time.monotonic() > deadline:
-            raise AssertionError(
-                f"waited for {patience} s in vain; the archiver said {archiver and archiver.lines[-5:]}"
-            )
-        time.sleep(0.05)
+def _check(scene: Scene, proof: Proof, spark: Callable[[], SparkSession] | None) -> None:
+    lake = Lake(scene.target.lake)
+    snapshot = lake.snapshot(EVENTS)
+    proof.files, proof.versions = len(snapshot.all_files), snapshot.version
+    events = read_with_delta_rs(lake, EVENTS)
+    assert read_with_duckdb(lake, EVENTS) == events, "DuckDB reads other rows than delta-rs"
+    if spark:
+        assert read_with_spark(spark(), lake, EVENTS) == events, "Spark reads other rows"
+    columns = ("ordinal", "raw")
+    rejected = read_with_delta_rs(lake, QUARANTINE, columns)
+    assert read_with_duckdb(lake, QUARANTINE, columns) == rejected
+    proof.events, proof.quarantined = len(events), len(rejected)
+
+    ordinals = sorted(row[0] for row in (*events, *rejected))
+    assert ordinals == list(range(1, proof.entries + 1)), "an entry is missing or there twice"
+    assert len({row[1] for row in events}) == proof.events == scene.expected_events()
+    assert {row[4] for row in events} == {NAMESPACE}
+    jids = sorted(json.loads(raw)["jid"] for _, raw in rejected)
+    assert jids == sorted(f"d{number}" for number in range(scene.damaged))
+    _check_ends(proof.jobs, events)
+    runs = read_with_delta_rs(lake, EVENTS, ("jid", "fence"))
+    shaken = [fence for jid, fence in runs if int(jid[1:]) % 10 == 1]
+    assert min(shaken) >= 2, "a retry is a run of its own"
 
 
-def raw(lake: Path) -> pa.Table:
-    """All that any reader of Parquet finds below bronze; a file that isn't whole raises."""
-    files = sorted(path for path in (lake / "bronze").rglob("*") if path.is_file())
-    assert {file.suffix for file in files} <= {".parquet"}, files
-    return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
-
-
-def digest(lake: Path) -> str:
-    """Of every file of the tables: its name and its bytes."""
-    found = hashlib.sha256()
-    for path in sorted(
-        path
-        for table in ("bronze", "quarantine")
-        for path in (lake / table).rglob("*")
-        if path.is_file()
-    ):
-        found.update(os.fsencode(path.relative_to(lake)))
-        found.update(path.read_bytes())
-    return found.hexdigest()
-
-
-def _check(proof: Proof, lake: Path) -> None:
-    table = raw(lake)
-    proof.rows = table.num_rows
-    proof.files = sum(1 for path in (lake / "bronze").rglob("*.parquet"))
+def _check_ends(jobs: int, events: Sequence[tuple[Any, ...]]) -> None:
     ends: dict[str, list[str]] = {}
-    for row in table.select(["ordinal", "jid", "what"]).sort_by("ordinal").to_pylist():
-        ends.setdefault(row["jid"], []).append(row["what"])
+    for _, _, jid, what, _ in events:
+        ends.setdefault(jid, []).append(what)
     wrong = [
         (number, ends.get(f"j{number}"))
-        for number in range(proof.jobs)
-        if ends.get(f"j{number}") != ENDS.get(_klass(number), ["complete"])
+        for number in range(jobs)
+        if ends.get(f"j{number}") != _ends(number)
     ]
-    assert not wrong, (
-        f"{len(wrong)} jobs are in the lake in another way than they ended: {wrong[:5]}"
-    )
-    assert sorted(table["ordinal"].to_pylist()) == list(range(1, proof.entries + 1))
-    assert len(set(table["id"].to_pylist())) == proof.rows == proof.entries == _expected(proof.jobs)
-    shaken = [
-        len(runs)
-        for jid, runs in zip(table["jid"].to_pylist(), table["runs"].to_pylist(), strict=True)
-        if int(jid[1:]) % 10 == 1
-    ]
-    assert min(shaken) >= 2, "a retry is a run of its own"
-    assert not list((lake / "quarantine").rglob("*.parquet"))
+    assert not wrong, f"{len(wrong)} jobs ended otherwise than the lake has it: {wrong[:5]}"
 
 
-def _aloud(line: str) -> None:
+def _print(line: str) -> None:
     print(line, flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="nox -s proof --", description=__doc__)
     parser.add_argument("--jobs", type=int, default=200_000)
-    parser.add_argument("--kills", type=int, default=6)
+    parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    parser.add_argument("--folder", action="store_true", help="a lake in a folder")
     options = parser.parse_args()
-    _aloud(f"seed {options.seed}")
+    _print(f"seed {options.seed}")
+    from aioqless.contrib.lake.session import session
+
     with tempfile.TemporaryDirectory(prefix="aioqless-proof-") as folder:
-        proof = prove(Path(folder), options.jobs, options.kills, seed=options.seed, tell=_aloud)
-    print(asdict(proof))
+        proof = prove(
+            Path(folder), options.jobs, options.kills, seed=options.seed,
+            store=not options.folder, spark=lambda: session("proof"), report=_print,
+        )  # fmt: skip
+    print(json.dumps(asdict(proof), indent=2))
 
 
 if __name__ == "__main__":

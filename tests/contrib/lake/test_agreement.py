@@ -4,52 +4,25 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, date, datetime
+from itertools import chain
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 from redis.asyncio import Redis
 
-from aioqless.client.archive import Event, Run, parse_raw
 from aioqless.contrib.lake import tables
-from aioqless.contrib.lake.schema import TABLES
+from aioqless.contrib.lake.source.event_columns import SCHEMA, batch_of
 from aioqless.contrib.lake.tables.bins import QLESS
+from aioqless.contrib.lake.tables.columns import replace
 from aioqless.store import ScriptStore
-from tests.contrib.lake.literal import by
+from tests.contrib.lake.literal import by, rows
 
-NAMES = TABLES["bronze/events"].schema.names
 START = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
 
 
-def _row(event: Event) -> tuple[Any, ...]:
-    def moment(micros: int | None) -> datetime | None:
-        return None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC)
-
-    def attempt(run: Run) -> tuple[Any, ...]:
-        return (
-            moment(run.put),
-            moment(run.popped),
-            moment(run.ended),
-            run.how,
-            run.worker,
-            run.fence,
-            run.group,
-            run.message,
-        )
-
-    values = {name: getattr(event, name, None) for name in NAMES}
-    values |= {name: moment(values[name]) for name in ("put", "popped", "ended")}
-    values |= {
-        "ordinal": 0,
-        "namespace": "ql",
-        "date": date(2026, 11, 21),
-        "runs": [attempt(run) for run in event.runs],
-    }
-    return tuple(list(value) if isinstance(value, tuple) else value for value in values.values())
-
-
 async def test_statistics_of_redis_and_of_the_tables_agree(
-    store: ScriptStore, redis: Redis, namespace: str, spark: SparkSession
+    store: ScriptStore, redis: Redis, namespace: str
 ) -> None:
     for option, value in {"archive": "on", "grace-period": "0", "heartbeat": "60"}.items():
         await store.config_set(option=option, value=value)
@@ -82,14 +55,15 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
             now += 100
     entries = await redis.xrange(f"{namespace}:x:archive")
     assert len(entries) == 40  # type: ignore[arg-type]
-    events = [
-        parse_raw(id.decode(), [each for pair in fields.items() for each in pair])  # type: ignore[misc]
-        for id, fields in entries
-    ]
-    table = spark.createDataFrame([_row(event) for event in events], TABLES["bronze/events"].schema)
+    flat: list[Any] = [(id, list(chain.from_iterable(pairs.items()))) for id, pairs in entries]
+    batch = batch_of(0, flat, SCHEMA)
+    table = pa.Table.from_batches([batch]).drop_columns(["problem", "raw"])
+    table = replace(table, namespace=pa.repeat("ql", 40), date=pa.repeat(date(2026, 11, 21), 40))
+    runs = tables.runs(table)
 
     theirs = await store.stats(queue="mail", date=START)
-    times = by(tables.times(tables.runs(table)).where("by = 'queue'").collect(), "kind")
+    made = rows(tables.merge_times(tables.times(runs)))
+    times = by([row for row in made if row.grouping == "queue"], "kind")
     for kind in ("wait", "run"):
         ours, redis_ = times[kind], theirs[kind]
         assert ours["count"] == redis_["count"] > 15
@@ -97,9 +71,10 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
             redis_["mean"], rel=1e-9
         ) and ours.variance == pytest.approx(redis_["variance"], rel=1e-9)
         assert [ours.histogram.get(name, 0) for name in QLESS] == redis_["histogram"]
-    (counts,) = tables.counts(table).where("by = 'queue'").collect()
+    found = rows(tables.merge_counts(tables.counts(table, runs)))
+    (counts,) = [row for row in found if row.grouping == "queue"]
     exhausted = sum(
-        event.group == "failed-retries-mail" for event in events
+        group == "failed-retries-mail" for group in table["failure_group"].to_pylist()
     )  # whose last run was lost, and counts as failed
     assert (counts.failed, counts.lost + counts.timed_out + exhausted) == (
         theirs["failures"],

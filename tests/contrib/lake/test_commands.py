@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import sys
+import time
+from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
 from aioqless.cli.main import main
-from aioqless.contrib.lake.bronze import SEVERAL, batches_of, covered
+from aioqless.contrib.lake import compaction
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
-from aioqless.contrib.lake.statistics import since
-from tests.contrib.lake.lakes import SECRET, contents, copied
+from aioqless.contrib.lake.schema import EVENTS
+from aioqless.contrib.lake.statistics import Period, parse_period
+from tests.contrib.lake.lakes import SECRET, comparable, contents, copied, no_spark, raw
 
 
 @pytest.fixture
-def told(whole: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def told(
+    spark: SparkSession,
+    whole: Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Any:
     """Run a command of `pipeline` in this process; returns its exit code, and what it wrote to
     standard output and error."""
-    monkeypatch.setenv("AIOQLESS_LAKE", str(whole.root))
+    monkeypatch.setenv("AIOQLESS_LAKE", whole.url)
 
     def run_it(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
@@ -81,7 +90,16 @@ def test_sql_asks_the_tables(told: Any) -> None:
         ),
         (["stats", "--since", "soon"], "--since 'soon' is no day"),
         (["stats", "--lake", "/nowhere"], "there is no lake at /nowhere"),
-        (["report", "--since", "2999-01-01", "--no-refresh"], "nothing ended since 2999-01-01"),
+        (["stats", "--since", "2026-11-22", "--until", "2026-11-21"], "is before --since"),
+        (["stats", "--until", "never"], "--until 'never' is no day"),
+        (
+            ["report", "--since", "2026-01-01", "--until", "2026-01-02", "--no-refresh"],
+            "nothing ended from 2026-01-01 to 2026-01-02",
+        ),
+        (
+            ["report", "--since", "2026-11-21", "--queue", "none", "--no-refresh"],
+            "nothing ended in queue none from 2026-11-21",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line_without_java(
@@ -121,10 +139,10 @@ def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Pat
     headings = re.findall(r"<h2>(.*?)</h2>", text)
     assert headings == [
         "Throughput and concurrency",
-        "Waits",
-        "Runs",
+        "Wait time",
+        "Run time",
         "Slowest classes",
-        "When it was done",
+        "Busiest hours",
         "Failures",
         "Critical paths",
     ]
@@ -144,10 +162,10 @@ def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Pat
             "{billing}",
             [
                 "Throughput and concurrency",
-                "Waits",
-                "Runs",
+                "Wait time",
+                "Run time",
                 "Slowest classes",
-                "When it was done",
+                "Busiest hours",
                 "Failures",
             ],
         ),
@@ -167,40 +185,62 @@ def test_the_report_of_few_jobs_leaves_out_what_there_is_nothing_of(
     assert re.findall(r"<h2>(.*?)</h2>", file.read_text("utf-8")) == headings
 
 
-def test_days_that_are_over_are_compacted_and_everything_stays_as_it_was(
-    spark: SparkSession, whole: Lake, tmp_path: Path
+@pytest.mark.parametrize("here", [True, False], ids=["here", "in Spark"])
+def test_compaction_merges_files_and_changes_no_row(
+    spark: SparkSession,
+    whole: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: bool,
 ) -> None:
     lake = copied(whole, tmp_path / "lake")
+    before, tables = comparable(raw(lake, EVENTS)), contents(lake)
 
-    def events() -> list[str]:
-        return sorted(
-            map(
-                repr,
-                ds.dataset(lake.path("bronze/events"), format="parquet", partitioning="hive")
-                .to_table()
-                .to_pylist(),
-            )
-        )
+    def files() -> list[int]:
+        found = lake.snapshot(EVENTS).files("ql")
+        return [sum(each.date.day == day for each in found) for day in (21, 22)]
 
-    before, tables = events(), contents(lake)
-    assert [len(lake.files(each)) for each in lake.partitions("bronze/events", "ql")] == [2, 1]
-    assert compact(spark, lake) == 1
-    assert [len(lake.files(each)) for each in lake.partitions("bronze/events", "ql")] == [1, 1]
-    merged = next(
-        each
-        for each in lake.partitions("bronze/events")
-        if lake.files(each)[0].name.startswith(SEVERAL)
+    assert files() == [2, 1]
+    if not here:
+        monkeypatch.setattr(compaction, "_MERGED_HERE", 0)
+    assert compact(lake, no_spark if here else lambda: spark) >= 1
+    assert files() == [1, 1]
+    assert comparable(raw(lake, EVENTS)) == before and contents(lake) == tables
+    assert refresh(lake, no_spark).events == 0
+    assert compact(lake, no_spark) == 0
+
+
+def test_compaction_deletes_old_files_of_old_versions_only(whole: Lake, tmp_path: Path) -> None:
+    lake = copied(whole, tmp_path / "lake")
+    folder = Path(lake.url, EVENTS, lake.snapshot(EVENTS).files("ql")[0].path).parent
+    for name, age in (("old", 800), ("new", 1)):
+        shutil.copy(next(folder.glob("*.parquet")), folder / f"{name}.parquet")
+        then = time.time() - age * 3600
+        os.utime(folder / f"{name}.parquet", (then, then))
+    before = set(folder.glob("*.parquet"))
+    compact(lake, no_spark, vacuum_hours=0)
+    after = set(folder.glob("*.parquet"))
+    assert {each.name for each in before - after} == {"old.parquet"}
+    assert {each.name for each in after} >= {"new.parquet"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0d", "-1d", "7h", "2026-13-01", "\N{ARABIC-INDIC DIGIT SEVEN}d"]
+)
+@pytest.mark.parametrize("option", ["since", "until"])
+def test_a_period_of_no_days_is_refused(option: str, text: str) -> None:
+    given = {"since": "2020-01-01"} | {option: text}
+    with pytest.raises(ValueError, match=f"--{option} .* is no day"):
+        parse_period(**given)
+
+
+def test_a_period_is_from_one_day_to_another() -> None:
+    today = datetime.now(UTC).date()
+    one_day = timedelta(days=1)
+    assert parse_period("7d") == Period(today - 6 * one_day, today)
+    week = parse_period("8d", "yesterday")
+    assert week == Period(today - 7 * one_day, today - one_day)
+    assert week.before == Period(today - 14 * one_day, today - 8 * one_day)
+    assert parse_period("2026-11-21", "2026-11-21").before == Period(
+        date(2026, 11, 20), date(2026, 11, 20)
     )
-    (batches,) = map(batches_of, lake.files(merged))
-    assert (
-        batches and covered(lake, merged, batches[0]) and covered(lake, merged, batches[1])
-    )  # an archiver writes none of them again
-    assert events() == before
-    assert refresh(spark, lake).events == 0 and contents(lake) == tables
-    assert compact(spark, lake) == 0
-
-
-@pytest.mark.parametrize("text", ["", "0d", "-1d", "7h", "2026-13-01"])
-def test_a_span_that_is_no_number_of_days_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no day"):
-        since(text)

@@ -1,5 +1,4 @@
-"""Nothing is lost and nothing is there twice, whatever is killed: the short form of `nox -s
-proof`."""
+"""No entry is lost or doubled, whatever is killed: short forms of `nox -s proof`."""
 
 from __future__ import annotations
 
@@ -9,29 +8,41 @@ from typing import TYPE_CHECKING
 import pytest
 
 pytest.importorskip("pyspark")
+pytest.importorskip("deltalake")
 
 from aioqless.contrib.lake.archiver import Archiver
 from aioqless.contrib.lake.lake import Lake
+from tests.contrib.lake.archiver_process import Target
 from tests.contrib.lake.conftest import configured
-from tests.contrib.lake.proof import batches_in, prove
+from tests.contrib.lake.proof import prove
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.long
-def test_the_lake_has_each_end_once_although_the_archiver_and_redis_were_killed(
+def test_each_entry_is_in_the_lake_once_although_the_archiver_was_killed_at_a_commit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", configured(tmp_path / "conf"))
-    told: list[str] = []
 
-    def finish(url: str, lake: Path, entries: int) -> list[int]:
-        """What the killed process left is taken up by this one, whose Spark is there already."""
-        lines: list[str] = []
-        Archiver(spark, Lake(lake), url, entries=entries, tell=lines.append).once()
-        return batches_in(lines)
+    def finish(target: Target, entries: int) -> None:
+        """Archive in this process, whose Spark is there already."""
+        lake = Lake(target.lake)
+        Archiver(lambda: spark, lake, target.redis_url, target.namespace, entries=entries).once()
 
-    proof = prove(tmp_path, 1_000, 1, seed=7, finish=finish, tell=told.append)
-    assert proof.rows == proof.entries == 1_100
-    assert proof.kills == 1 and any("Redis was killed" in line for line in told)
+    proof = prove(
+        tmp_path, 1_000, 1, seed=7, store=False, all_faults=False, finish=finish,
+        spark=lambda: spark, report=lambda line: None,
+    )  # fmt: skip
+    assert (proof.events, proof.quarantined) == (1_100, 6)
+    assert proof.faults == {"kill -9 of the archiver, within": 1}
+
+
+@pytest.mark.long
+def test_each_entry_is_on_the_object_store_once_whatever_is_killed_restored_or_doubled(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", configured(tmp_path / "conf"))
+    proof = prove(tmp_path, 20_000, 4, seed=7, spark=lambda: spark, report=lambda line: None)
+    assert proof.entries == proof.events + proof.quarantined
+    assert sum(proof.faults.values()) == 9

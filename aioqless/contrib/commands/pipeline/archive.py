@@ -17,7 +17,10 @@ from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.contrib.commands.pipeline.shared import (
     LAKE,
-    LakeFolder,
+    Conf,
+    LakeUrl,
+    Master,
+    Sessions,
     Trace,
     pipeline,
     print_progress,
@@ -30,7 +33,7 @@ from aioqless.runtime import output
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     every: Annotated[
         float | None,
         typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
@@ -38,20 +41,26 @@ def archive(
     entries: Annotated[
         int,
         typer.Option(
-            help="Maximum number of entries of a batch, which is one file.", min=1, max=1_000_000
+            help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
         ),
-    ] = 50_000,
+    ] = 200_000,
     take_over: Annotated[
         bool,
-        typer.Option("--take-over", help="Trim the stream though another archiver did so before."),
+        typer.Option(
+            "--take-over", help="Archive though another lake did, or this is an older copy."
+        ),
     ] = False,
     status: Annotated[
         bool,
         typer.Option("--status", help="Show the archive's state; exit code 1 if nothing reads it."),
     ] = False,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Move the archive's stream to the lake: what there is now, or continuously.
+
+    Up to 100,000 entries at once are moved without Spark, unless --master names one.
 
     A second SIGTERM ends it at once.
     """
@@ -61,19 +70,20 @@ def archive(
         print("\n".join(filter(None, [_format_state(state, time.time()), trouble])))
         raise typer.Exit(REFUSED if trouble else 0)
     with shorten_errors(trace):
-        from aioqless.contrib.lake.archiver import Archiver
+        from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
         from aioqless.contrib.lake.lake import Lake
-        from aioqless.contrib.lake.session import session
 
         output.protect()  # how far it is, on standard error
+        sessions = Sessions("archive", master, conf)
         target = Lake(lake, create=True)
         archiver = Archiver(
-            session("aioqless archive"),
+            sessions.open,
             target,
             url,
             namespace,
             entries=entries,
-            tell=print_progress,
+            local_shares=0 if master else LOCAL_SHARES,
+            report=print_progress,
         )
         stop = _stop_event()
         done = (

@@ -10,28 +10,49 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.errors import AioqlessError, require_extra
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from aioqless.contrib.lake.lake import Lake
+
 pipeline = typer.Typer(
     no_args_is_help=True,
-    help="Ended runs: a lake of Parquet files, tables and a report. Runs on Spark.",
+    help="Ended runs: a lake of Delta tables, and a report. Runs on Spark.",
 )
 app.add_typer(pipeline, name="pipeline", rich_help_panel=Section.RUN)
 
-LakeFolder = Annotated[
-    Path, typer.Option("--lake", envvar="AIOQLESS_LAKE", help="The folder of the lake.")
+LakeUrl = Annotated[
+    str,
+    typer.Option(
+        "--lake",
+        envvar="AIOQLESS_LAKE",
+        help="The lake: a folder, or a URL such as s3://bucket/prefix.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Where Spark runs, such as spark://host:7077 or sc://host; default: here."),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark. Repeatable."),
 ]
 Trace = Annotated[
     bool, typer.Option("--trace", help="Show the whole traceback of an error, including Java's.")
 ]
 
-LAKE = Path("lake")
+OneNamespace = Annotated[
+    str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
+]
+
+LAKE = "lake"
 
 
 @contextmanager
@@ -57,3 +78,52 @@ def shorten_errors(trace: bool) -> Iterator[None]:
 def print_progress(text: str) -> None:
     """Print progress on standard error; only results go to standard output."""
     print(text, file=sys.stderr, flush=True)
+
+
+def parse_conf(settings: list[str] | None) -> dict[str, str]:
+    """Return settings of Spark that were given as key=value."""
+    conf = {}
+    for setting in settings or ():
+        key, separator, value = setting.partition("=")
+        if not separator or not key.startswith("spark."):
+            raise typer.BadParameter(f"{setting!r} is not of the form spark.key=value")
+        conf[key] = value
+    return conf
+
+
+class Sessions:
+    """Starts Spark when a command needs it for the first time."""
+
+    def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
+        self._name = f"aioqless pipeline {command}"
+        self._master = master
+        self._conf = parse_conf(conf)
+        self._session: SparkSession | None = None
+
+    def open(self) -> SparkSession:
+        """Return the session."""
+        from aioqless.contrib.lake.session import session
+
+        if self._session is None:
+            self._session = session(self._name, master=self._master, conf=self._conf)
+        return self._session
+
+
+@contextmanager
+def open_lake(
+    url: str, trace: bool, sessions: Sessions, fresh: bool = False
+) -> Iterator[tuple[Lake, Sessions]]:
+    """Yield the lake, with its tables up to date if they are to be, and what starts Spark."""
+    with shorten_errors(trace):
+        from aioqless.contrib.lake.lake import Lake
+
+        opened = Lake(url)
+        if fresh:
+            from aioqless.contrib.lake.refresh import refresh
+            from aioqless.contrib.lake.snapshot import ConcurrentCommit
+
+            try:
+                refresh(opened, sessions.open, print_progress)
+            except ConcurrentCommit as error:
+                print_progress(f"the tables are shown as they are: {error}")
+        yield opened, sessions

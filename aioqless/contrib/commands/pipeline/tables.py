@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from aioqless.contrib.commands.pipeline.shared import (
     LAKE,
-    LakeFolder,
+    Conf,
+    LakeUrl,
+    Master,
+    OneNamespace,
+    Sessions,
     Trace,
+    open_lake,
     pipeline,
     print_progress,
     shorten_errors,
@@ -23,42 +27,38 @@ from aioqless.contrib.commands.pipeline.shared import (
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from aioqless.contrib.lake.lake import Lake
-
 Fresh = Annotated[
     bool, typer.Option("--refresh/--no-refresh", help="Bring the tables up to date first.")
 ]
 Since = Annotated[
     str,
     typer.Option(
-        help="The first day: 2026-11-21, today, or 7d for the last seven days. Days are UTC's."
+        help="The first day: 2026-11-21, today, yesterday, or 7d for the last seven days. "
+        "Days are UTC's."
     ),
 ]
-OneNamespace = Annotated[
-    str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
-]
+Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yesterday.")]
 
 
 @pipeline.command("tables")
 def make_tables(
-    lake: LakeFolder = LAKE,
-    anew: Annotated[
+    lake: LakeUrl = LAKE,
+    rebuild: Annotated[
         bool,
-        typer.Option("--anew", help="Make all tables again, not only what later events change."),
+        typer.Option("--rebuild", help="Make all tables again, of all events in the lake."),
     ] = False,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
-    with _open_lake(lake, trace, "aioqless pipeline tables") as (spark, opened):
+    with open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.refresh import refresh
 
-        made = refresh(spark, opened, print_progress, anew=anew)
+        done = refresh(opened, sessions.open, print_progress, rebuild=rebuild)
         print(
-            f"made of {made.events} days of events: tables of {made.days} days"
-            if made.events
+            f"{done.events:,} events: tables of {len(done.days):,} days"
+            if done.events
             else "the tables are up to date"
         )
 
@@ -66,6 +66,7 @@ def make_tables(
 @pipeline.command()
 def stats(
     since: Since = "7d",
+    until: Until = "today",
     by: Annotated[
         str,
         typer.Option(
@@ -74,19 +75,20 @@ def stats(
     ] = "queue",
     of: OneNamespace = None,
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     fresh: Fresh = True,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
     with shorten_errors(trace):
-        from aioqless.contrib.lake.statistics import since as day
-        from aioqless.contrib.lake.statistics import statistics
+        from aioqless.contrib.lake.statistics import parse_period, read_statistics
         from aioqless.contrib.lake.tables.groups import known
 
-        first, grouping = day(since), known(by)
-    with _open_lake(lake, trace, "aioqless pipeline stats", fresh) as (spark, opened):
-        found = statistics(spark, opened, first, grouping, of)
+        period, grouping = parse_period(since, until), known(by)
+    with open_lake(lake, trace, Sessions("stats", master, conf), fresh) as (opened, _):
+        found = read_statistics(opened, period, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
             return
@@ -117,14 +119,17 @@ def sql(
     ],
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     fresh: Fresh = True,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with _open_lake(lake, trace, "aioqless pipeline sql", fresh) as (spark, opened):
+    with open_lake(lake, trace, Sessions("sql", master, conf), fresh) as (opened, sessions):
         from aioqless.contrib.lake.lake_reader import name_views
 
+        spark = sessions.open()
         name_views(spark, opened)
         answer = spark.sql(query)
         if as_json:
@@ -149,12 +154,24 @@ def sql(
 
 
 @pipeline.command()
-def compact(lake: LakeFolder = LAKE, trace: Trace = False) -> None:
-    """Merge the small files of past days."""
-    with _open_lake(lake, trace, "aioqless pipeline compact") as (spark, opened):
+def compact(
+    lake: LakeUrl = LAKE,
+    vacuum_hours: Annotated[
+        int,
+        typer.Option(
+            help="Age in hours of the oldest version of a table that stays readable.", min=24
+        ),
+    ] = 168,
+    master: Master = None,
+    conf: Conf = None,
+    trace: Trace = False,
+) -> None:
+    """Merge small files, and delete files that only old versions of the tables have."""
+    with open_lake(lake, trace, Sessions("compact", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.compaction import compact as merge
 
-        print(f"{merge(spark, opened, print_progress)} files less")
+        fewer = merge(opened, sessions.open, print_progress, vacuum_hours=vacuum_hours)
+        print(f"{fewer} files less")
 
 
 @pipeline.command()
@@ -163,49 +180,35 @@ def report(
         "report.html"
     ),
     since: Since = "7d",
+    until: Until = "today",
+    queue: Annotated[str | None, typer.Option(help="Only this queue; default: all.")] = None,
     of: OneNamespace = None,
-    lake: LakeFolder = LAKE,
+    lake: LakeUrl = LAKE,
     fresh: Fresh = True,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
     with shorten_errors(trace):
-        from aioqless.contrib.lake.statistics import since as day
+        from aioqless.contrib.lake.statistics import parse_period
 
-        first = day(since)
-    with _open_lake(lake, trace, "aioqless pipeline report", fresh) as (spark, opened):
-        from aioqless.contrib.lake.report import gather, page
+        period = parse_period(since, until)
+    with open_lake(lake, trace, Sessions("report", master, conf), fresh) as (opened, _):
+        from aioqless.contrib.lake.report import read_report, render
 
         print_progress("the report")
-        gathered = gather(spark, opened, first, of)
-        if not gathered:
-            raise AioqlessError(
-                f"nothing ended since {first}{f' in {of}' if of else ''}, "
-                f"as far as the lake at {opened.root} knows"
+        numbers = read_report(opened, period, of, queue)
+        if numbers is None:
+            place = "".join(
+                f" in {kind} {name}" for kind, name in (("queue", queue), ("namespace", of)) if name
             )
-        out.write_text(page(gathered), "utf-8")
+            raise AioqlessError(
+                f"nothing ended{place} from {period.first} to {period.last}, "
+                f"according to the lake at {opened.url}"
+            )
+        out.write_text(render(numbers), "utf-8")
         print(out)
-
-
-@contextmanager
-def _open_lake(
-    folder: Path, trace: bool, name: str, fresh: bool = False
-) -> Iterator[tuple[SparkSession, Lake]]:
-    """Yield a session and the lake.
-
-    Spark takes seconds to start, so a lake that can't be read is reported before.
-    """
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.lake import Lake
-        from aioqless.contrib.lake.session import session
-
-        opened = Lake(folder)
-        spark = session(name)
-        if fresh:
-            from aioqless.contrib.lake.refresh import refresh
-
-            refresh(spark, opened, print_progress)
-        yield spark, opened
 
 
 def _cells(row: dict[str, Any], parts: Sequence[str]) -> list[str]:

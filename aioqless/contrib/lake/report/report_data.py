@@ -2,238 +2,370 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.lake_reader import rows
-from aioqless.contrib.lake.statistics import chosen, statistics
-from aioqless.contrib.lake.tables.aggregates import merged
-from aioqless.contrib.lake.tables.days import DAY
+from aioqless.contrib.lake.lake_reader import read_rows
+from aioqless.contrib.lake.report.charts import Slot
+from aioqless.contrib.lake.statistics import (
+    Period,
+    list_files,
+    read_counts,
+    read_statistics,
+    read_times,
+)
+from aioqless.contrib.lake.tables.aggregates import cells, merged, quantiles
+from aioqless.contrib.lake.tables.bins import logarithmic_middle
+from aioqless.contrib.lake.tables.columns import (
+    DAY,
+    MICROS,
+    day_numbers,
+    entries,
+    micros,
+    numbers,
+)
+from aioqless.contrib.lake.tables.counts import NUMBERS
 from aioqless.contrib.lake.tables.throughput import throughput
 
-SHORT: Final = 3  # days that are shown finer than by the hour, from the runs themselves
-WIDTHS: Final = (
-    1,
-    2,
-    5,
-    10,
-    30,
-    60,
-    120,
-    300,
-    600,
-    1800,
-    3600,
-    10_800,
-    21_600,
-    DAY,
-)  # seconds; each divides a day
-SLOTS: Final = 90  # about so many on a time axis
-EDGES: Final = tuple(
-    10 ** (exponent / 8) for exponent in range(-32, 57)
-)  # of histograms: 0.1 ms to 10^7 s, eight to a decade
-RANKS: Final = (0.5, 0.9, 0.99)
-PATHS: Final = 6
-GROUPS: Final = 12
+TOP: Final = 12  # rows of a table; the others are one row
+MAX_PATHS: Final = 6
+MAX_SAMPLES: Final = 3
+DETAILED_RUNS: Final = 5_000_000  # more of them are shown by the day, not read one by one
+_SLOTS: Final = 90  # on a time axis, at most
+_WEEK: Final = 7 * DAY
+_WIDTHS: Final = (
+    *(1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 21_600, 43_200),
+    *(DAY, _WEEK, 5 * _WEEK),
+)  # seconds of a slot; those within a day divide it
+_MONDAY: Final = 4 * DAY  # the first one since the epoch
+_EDGES: Final = tuple(10 ** (exponent / 8) for exponent in range(-32, 57))  # 0.1 ms to 10^7 s
+_RANKS: Final = (0.5, 0.9, 0.99)
+_DONE: Final = ("complete", "advance")
+_MOMENTS: Final = ("put", "completed", "failed", "retried")
+_LEVELS: Final = ("waiting", "running")
 
 
 @dataclass
-class Gathered:
-    """What the page shows. Times are seconds, moments seconds since the epoch; each `…_over_time`
-    is a list of rows by time."""
+class Report:
+    """What the page shows. Durations are seconds, moments seconds since the epoch."""
 
-    first: date
-    last: date
+    period: Period
     namespaces: list[str]
-    width: int = DAY
+    queue: str | None = None
+    width: int = DAY  # seconds of a slot of `flow` and `slots`
     total: dict[str, Any] = field(default_factory=dict)
-    queues: list[dict[str, Any]] = field(default_factory=list)
-    klasses: list[dict[str, Any]] = field(default_factory=list)
+    before: dict[str, Any] | None = None  # the total of the period before
+    part: str = "queue"  # what `groups` are: queues, or the classes of one queue
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    klasses: list[dict[str, Any]] = field(default_factory=list)  # the slowest
+    faster: int = 0  # how many other classes there are
     histograms: dict[str, list[tuple[float, float, float]]] = field(
         default_factory=dict
     )  # by kind: from, to, how many
-    bands: dict[str, list[tuple[float, int, list[float]]]] = field(
-        default_factory=dict
-    )  # by kind: moment, how many, quantiles
+    slots: dict[str, list[Slot]] = field(default_factory=dict)  # by kind
     flow: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
     week: list[list[int]] = field(default_factory=list)  # by weekday, from Monday, and hour
     paths: list[dict[str, Any]] = field(default_factory=list)
 
 
-def gather(
-    spark: SparkSession, lake: Lake, first: date, namespace: str | None = None
-) -> Gathered | None:
-    """The numbers of the days from `first` on; None if nothing ran or ended in them."""
-    days = chosen(lake, "gold/times", first, namespace)
-    told = [*days, *chosen(lake, "gold/counts", first, namespace)]  # what never ran has no times
-    total = statistics(spark, lake, first, "", namespace) if told else []
-    if not total:
+def read_report(
+    lake: Lake, period: Period, namespace: str | None = None, queue: str | None = None
+) -> Report | None:
+    """Return the numbers of a period, of one queue or of all; None if nothing ran or ended in it."""
+    total = _read_total(lake, period, namespace, queue)
+    if not any(total[name] for name in NUMBERS):
         return None
-    report = Gathered(
-        min(each.date for each in told),
-        max(each.date for each in told),
-        sorted({each.namespace for each in told}),
-    )
-    (report.total,) = total
-    report.queues = statistics(spark, lake, first, "queue", namespace)
-    report.klasses = statistics(spark, lake, first, "klass", namespace)
-    times = rows(spark, lake, "gold/times", days).where("by = ''")
-    report.histograms = {
-        kind: _histogram(times.where(F.col("kind") == kind)) for kind in ("wait", "run")
-    }
-    flow = rows(spark, lake, "gold/throughput", chosen(lake, "gold/throughput", first, namespace))
-    began, ended = _span(flow)
-    report.width = next((width for width in WIDTHS if (ended - began) / width <= SLOTS), DAY)
-    is_short = (report.last - report.first).days < SHORT
-    runs = rows(spark, lake, "silver/runs", chosen(lake, "silver/runs", first, namespace)).where(
-        F.col("ended") >= F.lit(first)
-    )
-    if is_short:
-        flow_ = (
-            throughput(runs, min(report.width, 3600)).where(F.col("date") >= F.lit(first))
-            if report.width < 60
-            else flow
-        )
-        report.bands = {kind: _bands(runs, kind, first, report.width) for kind in ("wait", "run")}
+    files = list_files(lake, "gold/counts", period, namespace)
+    report = Report(period, sorted({each.namespace for each in files}), queue, total=total)
+    before = _read_total(lake, period.before, namespace, queue)
+    report.before = before if any(before[name] for name in NUMBERS) else None
+    report.part = "klass" if queue else "queue"
+    report.groups = _read_groups(lake, report, namespace)
+    report.klasses, report.faster = _read_slowest(lake, period, namespace, queue)
+    grouping, where = ("queue", pc.field("queue") == queue) if queue else ("", None)
+    times = read_times(lake, period, grouping, ["date", "kind"], namespace, where)
+    report.histograms = {kind: _count_bars(_of_kind(times, kind)) for kind in ("wait", "run")}
+    flow = _read_minutes(lake, period, namespace, queue)
+    report.width = _choose_width(flow)
+    report.week = _count_week(flow)
+    if total["runs"] <= DETAILED_RUNS:
+        report.flow, report.slots = _read_runs(lake, report, flow, namespace)
     else:
-        report.width, flow_ = max(report.width, 3600), flow
-        report.bands = {
-            kind: _daily(times.where(F.col("kind") == kind)) for kind in ("wait", "run")
+        report.width = max(report.width, DAY)
+        report.slots = {
+            kind: _describe_slots(_by_day(times, kind, report.width)) for kind in ("wait", "run")
         }
-    report.flow = _flow(flow_, report.width)
-    report.week = _week(flow)
-    report.failures = _failures(
-        rows(spark, lake, "gold/failures", chosen(lake, "gold/failures", first, namespace))
-    )
-    report.paths = _paths(
-        rows(spark, lake, "gold/paths", chosen(lake, "gold/paths", first, namespace))
-    )
+    report.flow = report.flow or fill_gaps(_sum_flow(flow, report.width), report.width)
+    report.failures = _read_failures(lake, period, namespace, queue)
+    report.paths = _read_paths(lake, period, namespace, queue)
     return report
 
 
-def _histogram(times: DataFrame) -> list[tuple[float, float, float]]:
-    """Of all days, in bins that grow by the same factor: out of the sketches, so those of seconds
-    don't have to be fine enough."""
-    edges = ", ".join(f"{edge!r}D" for edge in EDGES)
-    cell = (
-        merged(times, ["kind"])
-        .select(
-            "count", F.expr(f"kll_sketch_get_rank_double(sketch, array({edges}))").alias("ranks")
-        )
-        .collect()
-    )
-    if not cell:
+def fill_gaps(slots: Sequence[dict[str, Any]], width: int) -> list[dict[str, Any]]:
+    """Return slots in the order of time, with empty ones for those that are missing between."""
+    if not slots:
         return []
-    count, ranks = cell[0]["count"], [0.0, *cell[0]["ranks"], 1.0]
-    bounds = (0.0, *EDGES, EDGES[-1] * 10 ** (1 / 8))
-    bars = [
-        (low, high, count * (above - below))
-        for (low, high), (below, above) in zip(pairwise(bounds), pairwise(ranks), strict=True)
-    ]
-    filled = [number for number, (_, _, many) in enumerate(bars) if many > 0]
-    return bars[filled[0] : filled[-1] + 1]
-
-
-def _span(flow: DataFrame) -> tuple[float, float]:
-    (row,) = flow.agg(F.min("start").alias("first"), F.max("start").alias("last")).collect()
-    now = datetime.now(UTC)
-    return (row["first"] or now).timestamp(), (row["last"] or now).timestamp() + 60
-
-
-def _slot(time: str, width: int) -> Any:
-    return (F.floor(F.unix_micros(time) / (width * 1_000_000)) * width).cast("double")
-
-
-def _bands(
-    runs: DataFrame, kind: str, first: date, width: int
-) -> list[tuple[float, int, list[float]]]:
-    ended = "popped" if kind == "wait" else "ended"
-    known = runs.where(F.col(kind).isNotNull() & (F.col(ended) >= F.lit(first))).where(
-        "TRUE" if kind == "wait" else "how IN ('complete', 'advance')"
-    )
-    slots = known.groupBy(_slot(ended, width).alias("at")).agg(
-        F.count("*").alias("n"), F.percentile_approx(kind, list(RANKS), 1000).alias("q")
-    )
-    return sorted((row["at"], row["n"], list(row["q"])) for row in slots.collect())
-
-
-def _daily(times: DataFrame) -> list[tuple[float, int, list[float]]]:
-    ranks = F.expr(
-        f"kll_sketch_get_quantile_double(sketch, array({', '.join(f'{rank}D' for rank in RANKS)}))"
-    )
-    found = (
-        merged(times, ["date"])
-        .select((F.unix_date("date") * DAY).cast("double").alias("at"), "count", ranks.alias("q"))
-        .collect()
-    )
-    return sorted((row["at"], row["count"], list(row["q"])) for row in found)
-
-
-def _flow(flow: DataFrame, width: int) -> list[dict[str, Any]]:
-    """What was done in each slot, of all queues; what waited and ran is a mean over the time."""
-    share = F.col("seconds") / width
-    slots = flow.groupBy(_slot("start", width).alias("at")).agg(
-        *(F.sum(name).alias(name) for name in ("put", "completed", "failed", "retried")),
-        *(F.sum(F.col(name) * share).alias(name) for name in ("waiting", "running")),
-    )
-    return without_gaps([row.asDict() for row in slots.collect()], width)
-
-
-def without_gaps(slots: list[dict[str, Any]], width: int) -> list[dict[str, Any]]:
-    """The slots by time, with those between in which nothing was done, waited or ran."""
     known = {round(slot["at"]): slot for slot in slots}
-    return (
-        [
-            known.get(at) or dict.fromkeys(slots[0], 0) | {"at": at}
-            for at in range(min(known), max(known) + 1, width)
-        ]
-        if known
-        else []
-    )
+    empty = dict.fromkeys(slots[0], 0)
+    return [known.get(at) or empty | {"at": at} for at in range(min(known), max(known) + 1, width)]
 
 
-def _week(flow: DataFrame) -> list[list[int]]:
-    hours = flow.groupBy(F.weekday("date").alias("day"), F.hour("start").alias("hour")).agg(
-        F.sum(F.col("completed") + F.col("failed")).alias("n")
-    )
-    week = [[0] * 24 for _ in range(7)]
-    for row in hours.collect():
-        week[row["day"]][row["hour"]] = row["n"]
-    return week
+def _read_total(
+    lake: Lake, period: Period, namespace: str | None, queue: str | None
+) -> dict[str, Any]:
+    rows = read_statistics(lake, period, "queue" if queue else "", namespace, queue=queue)
+    return rows[0] if rows else dict.fromkeys(NUMBERS, 0)
 
 
-def _failures(failures: DataFrame) -> list[dict[str, Any]]:
-    """The groups that failed most: with each day's number, to show where it goes."""
-    found = failures.groupBy("group").agg(
-        *(F.sum(name).alias(name) for name in ("count", "retried")),
-        F.min("first_seen").alias("first_seen"),
-        F.max("last_seen").alias("last_seen"),
-        F.array_sort(F.array_distinct(F.flatten(F.collect_list("klasses")))).alias("klasses"),
-        F.collect_list(F.struct(F.col("date"), F.col("by_hour"))).alias("days"),
-        F.slice(F.sort_array(F.flatten(F.collect_list("samples")), asc=False), 1, 3).alias(
-            "samples"
-        ),
-    )
+def _read_groups(lake: Lake, report: Report, namespace: str | None) -> list[dict[str, Any]]:
+    """Return the busiest groups with their change since the period before, and one of the others."""
+    grouping = "queue,klass" if report.queue else "queue"
+    period, queue, part = report.period, report.queue, report.part
+    rows = read_statistics(lake, period, grouping, namespace, queue=queue, top=TOP)
+    where = pc.field("queue") == queue if queue else None
+    counts = read_counts(lake, period.before, grouping, [part], namespace, where)
+    before = {row[part]: row["runs"] for row in counts.to_pylist()}
+    named = [row[part] for row in rows if row[part] is not None]
+    for row in rows:
+        if row[part] is None:
+            row["before"] = sum(before.values()) - sum(before.get(name, 0) for name in named)
+        else:
+            row["before"] = before.get(row[part], 0)
+    return rows
+
+
+def _read_slowest(
+    lake: Lake, period: Period, namespace: str | None, queue: str | None
+) -> tuple[list[dict[str, Any]], int]:
+    grouping = "queue,klass" if queue else "klass"
+    rows = [
+        row
+        for row in read_statistics(lake, period, grouping, namespace, queue=queue)
+        if "run" in row
+    ]
+    rows.sort(key=lambda row: -row["run"]["p95"])
+    return rows[:TOP], len(rows[TOP:])
+
+
+def _of_kind(times: pa.Table, kind: str) -> pa.Table:
+    return times.filter(pc.equal(times["kind"], kind))
+
+
+def _count_bars(times: pa.Table) -> list[tuple[float, float, float]]:
+    """Return how many durations are in each bin; bins grow by the same factor, eight a decade."""
+    _, bins, counts = entries(times["log_bins"])
+    if not len(bins):
+        return []
+    bounds = (0.0, *_EDGES, _EDGES[-1] * 10 ** (1 / 8))
+    middles = np.minimum(logarithmic_middle(numbers(bins)), _EDGES[-1])
+    number, _ = np.histogram(middles, bounds, weights=numbers(counts))
+    filled = np.flatnonzero(number)
+    bars = [(low, high, many) for (low, high), many in zip(pairwise(bounds), number, strict=True)]
+    return [(low, high, float(many)) for low, high, many in bars[filled[0] : filled[-1] + 1]]
+
+
+def _read_minutes(lake: Lake, period: Period, namespace: str | None, queue: str | None) -> pa.Table:
+    """Return the throughput of each minute, of all queues together."""
+    files = list_files(lake, "gold/throughput", period, namespace)
+    where = pc.field("queue") == queue if queue else None
+    columns = ("start", "seconds", *_MOMENTS, *_LEVELS)
+    return read_rows(lake, "gold/throughput", files, columns, where, _add_minutes)
+
+
+def _add_minutes(rows: pa.Table) -> pa.Table:
+    sums = [(name, "sum") for name in (*_MOMENTS, *_LEVELS)]
+    added = rows.group_by("start").aggregate([("seconds", "max"), *sums])
+    names = ("seconds", *_MOMENTS, *_LEVELS)
+    return pa.table({"start": added["start"]} | dict(zip(names, added.columns[1:], strict=True)))
+
+
+def _choose_width(flow: pa.Table) -> int:
+    """Return the width of a slot with which a time axis has enough of them, and not too many."""
+    if not flow.num_rows:
+        return DAY
+    begin = numbers(micros(flow["start"])) // MICROS
+    span = begin.max() + numbers(flow["seconds"]).max() - begin.min()
+    return next((width for width in _WIDTHS if span / width <= _SLOTS), _WIDTHS[-1])
+
+
+def _slot(moments: Any, width: int) -> Any:
+    """Return the beginning of each moment's slot, in seconds; weeks begin on Monday."""
+    shift = (_MONDAY if width > DAY else 0) * MICROS
+    return ((moments - shift) // (width * MICROS) * width * MICROS + shift) // MICROS
+
+
+def _sum_flow(flow: pa.Table, width: int) -> list[dict[str, Any]]:
+    """Return what ended in each slot; levels are means over the time of the slot."""
+    if not flow.num_rows:
+        return []
+    share = numbers(flow["seconds"]) / width
+    columns = {name: numbers(flow[name]) for name in _MOMENTS}
+    columns |= {name: numbers(flow[name]) * share for name in _LEVELS}
+    at = _slot(numbers(micros(flow["start"])), width)
+    summed = pa.table({"at": at, **columns}).group_by("at")
+    names = list(columns)
     return [
-        row.asDict(recursive=True)
-        for row in found.orderBy(F.desc("count"), F.desc("retried"), "group")
-        .limit(GROUPS)
-        .collect()
+        {"at": float(row["at"])} | {name: row[f"{name}_sum"] for name in names}
+        for row in summed.aggregate([(name, "sum") for name in names]).to_pylist()
     ]
 
 
-def _paths(paths: DataFrame) -> list[dict[str, Any]]:
-    """The longest; one that is the beginning of another one is left out."""
-    found = [
-        row.asDict(recursive=True)
-        for row in paths.orderBy(F.desc("seconds"), "jid").limit(4 * PATHS).collect()
+def _count_week(flow: pa.Table) -> list[list[int]]:
+    hours = (numbers(micros(flow["start"])) - _MONDAY * MICROS) // (3600 * MICROS) % (7 * 24)
+    done = numbers(flow["completed"]) + numbers(flow["failed"])
+    counts = np.bincount(hours.astype(np.int64), done, 7 * 24).astype(int).tolist()
+    return [counts[first : first + 24] for first in range(0, 7 * 24, 24)]
+
+
+def _read_runs(
+    lake: Lake, report: Report, flow: pa.Table, namespace: str | None
+) -> tuple[list[dict[str, Any]], dict[str, list[Slot]]]:
+    """Return quantiles by slot out of the runs; where slots are shorter than a minute, also what
+    ended in each."""
+    files = list_files(lake, "silver/runs", report.period, namespace)
+    where = pc.field("queue") == report.queue if report.queue else None
+    columns = [
+        *("namespace", "queue", "put", "popped", "ended", "wait", "run", "how", "attempt"),
+        "date",
     ]
-    inner = {(row["namespace"], step["jid"]) for row in found for step in row["steps"][:-1]}
-    return [row for row in found if (row["namespace"], row["jid"]) not in inner][:PATHS]
+    found: dict[str, list[pa.Table]] = {"wait": [], "run": []}
+    fine: list[pa.Table] = []
+    for file in files:
+        runs = read_rows(lake, "silver/runs", [file], columns, where)
+        for kind, held in found.items():
+            held[:] = [_merge_cells([*held, _cells_by_slot(runs, kind, report)])]
+        if report.width < 60:
+            fine.append(_add_minutes(throughput(runs, report.width).select(flow.column_names)))
+    slots = {kind: _describe_slots(held[0] if held else None) for kind, held in found.items()}
+    if not fine:
+        return [], slots
+    first = pa.scalar(report.period.start)
+    rows = pa.concat_tables(fine)
+    rows = rows.filter(pc.greater_equal(rows["start"], first))
+    return fill_gaps(_sum_flow(rows, report.width), report.width), slots
+
+
+def _cells_by_slot(runs: pa.Table, kind: str, report: Report) -> pa.Table:
+    moment = "popped" if kind == "wait" else "ended"
+    known = pc.and_(pc.is_valid(runs[kind]), pc.is_valid(runs[moment]))
+    if kind == "run":
+        known = pc.and_(known, pc.is_in(runs["how"], pa.array(_DONE)))
+    rows = runs.filter(known)
+    times = numbers(micros(rows[moment]))
+    inside = (times >= report.period.start.timestamp() * MICROS) & (
+        times < report.period.end.timestamp() * MICROS
+    )
+    at = _slot(times, report.width)
+    return cells(pa.table({"at": at, "seconds": rows[kind]}).filter(pa.array(inside)), ["at"])
+
+
+def _merge_cells(tables: Sequence[pa.Table]) -> pa.Table:
+    return merged(pa.concat_tables(tables), ["at"]) if len(tables) > 1 else tables[0]
+
+
+def _by_day(times: pa.Table, kind: str, width: int) -> pa.Table:
+    """Return cells by slots of one or several days, out of those by day."""
+    rows = _of_kind(times, kind)
+    days = numbers(day_numbers(rows["date"])) * DAY * MICROS
+    return merged(rows.append_column("at", pa.array(_slot(days, width))), ["at"])
+
+
+def _describe_slots(found: pa.Table | None) -> list[Slot]:
+    if found is None or not found.num_rows:
+        return []
+    ranks = quantiles(found, _RANKS).tolist()
+    rows = zip(found["at"].to_pylist(), found["count"].to_pylist(), ranks, strict=True)
+    return sorted((Slot(float(at), count, values) for at, count, values in rows), key=_at)
+
+
+def _at(slot: Slot) -> float:
+    return slot.at
+
+
+def _read_failures(
+    lake: Lake, period: Period, namespace: str | None, queue: str | None
+) -> list[dict[str, Any]]:
+    """Return the groups that failed most, with each day's numbers, and one row of the others."""
+    files = list_files(lake, "gold/failures", period, namespace)
+    where = pc.field("queue") == queue if queue else None
+    groups: dict[str, dict[str, Any]] = {}
+    for file in files:
+        for row in read_rows(lake, "gold/failures", [file], None, where).to_pylist():
+            _add_failure(groups.setdefault(row["failure_group"], _no_failures(row)), row)
+    rows = sorted(
+        groups.values(), key=lambda row: (-row["count"], -row["retried"], row["failure_group"])
+    )
+    rows = [row for row in rows if row["count"] or row["retried"]]
+    if len(rows) <= TOP + 1:
+        return rows
+    others = _no_failures(rows[TOP])
+    others["failure_group"] = f"{len(rows) - TOP} other groups"
+    for row in rows[TOP:]:
+        _add_failure(others, row)
+    return [*rows[:TOP], others | {"samples": [], "klasses": []}]
+
+
+def _no_failures(row: dict[str, Any]) -> dict[str, Any]:
+    first_last = {name: row[name] for name in ("failure_group", "first_seen", "last_seen")}
+    return first_last | {"count": 0, "retried": 0, "klasses": [], "samples": [], "days": []}
+
+
+def _add_failure(group: dict[str, Any], row: dict[str, Any]) -> None:
+    group["count"] += row["count"]
+    group["retried"] += row["retried"]
+    group["first_seen"] = min(group["first_seen"], row["first_seen"])
+    group["last_seen"] = max(group["last_seen"], row["last_seen"])
+    group["klasses"] = sorted({*group["klasses"], *row["klasses"]})
+    samples = [*group["samples"], *row["samples"]]
+    samples.sort(key=lambda each: (each.get("final") is not False, each["ended"]), reverse=True)
+    group["samples"] = samples[:MAX_SAMPLES]
+    own = row.get("days") or [{"date": row["date"], "by_hour": row["by_hour"]}]
+    group["days"] += own
+
+
+def _read_paths(
+    lake: Lake, period: Period, namespace: str | None, queue: str | None
+) -> list[dict[str, Any]]:
+    """Return the longest paths, without those that are the beginning of another one."""
+    files = list_files(lake, "gold/paths", period, namespace)
+    where = pc.field("queue") == queue if queue else None
+    order = [("seconds", "descending"), ("jid", "ascending")]
+    longest = read_rows(
+        lake,
+        "gold/paths",
+        files,
+        None,
+        where,
+        lambda rows: rows.sort_by(order).slice(0, 4 * MAX_PATHS),
+    )
+    return _leave_out_beginnings(longest.to_pylist())[:MAX_PATHS]
+
+
+def _leave_out_beginnings(paths: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    rows = list(paths)
+    inner = {(row["namespace"], step["jid"]) for row in rows for step in row["steps"][:-1]}
+    return [row for row in rows if (row["namespace"], row["jid"]) not in inner]
+
+
+def day_moment(day: Any) -> float:
+    """Return the beginning of a day, in seconds since the epoch."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+
+def count_by_slot(days: list[dict[str, Any]], period: Period, hours: int) -> list[int]:
+    """Return the number of failures in each slot of some hours, from the first day on."""
+    length = ((period.last - period.first) + timedelta(days=1)).days * 24
+    counts = [0] * length
+    for day in days:
+        for hour, many in enumerate(day["by_hour"]):
+            counts[24 * (day["date"] - period.first).days + hour] += many
+    return [sum(counts[at : at + hours]) for at in range(0, length, hours)]

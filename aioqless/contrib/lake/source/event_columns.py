@@ -7,66 +7,50 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from aioqless.client.archive.entry import Event, Unreadable, parse_raw
+from aioqless.contrib.lake.schema import EVENT
 from aioqless.contrib.lake.source.events import Entry
 
-TIME = pa.timestamp("us", tz="UTC")
-TEXTS = pa.list_(pa.field("element", pa.string()))
-_RUN = {
-    "put": TIME, "popped": TIME, "ended": TIME, "how": pa.string(), "worker": pa.string(), "fence": pa.int64(), "group": pa.string(),
-    "message": pa.string(),
-}  # fmt: skip
-RUNS = pa.list_(pa.field("element", pa.struct(list(_RUN.items()))))
+# Names of columns that the record calls otherwise; SQL reserves `to` and `group`.
+_ATTRIBUTES: Final = {"next_queue": "to", "failure_group": "group"}
+_RUNS: Final = EVENT.field("runs").type
 
-SCHEMA = pa.schema(
-    {
-        "id": pa.string(),
-        "ordinal": pa.int64(),
-        "what": pa.string(),
-        "jid": pa.string(),
-        "klass": pa.string(),
-        "queue": pa.string(),
-        "to": pa.string(),
-        "was": pa.string(),
-        "state": pa.string(),
-        "priority": pa.float64(),
-        "tags": TEXTS,
-        "worker": pa.string(),
-        "put": TIME,
-        "popped": TIME,
-        "ended": TIME,
-        "retries": pa.int64(),
-        "remaining": pa.int64(),
-        "fence": pa.int64(),
-        "group": pa.string(),
-        "message": pa.string(),
-        "spawned_from": pa.string(),
-        "depends": TEXTS,
-        "runs": RUNS,
-        "data": pa.string(),
-        "data_size": pa.int64(),
-        "swept": pa.bool_(),
-        "history": pa.string(),
-        "problem": pa.string(),
-        "raw": pa.string(),
-    }
+SCHEMA: Final = pa.schema(
+    [
+        *(pa.field(each.name, each.type) for each in EVENT),
+        pa.field("problem", pa.string()),
+        pa.field("raw", pa.string()),
+    ]
 )
 
 
-def batch_of(n: int, entries: Sequence[Entry], schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of entries that follow the `n`-th, with a schema's columns."""
+def batch_of(
+    n: int,
+    entries: Sequence[Entry],
+    schema: pa.Schema,
+    find_problem: Callable[[Event], str | None] = lambda event: None,
+) -> pa.RecordBatch:
+    """Return the rows of entries that follow the `n`-th, with a schema's columns.
+
+    Entries that can't be parsed, or with a problem by `find_problem`, have their reason instead.
+    """
     events: list[Event | None] = []
     problems: dict[int, str] = {}
     for index, (sid, flat) in enumerate(entries):
         try:
-            events.append(parse_raw(sid.decode(), flat))
+            event = parse_raw(sid.decode(), flat)
+            problem = find_problem(event)
         except Unreadable as why:
+            problem = str(why)
+        if problem is None:
+            events.append(event)
+        else:
             events.append(None)
-            problems[index] = str(why)
+            problems[index] = problem
     made: dict[str, Callable[[], Any]] = {
         "id": lambda: [sid.decode() for sid, _ in entries],
         "ordinal": lambda: range(n + 1, n + 1 + len(entries)),
@@ -89,30 +73,30 @@ def batch_of(n: int, entries: Sequence[Entry], schema: pa.Schema) -> pa.RecordBa
 def _column(
     name: str, events: Sequence[Event | None], with_problems: bool, kind: pa.DataType
 ) -> pa.Array:
-    of = attrgetter(name)
+    of = attrgetter(_ATTRIBUTES.get(name, name))
     values = (
         [None if event is None else of(event) for event in events]
         if with_problems
         else list(map(of, events))
     )
     if name == "runs":
-        return _runs(values)
+        return _lists(values, _structs, _RUNS)
     if name in ("tags", "depends"):
-        return _lists(values, lambda all: pa.array(all, pa.string()), TEXTS)
+        return _lists(values, lambda all: pa.array(all, pa.string()), kind)
     return pa.array(values, kind)
 
 
-def _runs(values: Sequence[Any]) -> pa.Array:
-    def structs(all: list[Any]) -> pa.Array:
-        return pa.StructArray.from_arrays(
-            [
-                pa.array(map(attrgetter(name), all), kind, size=len(all))
-                for name, kind in _RUN.items()
-            ],
-            fields=list(RUNS.value_type),
+def _structs(runs: list[Any]) -> pa.Array:
+    fields = list(_RUNS.value_type)
+    columns = [
+        pa.array(
+            map(attrgetter(_ATTRIBUTES.get(field.name, field.name)), runs),
+            field.type,
+            size=len(runs),
         )
-
-    return _lists(values, structs, RUNS)
+        for field in fields
+    ]
+    return pa.StructArray.from_arrays(columns, fields=fields)
 
 
 def _lists(

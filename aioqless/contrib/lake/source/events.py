@@ -149,6 +149,13 @@ class EventLog:
         )
         return found
 
+    async def page_before(self, after: str, upto: str, count: int) -> list[Entry]:
+        """Return the last entries behind one id up to another, in their order."""
+        found: list[Entry] = await self._execute(
+            "XREVRANGE", self._key, upto, f"({after}", "COUNT", count
+        )
+        return found[::-1]
+
     async def read(self, stretch: Stretch) -> AsyncIterator[tuple[int, list[Entry]]]:
         """Pages of a stretch, each behind the ordinal before its first entry."""
         at, n = stretch.after.sid, stretch.after.n

@@ -1,15 +1,15 @@
-"""The tables: functions from DataFrame to DataFrame, one table a file. None reads or writes
+"""The tables: functions from Arrow table to Arrow table, one table a file. None reads or writes
 anything; `refresh.py` does.
 
-From events: `runs`, and by way of `stages` the `jobs`. From these, per day: `times`, `counts`,
-`failures`, `throughput`, `paths`.
+`runs` and `jobs` are made of events, and the others of these. What is made of some events merges
+with what is made of others: `merge_…` of both is what all events come to.
 
-days.py        days and seconds from timestamps
-groups.py      by what rows are grouped: each row becomes one for every grouping
-aggregates.py  mergeable aggregates: moments, bins, a sketch for quantiles
+columns.py     times, lists and maps of Arrow columns; rows by group
+groups.py      the groupings of gold tables
+aggregates.py  cells: moments, histograms and quantiles of many numbers
 bins.py        the bins of histograms
-jobs.py        silver/jobs, and the stages in it
-runs.py        silver/runs; which days they tell of
+runs.py        silver/runs
+jobs.py        silver/jobs
 times.py       gold/times
 counts.py      gold/counts
 failures.py    gold/failures
@@ -17,24 +17,26 @@ throughput.py  gold/throughput
 paths.py       gold/paths
 """
 
-from aioqless.contrib.lake.tables.counts import counts
-from aioqless.contrib.lake.tables.failures import failures
-from aioqless.contrib.lake.tables.jobs import jobs, stages, stages_of
+from aioqless.contrib.lake.tables.counts import counts, merge_counts
+from aioqless.contrib.lake.tables.failures import failures, merge_failures
+from aioqless.contrib.lake.tables.jobs import jobs, merge_jobs
 from aioqless.contrib.lake.tables.paths import paths
-from aioqless.contrib.lake.tables.runs import days_told, runs
-from aioqless.contrib.lake.tables.throughput import throughput
-from aioqless.contrib.lake.tables.times import merged_times, times
+from aioqless.contrib.lake.tables.runs import runs
+from aioqless.contrib.lake.tables.throughput import merge_throughput, throughput
+from aioqless.contrib.lake.tables.times import merge_times, merged_times, times
 
 __all__ = [
     "counts",
-    "days_told",
     "failures",
     "jobs",
+    "merge_counts",
+    "merge_failures",
+    "merge_jobs",
+    "merge_throughput",
+    "merge_times",
     "merged_times",
     "paths",
     "runs",
-    "stages",
-    "stages_of",
     "throughput",
     "times",
 ]

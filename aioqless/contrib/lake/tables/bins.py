@@ -1,13 +1,12 @@
-"""The bins of histograms: those that the specification has, and from them those of qless."""
+"""The bins of histograms: named ones, as qless has them and finer, and logarithmic ones."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import numpy as np
 
-from aioqless.contrib.lake.tables.days import DAY
+from aioqless.contrib.lake.tables.columns import DAY, Floats, Integers
 
 MINUTE, HOUR, QUARTER = 60, 3600, 900
 
@@ -18,53 +17,56 @@ QLESS: Final = (
     *(f"h{number}" for number in range(1, 24)),
     *(f"d{number}" for number in range(1, 7)),
 )
+_LETTERS: Final = "smqhd"
 _WIDTHS: Final = {"s": 1, "m": MINUTE, "q": QUARTER, "h": HOUR, "d": DAY}
+_ENDS: Final = (MINUTE, HOUR, DAY, 3 * DAY)  # where the bins of the next letter begin
+_NUMBERS: Final = 1 << 40
+
+PER_OCTAVE: Final = 64  # logarithmic bins between a number and its double: each is 1.1 % wide
+_LEAST: Final = 1e-6  # times are known to the microsecond
 
 
-def fine(value: Column) -> Column:
-    """The bin of a number of seconds: s0 to s59, m1 to m59, quarters of an hour q4 to q95, hours
-    h24 to h71, then days from d3 on."""
-
-    def named(letter: str) -> Column:
-        return F.concat(F.lit(letter), F.floor(value / _WIDTHS[letter]).cast("string"))
-
-    return (
-        F.when(value < MINUTE, named("s"))
-        .when(value < HOUR, named("m"))
-        .when(value < DAY, named("q"))
-        .when(value < 3 * DAY, named("h"))
-        .otherwise(named("d"))
-    )
+def fine(seconds: Floats) -> Integers:
+    """Return the code of each number's bin: s0 to s59, m1 to m59, quarters of an hour q4 to q95,
+    hours h24 to h71, then days from d3 on. `fine_name` names it."""
+    letters = np.searchsorted(_ENDS, seconds, side="right")
+    widths = np.array([_WIDTHS[letter] for letter in _LETTERS])[letters]
+    codes: Integers = letters * _NUMBERS + (seconds // widths).astype(np.int64)
+    return codes
 
 
-def qless(bins: Column) -> Column:
-    """A histogram of fine bins as one of qless' bins, which are hours within the first day and days
-    after it."""
-
-    entries = F.transform(
-        F.map_entries(bins),
-        lambda each: F.struct(_coarse(each["key"]).alias("key"), each["value"].alias("value")),
-    )
-    names = F.array_distinct(F.transform(entries, lambda each: each["key"]))
-
-    def total(name: Column) -> Column:
-        of_it = F.filter(entries, lambda each: each["key"] == name)
-        return F.aggregate(of_it, F.lit(0).cast("long"), lambda total, each: total + each["value"])
-
-    return F.map_from_arrays(names, F.transform(names, total))
+def fine_name(code: int) -> str:
+    """Return the name of a bin, such as q5."""
+    return f"{_LETTERS[code // _NUMBERS]}{code % _NUMBERS}"
 
 
-def _coarse(name: Column) -> Column:
-    letter = F.substring(name, 1, 1)
-    number = F.regexp_extract(name, r"(\d+)", 1).cast("long")
-    return (
-        F.when(letter == "q", F.concat(F.lit("h"), F.floor(number / 4).cast("string")))
-        .when(letter == "h", F.concat(F.lit("d"), F.floor(number / 24).cast("string")))
-        .otherwise(name)
-    )
+def fine_code(name: str) -> int:
+    """Return the code of a bin's name."""
+    return _LETTERS.index(name[0]) * _NUMBERS + int(name[1:])
+
+
+def qless(name: str) -> str:
+    """Return the bin of qless in which a fine bin is: qless has hours within the first day, and
+    days after it."""
+    letter, number = name[0], int(name[1:])
+    if letter == "q":
+        return f"h{number // 4}"
+    return f"d{number // 24}" if letter == "h" else name
 
 
 def span(name: str) -> tuple[int, int]:
-    """From how many seconds to how many a bin goes; the second isn't in it."""
+    """Return where a bin begins and ends, in seconds; the end is not in it."""
     width, number = _WIDTHS[name[0]], int(name[1:])
     return number * width, (number + 1) * width
+
+
+def logarithmic(seconds: Floats) -> Integers:
+    """Return the logarithmic bin of each number: the power of 2^(1/64) that is next below it."""
+    bins: Integers = np.floor(np.log2(np.maximum(seconds, _LEAST)) * PER_OCTAVE).astype(np.int64)
+    return bins
+
+
+def logarithmic_middle(bins: Integers) -> Floats:
+    """Return the number in the middle of each logarithmic bin: at most 0.6 % off any in it."""
+    middle: Floats = np.exp2((bins + 0.5) / PER_OCTAVE)
+    return middle

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.tables.days import day
-from aioqless.contrib.lake.tables.groups import KEYS, grouped
+from aioqless.contrib.lake.tables.columns import Groups, array, day, numbers
+from aioqless.contrib.lake.tables.groups import KEYS, grouped, tag_sets
 
 ENDS: Final = {
     "completed": "complete",
@@ -24,43 +25,45 @@ RUNS: Final = {
     "timed_out": "timed-out",
     "lost": "lost",
 }
+NUMBERS: Final = (*ENDS, "runs", *RUNS)
+_PARTS: Final = ("namespace", "queue", "klass", "tags", "worker")
+_FINEST: Final = ("namespace", "date", "queue", "klass", "tag_set", "worker")
 
 
-def counts(events: DataFrame) -> DataFrame:
-    """How many stages ended in each way, and how many runs were begun and how many ended without
-    ending the stage."""
-    parts = ("namespace", "queue", "klass", "tags")
-    ends = events.select(
-        *parts,
-        "worker",
-        day("ended").alias("date"),
-        F.lit(0).alias("ran"),
-        F.col("what").alias("how"),
-    )
-    ran = events.select(*parts, F.explode("runs").alias("each")).select(
-        *parts,
-        "each.worker",
-        day("each.ended").alias("date"),
-        F.lit(1).alias("ran"),
-        F.col("each.how").alias("how"),
-    )
-    finest = (
-        ends.unionByName(ran)
-        .groupBy(*parts, "worker", "date", "ran", "how")
-        .agg(F.count("*").alias("n"))
-    )
-    how = F.col("how")
-    totals = (
-        grouped(finest)
-        .groupBy(*KEYS)
-        .agg(
-            *(_sum((F.col("ran") == 0) & (how == what)).alias(name) for name, what in ENDS.items()),
-            _sum(F.col("ran") == 1).alias("runs"),
-            *(_sum((F.col("ran") == 1) & (how == what)).alias(name) for name, what in RUNS.items()),
-        )
-    )
-    return totals.select(*TABLES["gold/counts"].schema.names)
+def counts(events: pa.Table, runs: pa.Table) -> pa.Table:
+    """Return how many stages ended in each way, how many runs were begun, and how many of these
+    ended without ending the stage."""
+    rows = pa.concat_tables([_counted(events, "what", ENDS), _counted(runs, "how", RUNS)])
+    codes, sets = tag_sets(rows["tags"])
+    finest = merge(rows.drop_columns(["tags"]).append_column("tag_set", codes), _FINEST)
+    with_tags = finest.append_column("tags", sets.take(array(finest["tag_set"])))
+    return pa.concat_tables(merge(rows, KEYS) for rows in grouped(with_tags))
 
 
-def _sum(condition: Column) -> Column:
-    return F.sum(F.when(condition, F.col("n")).otherwise(0)).cast("long")
+def merge_counts(counts: pa.Table) -> pa.Table:
+    """Return one row for each cell, with the sums of its rows."""
+    return merge(counts, KEYS)
+
+
+def merge(counts: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return one row for each group of `keys`."""
+    groups = Groups(counts, keys)
+    sums = {name: groups.sum(numbers(counts[name])) for name in NUMBERS}
+    table = groups.keys
+    for name, values in sums.items():
+        table = table.append_column(name, pa.array(values, pa.int64()))
+    return table
+
+
+def _counted(rows: pa.Table, how: str, names: dict[str, str]) -> pa.Table:
+    """Return the rows with a 1 in the column that says how each ended."""
+    ended = {name: pc.equal(array(rows[how]), value) for name, value in names.items()}
+    ones = {name: pc.cast(pc.fill_null(flags, False), pa.int64()) for name, flags in ended.items()}
+    if names is RUNS:
+        ones["runs"] = pa.array(np.ones(rows.num_rows, np.int64))
+    zeros = pa.array(np.zeros(rows.num_rows, np.int64))
+    return pa.table(
+        {name: rows[name] for name in _PARTS}
+        | {"date": day(rows["ended"])}
+        | {name: ones.get(name, zeros) for name in NUMBERS}
+    )

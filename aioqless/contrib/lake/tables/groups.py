@@ -1,12 +1,15 @@
-"""By what rows are grouped: each row becomes one for every grouping it is in, and one for each of
-its tags."""
+"""The groupings of gold tables: each row counts once for every grouping it is in, and once for
+each of its tags."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aioqless.contrib.lake.tables.columns import array, constant, elements, replace
 
 PARTS: Final = ("queue", "klass", "tag", "worker")
 GROUPINGS: Final = (
@@ -21,26 +24,47 @@ GROUPINGS: Final = (
     "worker",
     "queue,worker",
 )
-KEYS: Final = ("namespace", "date", "by", *PARTS)
+LIST: Final = pa.list_(pa.string())
+KEYS: Final = ("namespace", "date", "grouping", *PARTS)
 
 
-def grouped(rows: DataFrame) -> DataFrame:
-    """Each row with `queue`, `klass`, `worker` and `tags` once for every grouping: `by` names it,
-    the parts it leaves out are null.
+def grouped(rows: pa.Table) -> Iterator[pa.Table]:
+    """Yield, for every grouping, the rows that are in it: `grouping` names it, and the parts that
+    it leaves out are null.
 
-    A job without tags is in none of those by tag; what no worker ran is in none by worker.
+    A job without tags is in no grouping by tag, and what no worker ran is in none by worker.
     """
-    plain = F.array(*(_group(by) for by in GROUPINGS if "tag" not in by.split(",")))
-    tagged = [by for by in GROUPINGS if "tag" in by.split(",")]
-    by_tags = F.flatten(
-        F.transform(
-            F.array_distinct("tags"), lambda tag: F.array(*(_group(by, tag) for by in tagged))
-        )
+    parents, tags = elements(rows["tags"])
+    by_tag = replace(rows.take(pa.array(parents)), tag=tags).drop_columns(["tags"])
+    plain = rows.drop_columns(["tags"])
+    worked = plain.filter(pc.is_valid(array(plain["worker"])))
+    for grouping in GROUPINGS:
+        parts = grouping.split(",")
+        chosen = by_tag if "tag" in parts else worked if "worker" in parts else plain
+        left_out = {
+            part: constant(None, chosen.num_rows, pa.string())
+            for part in PARTS
+            if part not in parts
+        }
+        yield replace(chosen, grouping=constant(grouping, chosen.num_rows), **left_out)
+
+
+def tag_sets(tags: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return a code for the tags of each row, and the tags of each code, without duplicates."""
+    encoded = _joined(tags).dictionary_encode()
+    sets = [sorted(set(text.split("\0")[1:])) for text in encoded.dictionary.to_pylist()]
+    return encoded.indices, pa.array(sets, LIST)
+
+
+def _joined(tags: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return each list as a text: its elements, each after a NUL."""
+    lists = pc.fill_null(array(tags).cast(LIST), pa.scalar([], LIST))
+    text = pc.binary_join(lists, "\0")
+    return pc.if_else(
+        pc.equal(pc.list_value_length(lists), 0),
+        "",
+        pc.binary_join_element_wise(pa.scalar(""), text, "\0"),
     )
-    groups = F.when(F.size("tags") > 0, F.concat(plain, by_tags)).otherwise(plain)
-    rest = [name for name in rows.columns if name not in (*PARTS, "tags")]
-    every = rows.select(*rest, F.explode(groups).alias("group_")).select(*rest, "group_.*")
-    return every.where("worker IS NOT NULL OR by NOT LIKE '%worker'")
 
 
 def known(by: str) -> str:
@@ -54,17 +78,3 @@ def known(by: str) -> str:
             f"by {name} nothing is kept; there are {' '.join(filter(None, GROUPINGS))}"
         )
     return name
-
-
-def _group(by: str, tag: Column | None = None) -> Column:
-    kept = by.split(",")
-    values = {
-        "queue": F.col("queue"),
-        "klass": F.col("klass"),
-        "tag": tag if tag is not None else F.lit(None),
-        "worker": F.col("worker"),
-    }
-    columns = [
-        (values[part] if part in kept else F.lit(None)).cast("string").alias(part) for part in PARTS
-    ]
-    return F.struct(F.lit(by).alias("by"), *columns)

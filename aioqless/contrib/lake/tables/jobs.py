@@ -1,92 +1,106 @@
-"""silver/jobs: one row for each job, with its stages. A job is in the partition of the day on which
-its first stage ended, for good."""
+"""silver/jobs: one row for each job, with its stages. A job stays in the partition of the day on
+which its first stage ended."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from aioqless.contrib.lake.schema import STAGE, TABLES
-from aioqless.contrib.lake.tables.days import seconds
+from aioqless.contrib.lake.tables.columns import (
+    Groups,
+    Integers,
+    array,
+    dates,
+    day_numbers,
+    elements,
+    lists,
+    micros,
+    numbers,
+    replace,
+    seconds_between,
+)
+
+STAGES: Final = 100  # the last stages of a job that its row has; its totals are of all
+_OF_LAST: Final = (
+    *("klass", "queue", "state", "priority", "tags", "worker", "popped", "ended"),
+    *("retries", "remaining", "failure_group", "message"),
+)
+_NEVER: Final = np.iinfo(np.int64).max
 
 
-def stages(events: DataFrame) -> DataFrame:
-    """One row for each stage of a job that ended: namespace, jid, stage."""
-    ran = F.filter("runs", lambda run: run["popped"].isNotNull())
-    told = events.withColumns(
-        {
-            "attempts": F.size(ran).cast("long"),
-            "wait": _total(ran, "put", "popped"),
-            "run": _total(ran, "popped", "ended"),
-            "swept": F.coalesce("swept", F.lit(False)),
-        }
+def jobs(events: pa.Table) -> pa.Table:
+    """Return one row for each event, as if its stage were all there is of the job."""
+    ran = _totals(events)
+    staged = replace(events, **ran, swept=pc.fill_null(array(events["swept"]), False))
+    stage = pa.StructArray.from_arrays([array(staged[name]) for name in STAGE.names], STAGE.names)
+    row = replace(staged, stages=lists(np.arange(events.num_rows), stage, events.num_rows))
+    return row.select(TABLES["silver/jobs"].schema.names)
+
+
+def merge_jobs(jobs: pa.Table) -> pa.Table:
+    """Return one row for each jid of a namespace: what its last stage says, the totals of all its
+    rows, and the stages in their order."""
+    groups = Groups(jobs, ("namespace", "jid"))
+    rows, stages = elements(jobs["stages"])
+    of = groups.of[rows]
+    fields = {name: pc.struct_field(stages, name) for name in ("ended", "id")}
+    order = pc.sort_indices(
+        pa.table({"of": of, **fields}),
+        [("of", "ascending"), ("ended", "ascending"), ("id", "ascending")],
+    ).to_numpy()
+    of, stages = of[order], stages.take(pa.array(order))
+    end = np.searchsorted(of, np.arange(len(groups)), side="right")
+    last = stages.take(pa.array(end - 1))
+    kept = end[of] - np.arange(len(of)) <= STAGES
+    puts = pc.fill_null(micros(jobs["put"]), _NEVER).to_numpy()
+    put = groups.least(puts)
+    merged = replace(
+        groups.keys,
+        **{name: pc.struct_field(last, name) for name in _OF_LAST},
+        put=pa.array(put, mask=put == _NEVER).cast(pa.timestamp("us", "UTC")),
+        **{name: pa.array(groups.sum(numbers(jobs[name]))) for name in ("attempts", "wait", "run")},
+        spawned_from=_first_known(groups, jobs, rows[order]),
+        depends=_all_dependencies(groups, jobs["depends"]),
+        stages=lists(of[kept], stages.filter(pa.array(kept)), len(groups)),
+        date=dates(groups.least(numbers(day_numbers(jobs["date"])))),
     )
-    return told.select("namespace", "jid", F.struct(*STAGE.names).alias("stage"))
+    return merged.select(TABLES["silver/jobs"].schema.names)
 
 
-def stages_of(jobs: DataFrame) -> DataFrame:
-    """The stages that rows of jobs were made of, as `stages` has them."""
-    return jobs.select("namespace", "jid", F.explode("stages").alias("stage"))
+def _totals(events: pa.Table) -> dict[str, pa.Array]:
+    """Return the number of runs of each event, and the seconds that they waited and ran."""
+    rows, each = elements(events["runs"])
+    times = {name: pc.struct_field(each, name) for name in ("put", "popped", "ended")}
+    began = pc.is_valid(times["popped"]).cast(pa.int64()).to_numpy()
+    totals = {"attempts": began}
+    for name, start, end in (("wait", "put", "popped"), ("run", "popped", "ended")):
+        totals[name] = numbers(seconds_between(times[start], times[end]))
+    return {name: pa.array(_sum(rows, values, events.num_rows)) for name, values in totals.items()}
 
 
-def jobs(stages: DataFrame) -> DataFrame:
-    """One row for each jid of a namespace: what its last stage says, what all of them come to, and
-    the stages in their order."""
-    ordered = F.sort_array(F.collect_list(F.struct("stage.ended", "stage.id", "stage")))
-    grouped = stages.groupBy("namespace", "jid").agg(
-        F.transform(ordered, lambda each: each["stage"]).alias("stages")
-    )
-    last = F.element_at("stages", -1)
-    of_last = (
-        "klass",
-        "queue",
-        "state",
-        "priority",
-        "tags",
-        "worker",
-        "popped",
-        "ended",
-        "retries",
-        "remaining",
-        "group",
-        "message",
-    )
-    return grouped.select(
-        "namespace",
-        "jid",
-        *(last[name].alias(name) for name in of_last),
-        F.array_min(F.transform("stages", lambda stage: stage["put"])).alias("put"),
-        *(_sum(name).alias(name) for name in ("attempts", "wait", "run")),
-        _first("spawned_from").alias("spawned_from"),
-        F.array_distinct(
-            F.flatten(
-                F.transform(
-                    "stages", lambda s: F.coalesce(s["depends"], F.array().cast("array<string>"))
-                )
-            )
-        ).alias("depends"),
-        "stages",
-        F.array_min(F.transform("stages", lambda stage: stage["date"])).alias("date"),
-    ).select(*TABLES["silver/jobs"].schema.names)
+def _sum(rows: Integers, values: Integers, length: int) -> Integers:
+    total = np.zeros(length, values.dtype)
+    np.add.at(total, rows, values)
+    return total
 
 
-def _total(runs: Column, start: str, end: str) -> Column:
-    """Seconds of all runs of a stage together."""
-    return F.aggregate(
-        runs,
-        F.lit(0.0),
-        lambda total, run: total + F.coalesce(seconds(run[start], run[end]), F.lit(0.0)),
-    )
+def _first_known(groups: Groups, jobs: pa.Table, rows: Integers) -> pa.Array:
+    """Return the recurring job of the earliest row that has one; `rows` are in the order of their
+    stages."""
+    known = pc.is_valid(array(jobs["spawned_from"])).to_numpy(zero_copy_only=False)[rows]
+    first = np.full(len(groups), -1)
+    chosen = rows[known][::-1]
+    first[groups.of[chosen]] = chosen
+    return array(jobs["spawned_from"]).take(pa.array(first, mask=first < 0))
 
 
-def _sum(name: str) -> Column:
-    zero = F.lit(0).cast("long") if name == "attempts" else F.lit(0.0)
-    return F.aggregate("stages", zero, lambda total, stage: total + F.coalesce(stage[name], zero))
-
-
-def _first(name: str) -> Column:
-    """The first stage's that has one."""
-    return F.get(
-        F.filter(F.transform("stages", lambda stage: stage[name]), lambda value: value.isNotNull()),
-        F.lit(0),
-    )
+def _all_dependencies(groups: Groups, column: pa.ChunkedArray) -> pa.Array:
+    rows, jids = elements(column)
+    pairs = Groups(pa.table({"of": groups.of[rows], "jid": jids}), ("of", "jid")).keys
+    order = np.argsort(numbers(pairs["of"]), kind="stable")
+    sorted_pairs = pairs.take(pa.array(order))
+    return lists(numbers(sorted_pairs["of"]), array(sorted_pairs["jid"]), len(groups))

@@ -3,68 +3,78 @@ begin."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from aioqless.contrib.lake.schema import STEP, TABLES
-from aioqless.contrib.lake.tables.days import day, seconds
 
-LONGEST: Final = 90  # steps that are followed back; Spark recurses 100 times
+LONGEST: Final = 90  # steps that are followed back
+COLUMNS: Final = ("namespace", "jid", "state", "depends", *STEP.names[1:])  # of jobs that it needs
 
-_FOLLOWED = f"""
-WITH RECURSIVE followed (namespace, jid, before, depth, steps) AS (
-  SELECT namespace, jid, before, 1, array(step) FROM {{linked}} WHERE before IS NOT NULL
-  UNION ALL
-  SELECT f.namespace, f.jid, l.before, depth + 1, concat(array(l.step), steps)
-  FROM followed f JOIN {{linked}} l ON l.namespace = f.namespace AND l.jid = f.before
-  WHERE depth < {LONGEST}
-)
-SELECT * FROM followed WHERE before IS NULL OR depth = {LONGEST}
-"""
+Row = Mapping[str, Any]
 
 
-def paths(jobs: DataFrame) -> DataFrame:
-    """The critical path of each job that has dependencies which ended before it began: the one that
-    ended last, what that one waited for, and so on; `steps` begins with the first. On the day of
-    the job's end."""
-    ran = jobs.where("popped IS NOT NULL")
-    asked = ran.where("size(depends) > 0").select(
-        *(
-            "namespace",
-            F.col("jid").alias("of"),
-            "popped",
-            "ended",
-            F.explode("depends").alias("jid"),
-        )
-    )
-    ends = ran.select("namespace", "jid", F.col("ended").alias("done"))
-    last = (
-        asked.join(ends, ["namespace", "jid"])
-        .where("done <= popped AND done < ended")
-        .groupBy("namespace", "of")
-    )
-    before = last.agg(F.max_by("jid", F.struct("done", "jid")).alias("before")).withColumnRenamed(
-        "of", "jid"
-    )
-    linked = ran.join(before, ["namespace", "jid"], "left").select(
-        "namespace", "jid", "before", F.struct(*STEP.names).alias("step")
-    )
-    linked = linked.localCheckpoint()  # or each step back would join anew
-    followed = jobs.sparkSession.sql(_FOLLOWED, linked=linked)
-    first, final = F.element_at("steps", 1), F.element_at("steps", -1)
-    found = followed.join(ran.select("namespace", "jid", "state"), ["namespace", "jid"]).select(
-        *("namespace", "jid", "state"),
-        *(final[name].alias(name) for name in ("klass", "queue", "ended")),
-        F.coalesce(first["put"], first["popped"]).alias("began"),
-        F.size("steps").cast("long").alias("depth"),
-        F.aggregate(
-            "steps", F.lit(0.0), lambda total, step: total + F.coalesce(step["run"], F.lit(0.0))
-        ).alias("running"),
-        "steps",
-    )
-    spans = found.withColumns({"date": day("ended"), "seconds": seconds("began", "ended")})
-    return spans.withColumn(
-        "waiting", F.greatest(F.lit(0.0), F.col("seconds") - F.col("running"))
-    ).select(*TABLES["gold/paths"].schema.names)
+def paths(jobs: pa.Table, dependencies: pa.Table, known: pa.Table) -> pa.Table:
+    """Return the critical path of each job that has dependencies which ended before it began: the
+    one that ended last, what that one waited for, and so on. `steps` begins with the first.
+
+    Args:
+        jobs: Jobs with dependencies, of one namespace.
+        dependencies: The jobs that they depend on, as far as there are any.
+        known: Paths that these have, from earlier calls.
+    """
+    ran = {
+        row["jid"]: row
+        for row in (*dependencies.to_pylist(), *jobs.to_pylist())
+        if row["popped"] is not None
+    }
+    steps: dict[str, list[Row]] = {row["jid"]: row["steps"] for row in known.to_pylist()}
+    own = set(jobs["jid"].to_pylist())
+    for jid in own:
+        steps.pop(jid, None)
+    found = []
+    # A dependency on the path ended before the job did, so it comes first.
+    for row in sorted((ran[jid] for jid in own & set(ran)), key=lambda row: row["ended"]):
+        if (before := _decisive(row, ran)) is not None:
+            earlier = steps.get(before["jid"]) or [_step(before)]
+            steps[row["jid"]] = [*earlier, _step(row)][-LONGEST:]
+            found.append(_path(row, steps[row["jid"]]))
+    return pa.Table.from_pylist(found, TABLES["gold/paths"].schema)
+
+
+def _decisive(job: Row, ran: Mapping[str, Row]) -> Row | None:
+    """Return the dependency that ended last, before the job began."""
+    ended = [
+        each
+        for jid in job["depends"] or ()
+        if (each := ran.get(jid))
+        and each["ended"] <= job["popped"]
+        and each["ended"] < job["ended"]
+    ]
+    return max(ended, key=lambda each: (each["ended"], each["jid"]), default=None)
+
+
+def _step(job: Row) -> Row:
+    return {name: job[name] for name in STEP.names}
+
+
+def _path(job: Row, steps: list[Row]) -> Row:
+    began: datetime = steps[0]["put"] or steps[0]["popped"]
+    ended: datetime = job["ended"]
+    seconds = max(0.0, (ended - began).total_seconds())
+    running = sum(step["run"] or 0.0 for step in steps)
+    day: date = ended.date()
+    return {
+        **{name: job[name] for name in ("namespace", "jid", "klass", "queue", "state")},
+        "began": began,
+        "ended": ended,
+        "seconds": seconds,
+        "running": running,
+        "waiting": max(0.0, seconds - running),
+        "depth": len(steps),
+        "steps": steps,
+        "date": day,
+    }

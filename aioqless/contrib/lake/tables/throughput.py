@@ -1,134 +1,148 @@
-"""gold/throughput: what a queue did in each minute: how many came, began and ended, how many waited
-and ran on average."""
+"""gold/throughput: what a queue did in each minute: how many jobs came, began and ended, how many
+waited and ran on average."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from typing import Final
 
-from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.tables.days import DAY, day, days_between
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-MICROS = 1_000_000
-_LEVELS = ("waiting", "running")
-_STEPS = ("waiting_step", "waiting_part", "running_step", "running_part")
-_MOMENTS = ("put", "popped", "completed", "failed", "retried")
+from aioqless.contrib.lake.tables.columns import (
+    DAY,
+    MICROS,
+    Groups,
+    Integers,
+    array,
+    dates,
+    micros,
+    numbers,
+)
+
+LONGEST: Final = 31  # days of a wait or a run that are counted, the last ones
+_LEVELS: Final = {"waiting": ("put", "popped"), "running": ("popped", "ended")}
+_MOMENTS: Final = ("put", "popped", "completed", "failed", "retried")
+_KEYS: Final = ("namespace", "date", "queue", "start")
+_DAY: Final = DAY * MICROS
 
 
-def throughput(runs: DataFrame, width: int = 60) -> DataFrame:
-    """One row for each queue and each `width` seconds (which divide a day) in which something
+def throughput(runs: pa.Table, width: int = 60) -> pa.Table:
+    """Return one row for each queue and each `width` seconds (which divide a day) in which a job
     waited, ran, came or ended.
 
-    `waiting` and `running` are means over the time, of what has ended by now: what still runs or
-    waits isn't in the lake yet, and of what did so for longer than a month only the last one is.
+    `waiting` and `running` are means over the time, of runs that have ended: what still runs or
+    waits is not in the lake yet. Of what lasted longer than a month, only the last month counts.
     """
-    steps = _moments(runs, width).unionByName(_levels(runs, width), allowMissingColumns=True)
-    slots = steps.groupBy("namespace", "queue", "date", "slot").agg(
-        *(F.coalesce(F.sum(name), F.lit(0)).cast("long").alias(name) for name in _MOMENTS),
-        *(
-            F.coalesce(F.sum(name), F.lit(0.0)).alias(name)
-            for name in (f"{level}_{what}" for level in _LEVELS for what in ("step", "part"))
-        ),
+    queues = Groups(runs, ("namespace", "queue"))
+    slots = pa.concat_tables(
+        [
+            _moments(runs, queues.of, width * MICROS),
+            *(_levels(runs, queues.of, name, width * MICROS) for name in _LEVELS),
+        ]
     )
-    day_of = Window.partitionBy("namespace", "queue", "date").orderBy("slot")
-    # A slot says how things are until the next that is there: it is repeated for all between, at
-    # the level that it leaves behind.
-    following = F.coalesce(F.lead("slot").over(day_of), F.lit(DAY // width))
-    after = {f"{name}_after": F.sum(f"{name}_step").over(day_of) for name in _LEVELS}
-    levels = slots.withColumns({**after, "next": following})
-    every = levels.select("*", F.explode(F.sequence("slot", F.col("next") - 1)).alias("at"))
-    own = F.col("at") == F.col("slot")
-    means = {
-        name: F.col(f"{name}_after") - F.when(own, F.col(f"{name}_part")).otherwise(0.0)
+    groups = Groups(slots, ("queue", "slot"))
+    slot = numbers(groups.keys["slot"])
+    of_queue = queues.keys.take(array(groups.keys["queue"]))
+    keys = {
+        "namespace": of_queue["namespace"],
+        "date": dates(slot * width // DAY),
+        "queue": of_queue["queue"],
+        "start": pa.array(slot * width * MICROS).cast(pa.timestamp("us", "UTC")),
+    }
+    return _table(groups, slots, pa.table(keys), width)
+
+
+def merge_throughput(throughput: pa.Table) -> pa.Table:
+    """Return one row for each queue and minute, with the sums of its rows."""
+    if not throughput.num_rows:
+        return throughput
+    width = throughput["seconds"][0].as_py()
+    # Levels are summed as whole microseconds, so that the order of sums does not matter.
+    spent = {
+        name: np.rint(numbers(throughput[name]) * width * MICROS).astype(np.int64)
         for name in _LEVELS
     }
-    start = F.unix_date("date") * F.lit(DAY * MICROS) + F.col("at") * F.lit(width * MICROS)
-    table = every.select(
-        *("namespace", "date", "queue"),
-        F.timestamp_micros(start).alias("start"),
-        F.lit(width).cast("long").alias("seconds"),
-        *(F.when(own, F.col(name)).otherwise(0).alias(name) for name in _MOMENTS),
-        *(F.greatest(F.lit(0.0), F.round(mean, 9)).alias(name) for name, mean in means.items()),
+    groups = Groups(throughput, _KEYS)
+    rows = pa.table({name: throughput[name] for name in _MOMENTS} | spent)
+    return _table(groups, rows, groups.keys, width)
+
+
+def _table(groups: Groups, rows: pa.Table, keys: pa.Table, width: int) -> pa.Table:
+    for name in _MOMENTS:
+        keys = keys.append_column(name, pa.array(groups.sum(numbers(rows[name])), pa.int64()))
+    for name in _LEVELS:
+        means = groups.sum(numbers(rows[name])) / (width * MICROS)
+        keys = keys.append_column(name, pa.array(means, pa.float64()))
+    return keys.append_column("seconds", pa.array(np.full(len(groups), width, np.int64)))
+
+
+def _moments(runs: pa.Table, queues: Integers, width: int) -> pa.Table:
+    """Return what happened at one moment: a job came into a stage, a run began, a run ended."""
+    how = array(runs["how"])
+    is_done = pc.is_in(how, pa.array(["complete", "advance"]))
+    ended = pc.if_else(is_done, 2, pc.if_else(pc.equal(how, "fail"), 3, 4)).to_numpy()
+    first = pc.equal(array(runs["attempt"]), 1)
+    every = [
+        ("put", pc.and_(first, pc.is_valid(array(runs["put"]))), np.full(len(how), 0)),
+        ("popped", pc.is_valid(array(runs["popped"])), np.full(len(how), 1)),
+        ("ended", pc.is_valid(array(runs["ended"])), ended),
+    ]
+    rows = [np.flatnonzero(numbers(chosen.cast(pa.int8()))) for _, chosen, _ in every]
+    times = [
+        numbers(micros(runs[name]))[chosen]
+        for (name, _, _), chosen in zip(every, rows, strict=True)
+    ]
+    kinds = np.concatenate([kind[chosen] for (_, _, kind), chosen in zip(every, rows, strict=True)])
+    moments = {name: (kinds == number) for number, name in enumerate(_MOMENTS)}
+    return _slots(queues[np.concatenate(rows)], np.concatenate(times) // width, **moments)
+
+
+def _levels(runs: pa.Table, queues: Integers, level: str, width: int) -> pa.Table:
+    """Return for how many microseconds of each slot jobs waited or ran, added up."""
+    begin, end = _LEVELS[level]
+    known = runs.select([begin, end]).append_column("of", pa.array(queues)).drop_null()
+    of, start, stop = (
+        numbers(known["of"]),
+        numbers(micros(known[begin])),
+        numbers(micros(known[end])),
     )
-    return table.where(" + ".join((*_MOMENTS, *_LEVELS)) + " > 0").select(
-        *TABLES["gold/throughput"].schema.names
+    start = np.maximum(start, (stop // _DAY - LONGEST + 1) * _DAY)
+    spans = start < stop
+    of, start, stop = of[spans], start[spans], stop[spans]
+    first, last = start // width, stop // width
+    within = first == last
+    edges = [
+        _slots(of[within], first[within], **{level: (stop - start)[within]}),
+        _slots(of[~within], first[~within], **{level: ((first + 1) * width - start)[~within]}),
+        _slots(of[~within], last[~within], **{level: (stop - last * width)[~within]}),
+    ]
+    return pa.concat_tables(
+        [*edges, _between(of[~within], first[~within] + 1, last[~within], level, width)]
     )
 
 
-def _moments(runs: DataFrame, width: int) -> DataFrame:
-    """What happened at one moment: a job came into a stage, a run began, a run ended."""
-    ended = (
-        F.when(F.col("how").isin("complete", "advance"), "completed")
-        .when(F.col("how") == "fail", "failed")
-        .otherwise("retried")
-    )
-    every = F.array(
-        F.struct(F.when(F.col("attempt") == 1, "put").alias("name"), F.col("put").alias("at")),
-        F.struct(F.lit("popped").alias("name"), F.col("popped").alias("at")),
-        F.struct(ended.alias("name"), F.col("ended").alias("at")),
-    )
-    moments = runs.select("namespace", "queue", F.explode(every).alias("each")).select(
-        "namespace", "queue", "each.*"
-    )
-    placed = moments.where("name IS NOT NULL AND at IS NOT NULL").withColumns(
-        {"date": day("at"), "slot": _slot("at", width)}
-    )
-    return placed.select(
-        "namespace",
-        "queue",
-        "date",
-        "slot",
-        *((F.col("name") == name).cast("long").alias(name) for name in _MOMENTS),
+def _between(of: Integers, first: Integers, last: Integers, level: str, width: int) -> pa.Table:
+    """Return the slots that spans cover as a whole, from the first up to the one before the
+    last."""
+    of, slot = np.concatenate([of, of]), np.concatenate([first, last])
+    step = np.repeat([1, -1], len(first))
+    order = np.lexsort((slot, of))
+    of, slot, depth = of[order], slot[order], np.cumsum(step[order])
+    # The depth holds until the next step; it is 0 where the steps of another queue follow.
+    length = np.where(depth > 0, np.diff(slot, append=0), 0)
+    position = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
+    return _slots(
+        np.repeat(of, length),
+        np.repeat(slot, length) + position,
+        **{level: np.repeat(depth, length) * width},
     )
 
 
-def _levels(runs: DataFrame, width: int) -> DataFrame:
-    """Where the number of those that wait or run rises or falls by one, day by day: who waits over
-    midnight falls and rises there.
-
-    `…_part` is the share of the slot for which a step isn't in force.
-    """
-    spans = F.array(
-        F.struct(
-            F.lit("waiting").alias("name"),
-            F.col("put").alias("start"),
-            F.col("popped").alias("end"),
-        ),
-        F.struct(
-            F.lit("running").alias("name"),
-            F.col("popped").alias("start"),
-            F.col("ended").alias("end"),
-        ),
+def _slots(queues: Integers, slots: Integers, **values: Integers) -> pa.Table:
+    zeros = np.zeros(len(queues), np.int64)
+    columns = {name: values.get(name, zeros) for name in (*_MOMENTS, *_LEVELS)}
+    return pa.table(
+        {"queue": queues, "slot": slots}
+        | {name: column.astype(np.int64) for name, column in columns.items()}
     )
-    every = (
-        runs.select("namespace", "queue", F.explode(spans).alias("each"))
-        .select("namespace", "queue", "each.*")
-        .where("start < end")
-    )
-    daily = every.select("*", F.explode(days_between("start", "end")).alias("date"))
-    midnight = F.unix_date("date") * F.lit(DAY * MICROS)
-    up = F.greatest(F.unix_micros("start"), midnight)
-    down = F.least(F.unix_micros("end"), midnight + F.lit(DAY * MICROS))
-    steps = F.array(
-        F.struct(up.alias("micros"), F.lit(1).alias("step")),
-        F.struct(down.alias("micros"), F.lit(-1).alias("step")),
-    )
-    since = F.col("s.micros") - midnight
-    both = daily.select("*", F.explode(steps).alias("s")).where(since < DAY * MICROS)
-    slot = F.floor(since / (width * MICROS))
-    part = F.col("s.step") * (since - slot * width * MICROS) / (width * MICROS)
-    return both.select(
-        *("namespace", "queue", "date", slot.cast("long").alias("slot")),
-        *(
-            F.when(F.col("name") == name, F.col("s.step")).otherwise(0).alias(f"{name}_step")
-            for name in _LEVELS
-        ),
-        *(
-            F.when(F.col("name") == name, part).otherwise(0.0).alias(f"{name}_part")
-            for name in _LEVELS
-        ),
-    )
-
-
-def _slot(at: str, width: int) -> Column:
-    return F.floor((F.unix_micros(at) % (DAY * MICROS)) / (width * MICROS)).cast("long")

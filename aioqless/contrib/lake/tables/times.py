@@ -1,61 +1,55 @@
-"""gold/times: how long jobs waited and ran, per day and per queue, klass, tag, worker and what of
-these is asked for together."""
+"""gold/times: how long jobs waited and ran, per day and grouping."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.tables.aggregates import cells, described, merged
-from aioqless.contrib.lake.tables.bins import qless
-from aioqless.contrib.lake.tables.days import day
-from aioqless.contrib.lake.tables.groups import KEYS, PARTS, grouped
+from aioqless.contrib.lake.tables.columns import array, constant, day
+from aioqless.contrib.lake.tables.groups import KEYS, PARTS, grouped, tag_sets
 
 DONE: Final = ("complete", "advance")  # how runs end that Redis' own statistics count
+_FINEST: Final = ("namespace", "date", "queue", "klass", "worker", "tag_set", "kind")
 
 
-def times(runs: DataFrame) -> DataFrame:
-    """Seconds by `kind`: `wait` of every run, on the day it began; `run` of those that completed,
-    `spent` of all others, on the day of their end. Redis' statistics have the first two, on the
-    same days."""
-    kind = F.when(F.col("how").isin(*DONE), "run").otherwise("spent")
-    both = F.array(
-        F.struct(
-            F.lit("wait").alias("kind"), day("popped").alias("date"), F.col("wait").alias("seconds")
-        ),
-        F.struct(kind.alias("kind"), day("ended").alias("date"), F.col("run").alias("seconds")),
+def times(runs: pa.Table) -> pa.Table:
+    """Return seconds by `kind`: `wait` of every run, on the day it began; `run` of those that
+    completed and `spent` of all others, on the day they ended.
+
+    Redis' statistics count the first two on the same days.
+    """
+    codes, sets = tag_sets(runs["tags"])
+    kept = runs.select(["namespace", "queue", "klass", "worker"]).append_column("tag_set", codes)
+    done = pc.is_in(array(runs["how"]), pa.array(DONE))
+    waits = (
+        kept.append_column("kind", constant("wait", runs.num_rows))
+        .append_column("date", day(runs["popped"]))
+        .append_column("seconds", runs["wait"])
     )
-    kept = (
-        "namespace",
-        "queue",
-        "klass",
-        "worker",
-        F.array_sort(F.coalesce("tags", F.array().cast("array<string>"))).alias("tags"),
+    ran = (
+        kept.append_column("kind", pc.if_else(done, "run", "spent"))
+        .append_column("date", day(runs["ended"]))
+        .append_column("seconds", runs["run"])
     )
-    numbers = (
-        runs.select(*kept, F.explode(both).alias("each"))
-        .select("*", "each.*")
-        .drop("each")
-        .where("seconds IS NOT NULL")
-    )
-    finest = ("namespace", "date", "queue", "klass", "worker", "tags", "kind")
+    both = pa.concat_tables([waits, ran])
+    finest = cells(both.filter(pc.is_valid(both["seconds"])), _FINEST)
+    with_tags = finest.append_column("tags", sets.take(array(finest["tag_set"])))
     keys = (*KEYS, "kind")
-    return _table(merged(grouped(merged(cells(numbers, finest), finest)), keys))
-
-
-def merged_times(times: DataFrame, keys: Sequence[str] = PARTS) -> DataFrame:
-    """Rows of the table over all their days and namespaces as one for each group of `keys` and
-    `kind`; of one `by` only."""
-    return described(merged(times, (*keys, "kind")))
-
-
-def _table(cells: DataFrame) -> DataFrame:
-    return (
-        described(cells)
-        .withColumn("histogram", qless(F.col("bins")))
-        .select(*TABLES["gold/times"].schema.names)
+    return pa.concat_tables(
+        merged(rows, keys) for rows in grouped(with_tags.drop_columns(["tag_set"]))
     )
+
+
+def merge_times(times: pa.Table) -> pa.Table:
+    """Return one row for each cell, of all numbers of its rows."""
+    return described(merged(times, (*KEYS, "kind")))
+
+
+def merged_times(times: pa.Table, keys: Sequence[str] = PARTS) -> pa.Table:
+    """Return rows of one grouping, of all days and namespaces, as one for each group of `keys`
+    and `kind`."""
+    return described(merged(times, (*keys, "kind")))

@@ -1,0 +1,246 @@
+"""A batch of the archive: a range of the stream, divided into shares that tasks write as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.transaction import AddAction
+
+from aioqless.client.archive import Archive
+from aioqless.client.archive.entry import Event
+from aioqless.contrib.lake.position import Position
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.contrib.lake.source.async_bridge import drawn
+from aioqless.contrib.lake.source.event_columns import SCHEMA, batch_of
+from aioqless.contrib.lake.source.events import Entry, EventLog, State, place
+from aioqless.contrib.lake.source.options import Where
+from aioqless.contrib.lake.storage import Storage
+from aioqless.contrib.lake.table_files import ADDED, FileWriter, as_actions
+from aioqless.errors import AioqlessError
+
+# Of a share: a row with the number of entries that were read, and one for each file.
+WRITTEN: Final = pa.schema(
+    [pa.field("entries", pa.int64()), pa.field("table", pa.string()), *ADDED]
+)
+
+_DAY_US: Final = 86_400_000_000
+_EARLIEST_US: Final = 1_262_304_000_000_000  # 2010: qless is younger
+_SHARE_ENTRIES: Final = 25_000
+_SHARE_BYTES: Final = 64 * 2**20
+_FIRST_PAGE: Final = 100  # entries; further pages depend on the sizes of these
+_PAGE_ENTRIES: Final = 1_000
+_PAGE_BYTES: Final = 4 * 2**20
+_TRIMMED_AT_ONCE: Final = 100_000
+_PLANS: Final = 10
+
+
+@dataclass(frozen=True)
+class Share:
+    """The entries after one id, up to another; `last` is the number in the lake of the latter."""
+
+    after: str
+    upto: str
+    last: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The shares of a batch, and the positions before and after it.
+
+    `start` is the position in the lake as Redis is now: with what was lost since.
+    """
+
+    start: Position
+    end: Position
+    shares: tuple[Share, ...]
+
+    @property
+    def entries(self) -> int:
+        """The number of entries."""
+        return self.end.ordinal - self.start.ordinal
+
+
+async def plan_batch(
+    log: EventLog, archive: Archive, position: Position, reader: str, *, entries: int, size: int
+) -> Batch | None:
+    """Return the batch that follows a position, or None if there is nothing to archive.
+
+    What the lake has is trimmed first, so that the counters of the stream say how many entries
+    precede the batch.
+
+    Args:
+        log: The stream.
+        archive: The archive of the namespace.
+        position: The last archived entry.
+        reader: The name of the lake for the archive.
+        entries: Maximum number of entries.
+        size: Size in bytes at which the batch ends.
+    """
+    for _ in range(_PLANS):
+        while await archive.trim(position.id, reader) >= _TRIMMED_AT_ONCE:
+            pass
+        state = await log.state()
+        start = _adjust(position, state)
+        if state.last.place <= (position.ms, position.seq):
+            return None
+        batch = await _divide(log, start, state, entries, size)
+        if (await log.state()).first == state.first:  # nothing was cut meanwhile
+            return batch
+    raise AioqlessError(
+        "entries of the archive are cut faster than they can be counted: raise archive-length, or "
+        "set archive-when-full to hold"
+    )
+
+
+def _adjust(position: Position, state: State) -> Position:
+    """Compare the number of entries that Redis has deleted with those that the lake has."""
+    deleted, archived = state.first - 1, position.ordinal - position.forgotten
+    if deleted >= archived:
+        lost = deleted - archived
+        return replace(position, ordinal=position.ordinal + lost, lost=position.lost + lost)
+    return replace(position, forgotten=position.ordinal - deleted)
+
+
+async def _divide(
+    log: EventLog, start: Position, state: State, entries: int, size: int
+) -> Batch | None:
+    shares: list[Share] = []
+    at = share_start = start.id
+    ordinal = share_first = start.ordinal
+    share_bytes = total = 0
+    count = _FIRST_PAGE
+    while page := await log.page(at, state.last.sid, min(count, entries)):
+        at = page[-1][0].decode()
+        ordinal, entries = ordinal + len(page), entries - len(page)
+        page_bytes = _size_of(page)
+        share_bytes, total = share_bytes + page_bytes, total + page_bytes
+        count = _next_count(len(page), page_bytes)
+        is_last = entries <= 0 or total >= size
+        if is_last or ordinal - share_first >= _SHARE_ENTRIES or share_bytes >= _SHARE_BYTES:
+            shares.append(Share(share_start, at, ordinal))
+            share_start, share_first, share_bytes = at, ordinal, 0
+        if is_last:
+            break
+    if share_start != at:
+        shares.append(Share(share_start, at, ordinal))
+    if not shares:
+        return None
+    ms, seq = place(at)
+    return Batch(start, replace(start, ms=ms, seq=seq, ordinal=ordinal), tuple(shares))
+
+
+def _size_of(page: Sequence[Entry]) -> int:
+    return sum(sum(map(len, flat)) for _, flat in page)
+
+
+def _next_count(entries: int, size: int) -> int:
+    """Return how many entries the next reply may have, by the size of the latest ones."""
+    return max(1, min(_PAGE_ENTRIES, _PAGE_BYTES * entries // max(1, size)))
+
+
+async def _read_share(log: EventLog, share: Share) -> AsyncIterator[tuple[int, list[Entry]]]:
+    """Yield pages, the last one first, each with the number before its first entry.
+
+    Entries are only ever cut at the start of the stream, so counting from the end keeps the numbers
+    right even if that happens meanwhile.
+    """
+    last, upto, count = share.last, share.upto, _FIRST_PAGE
+    while page := await log.page_before(share.after, upto, count):
+        count = _next_count(len(page), _size_of(page))
+        yield last - len(page), page
+        last, upto = last - len(page), f"({page[0][0].decode()}"
+
+
+def write_share(
+    where: Where,
+    storages: dict[str, Storage],
+    shares: Sequence[Share],
+    quarantined: int,
+    number: int,
+) -> Iterator[pa.RecordBatch]:
+    """Write the entries of a share as files, and yield what `WRITTEN` says.
+
+    Args:
+        where: The namespace.
+        storages: The places of the tables of events and of rejected entries.
+        shares: The shares of the batch.
+        quarantined: The last entry of which the quarantine may know already.
+        number: Which share.
+    """
+    writers = {name: FileWriter(storages[name], TABLES[name]) for name in storages}
+    share, read = shares[number], 0
+    for n, entries in drawn(where, lambda client: _read_share(EventLog(client), share)):
+        rows = _with_partition(
+            batch_of(n, entries, SCHEMA, find_implausible_time), where.namespace, entries
+        )
+        read += len(entries)
+        is_event = pc.is_null(rows["problem"])
+        is_new = pc.greater(rows["ordinal"], quarantined)
+        writers[EVENTS].add(rows.filter(is_event))
+        writers[QUARANTINE].add(rows.filter(pc.and_(pc.invert(is_event), is_new)))
+    yield pa.RecordBatch.from_pylist([{"entries": read}], WRITTEN)
+    for name, writer in writers.items():
+        files = [{**file, "table": name} for file in writer.finish().to_pylist()]
+        yield pa.RecordBatch.from_pylist(files, WRITTEN)
+
+
+def _with_partition(
+    rows: pa.RecordBatch, namespace: str, entries: Sequence[Entry]
+) -> pa.RecordBatch:
+    """Add the namespace, and the day on which Redis got each entry."""
+    days = [place(id)[0] * 1000 // _DAY_US for id, _ in entries]
+    dates = pa.array(days, pa.int32()).cast(pa.date32())
+    added = [pa.repeat(namespace, len(rows)), dates]
+    return pa.RecordBatch.from_arrays(
+        [*rows.columns, *added], [*rows.schema.names, "namespace", "date"]
+    )
+
+
+def find_implausible_time(event: Event) -> str | None:
+    """Return what is wrong with the times of an event: before 2010, or later than Redis' clock."""
+    latest = place(event.id)[0] * 1000 + _DAY_US
+    times = [("put", event.put), ("popped", event.popped), ("ended", event.ended)]
+    for run in event.runs:
+        times += [
+            ("put of a run", run.put),
+            ("popped of a run", run.popped),
+            ("ended of a run", run.ended),
+        ]
+    for name, time in times:
+        if time is not None and time < _EARLIEST_US:
+            return f"{name} is {_format_time(time)}, before 2010"
+        if time is not None and time > latest:
+            return f"{name} is {_format_time(time)}, more than a day after Redis got the entry"
+    return None
+
+
+def _format_time(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the tasks of a batch read and wrote: files by table, and the number of entries read."""
+
+    entries: int
+    files: Mapping[str, list[AddAction]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
+        """Collect the rows that `write_share` yields for all shares."""
+        found = list(rows)
+        files = {
+            table: as_actions(row for row in found if row["table"] == table)
+            for table in (EVENTS, QUARANTINE)
+        }
+        return cls(sum(row["entries"] or 0 for row in found), files)
+
+    def rows(self, table: str) -> int:
+        """The number of rows that were written for a table."""
+        return sum(json.loads(file.stats)["numRecords"] for file in self.files[table])

@@ -1,0 +1,180 @@
+"""Erases jobs from every table of a lake, and from the old versions of the tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.schema import TABLES
+from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
+from aioqless.contrib.lake.storage import Storage
+from aioqless.contrib.lake.table_files import (
+    ADDED,
+    FileWriter,
+    as_actions,
+    read_table,
+    run_tasks,
+)
+from aioqless.contrib.lake.tables.columns import array, elements
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ORPHAN_HOURS: Final = 24  # writers at work may need files that are younger
+_ERASED_HERE: Final = 5_000_000  # rows of a table that are searched without Spark
+_CONFLICTS: Final = 5
+_NAMES: Final = ("jid", "depends", "spawned_from", "stages", "steps", "samples")  # what names jobs
+_RAW: Final = "raw"  # of a rejected entry, which is JSON
+_FOUND: Final = pa.schema([pa.field("replaced", pa.string()), *ADDED])
+
+
+def erase(
+    lake: Lake,
+    jids: Collection[str],
+    open_session: Callable[[], SparkSession],
+    namespace: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Erase jobs: their events with data and messages, their rows, and references to them.
+
+    Sums in gold stay what they are: they name no job. Afterwards no file of the lake has the jobs;
+    earlier versions of the changed tables can't be read any more.
+
+    Args:
+        lake: The lake.
+        jids: The jobs.
+        open_session: Returns a Spark session; called only for tables with many rows.
+        namespace: The namespace of the jobs; all unless given.
+        progress: Called with a line of text for each table.
+
+    Returns:
+        The number of files that had the jobs.
+
+    Raises:
+        ConcurrentCommit: Other processes change the tables all the time.
+    """
+    erased = 0
+    for name in TABLES:
+        for attempt in range(_CONFLICTS):
+            try:
+                files = _erase_from(lake.snapshot(name), set(jids), open_session, namespace)
+                break
+            except ConcurrentCommit:
+                if attempt == _CONFLICTS - 1:
+                    raise
+        if files:
+            progress(f"{name}: {files:,} files")
+        snapshot = lake.snapshot(name)
+        snapshot.vacuum(0, orphans=False)
+        snapshot.vacuum(ORPHAN_HOURS)
+        erased += files
+    return erased
+
+
+def _erase_from(
+    snapshot: Snapshot,
+    jids: set[str],
+    open_session: Callable[[], SparkSession],
+    namespace: str | None,
+) -> int:
+    files = snapshot.files(namespace)
+    erasing = partial(_rewrite, snapshot.storage, snapshot.table.name, files, jids)
+    if sum(each.rows for each in files) <= _ERASED_HERE:
+        found = [
+            row
+            for number in range(len(files))
+            for each in erasing(number)
+            for row in each.to_pylist()
+        ]
+    else:
+        tasks = run_tasks(open_session(), len(files), erasing, _FOUND)
+        found = [row.asDict() for row in tasks.collect()]
+    replaced = {row["replaced"] for row in found}
+    if replaced:
+        added = as_actions(row for row in found if row["path"] is not None)
+        snapshot.commit(added, [each for each in files if each.path in replaced])
+    return len(replaced)
+
+
+def _rewrite(
+    storage: Storage, name: str, files: Sequence[DataFile], jids: set[str], number: int
+) -> Iterator[pa.RecordBatch]:
+    """Write a file again without the jobs, if it has any of them."""
+    table, file = TABLES[name], files[number]
+    named = [each for each in (*_NAMES, _RAW) if each in table.columns.names]
+    if not named or not _mask(read_table(storage, table, [file], named), jids).true_count:
+        return
+    rows = read_table(storage, table, [file])
+    mask = _mask(rows.select(named), jids)
+    concerned = [
+        _erased(row, jids)
+        for row in rows.filter(mask).to_pylist()
+        if row.get("jid") not in jids and _RAW not in row
+    ]
+    writer = FileWriter(storage, table)
+    kept = [rows.filter(pc.invert(mask)), pa.Table.from_pylist(concerned, rows.schema)]
+    for batch in pa.concat_tables(kept).combine_chunks().to_batches():
+        writer.add(batch)
+    yield pa.RecordBatch.from_pylist([{"replaced": file.path}], _FOUND)
+    written = [row | {"replaced": file.path} for row in writer.finish().to_pylist()]
+    yield pa.RecordBatch.from_pylist(written, _FOUND)
+
+
+def _mask(rows: pa.Table, jids: set[str]) -> pa.Array:
+    """Return which rows name one of the jobs, in any of the columns."""
+    values = pa.array(sorted(jids), pa.string())
+    found = np.zeros(rows.num_rows, bool)
+    for name in rows.column_names:
+        if name == _RAW:
+            found |= [_jid_of(raw) in jids for raw in rows[name].to_pylist()]
+        else:
+            found |= _names_any(array(rows[name]), values)
+    return pa.array(found)
+
+
+def _names_any(column: pa.Array, jids: pa.Array) -> Any:
+    if pa.types.is_list(column.type):
+        parents, each = elements(column)
+        found = np.zeros(len(column), bool)
+        found[parents[_names_any(each, jids)]] = True
+        return found
+    if pa.types.is_struct(column.type):
+        fields = [name for name in _NAMES if column.type.get_field_index(name) >= 0]
+        masks = [_names_any(pc.struct_field(column, name), jids) for name in fields]
+        return np.logical_or.reduce(masks)
+    return pc.is_in(column, jids).to_numpy(zero_copy_only=False)
+
+
+def _erased(value: Any, jids: set[str]) -> Any:
+    """Return a value without references to the jobs."""
+    if isinstance(value, Mapping):
+        return {
+            key: None
+            if key in _NAMES and isinstance(each, str) and each in jids
+            else _erased(each, jids)
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        kept = (each for each in value if not (isinstance(each, str) and each in jids))
+        return [
+            _erased(each, jids)
+            for each in kept
+            if not (isinstance(each, Mapping) and each.get("jid") in jids)
+        ]
+    return value
+
+
+def _jid_of(raw: str | None) -> object:
+    """Return the jid of a rejected entry."""
+    try:
+        fields = json.loads(raw or "null")
+    except ValueError:
+        return None
+    return fields.get("jid") if isinstance(fields, dict) else None

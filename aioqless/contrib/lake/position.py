@@ -1,0 +1,48 @@
+"""How far the events of a namespace are in the lake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+from aioqless.contrib.lake.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Position:
+    """The last archived entry of a namespace's stream, as the commits of a table record it.
+
+    Attributes:
+        ms: The first half of the entry's id.
+        seq: The second half.
+        ordinal: The entry's number in the lake. Numbers rise from 1; a gap is a loss.
+        lost: The number of entries ever that were deleted from Redis before they were archived.
+        forgotten: The number of entries that are in the lake although Redis, restored from an
+            older state, no longer counts them.
+    """
+
+    ms: int = 0
+    seq: int = 0
+    ordinal: int = 0
+    lost: int = 0
+    forgotten: int = 0
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, namespace: str) -> Self:
+        """Return the position that a table's commits record; the start of the stream if none do."""
+        names = transaction_names(namespace)
+        return cls(**{name: snapshot.transaction(names[name]) or 0 for name in names})
+
+    @property
+    def id(self) -> str:
+        """The id of the entry in the stream."""
+        return f"{self.ms}-{self.seq}"
+
+    def transactions(self, namespace: str) -> dict[str, int]:
+        """Return this position as the transactions of a commit."""
+        return {name: getattr(self, key) for key, name in transaction_names(namespace).items()}
+
+
+def transaction_names(namespace: str) -> dict[str, str]:
+    """Return the name of the transaction that records each part of a position."""
+    return {each.name: f"archive:{namespace}:{each.name}" for each in fields(Position)}

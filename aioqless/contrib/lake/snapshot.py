@@ -1,0 +1,196 @@
+"""A table of the lake at one version: its files, and the next version's commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from aioqless.contrib.lake.schema import PARTITION_COLUMNS, Table
+from aioqless.contrib.lake.storage import LakeError, Storage, explain_failure
+
+# The least and the greatest value of a column that is looked for; None: no bound.
+Range: TypeAlias = tuple[Any, Any]
+
+
+class ConcurrentCommit(LakeError):
+    """Another process changed the table since the snapshot was taken; nothing was committed."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file of a table, with the least and greatest values of some columns."""
+
+    path: str
+    size: int
+    rows: int
+    namespace: str
+    date: date
+    least: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    greatest: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def may_contain(self, ranges: Mapping[str, Range]) -> bool:
+        """Whether the file may have rows with values in these ranges."""
+        for column, (low, high) in ranges.items():
+            least, greatest = self.least.get(column), self.greatest.get(column)
+            if low is not None and greatest is not None and greatest < low:
+                return False
+            if high is not None and least is not None and least > high:
+                return False
+        return True
+
+
+class Snapshot:
+    """A table at one version, which never changes.
+
+    Later versions come by `commit`, which fails if another process has meanwhile committed a
+    transaction of the same name, or removed one of the same files.
+    """
+
+    def __init__(self, table: Table, storage: Storage, opened: DeltaTable) -> None:
+        self.table = table
+        self.storage = storage
+        self._opened = opened
+
+    @property
+    def version(self) -> int:
+        """The version in Delta's log."""
+        return int(self._opened.version())
+
+    @property
+    def table_id(self) -> str:
+        """The id that the table got when it was made; copies of the lake have the same."""
+        return str(self._opened.metadata().id)
+
+    def transaction(self, name: str) -> int | None:
+        """Return the number that was last committed under a transaction name, or None."""
+        return self._opened.transaction_version(name)
+
+    @cached_property
+    def all_files(self) -> list[DataFile]:
+        """All files, by namespace, date and path."""
+        actions = pa.table(self._opened.get_add_actions()).to_pylist()
+        found = [
+            DataFile(
+                unquote(each["path"]),
+                each["size_bytes"],
+                each["num_records"],
+                each["partition"]["namespace"],
+                each["partition"]["date"],
+                _known(each.get("min")),
+                _known(each.get("max")),
+            )
+            for each in actions
+        ]
+        return sorted(found, key=lambda file: (file.namespace, file.date, file.path))
+
+    def files(
+        self,
+        namespace: str | None = None,
+        dates: Collection[date] | None = None,
+        ranges: Mapping[str, Range] | None = None,
+    ) -> list[DataFile]:
+        """List the files that may have certain rows; rows of other values may be in them, too.
+
+        Args:
+            namespace: Files of this namespace only.
+            dates: Files of these days only.
+            ranges: Files that may have values in these ranges, by their statistics.
+        """
+        return [
+            each
+            for each in self.all_files
+            if namespace in (None, each.namespace)
+            and (dates is None or each.date in dates)
+            and each.may_contain(ranges or {})
+        ]
+
+    def commit(
+        self,
+        added: Collection[AddAction] = (),
+        removed: Iterable[DataFile] = (),
+        transactions: Mapping[str, int] | None = None,
+    ) -> Snapshot:
+        """Add and remove files in one step, and return the table's new version.
+
+        Args:
+            added: Files that were written, as `write` returns them.
+            removed: Files of this snapshot that are replaced or deleted.
+            transactions: Numbers to record under transaction names, such as a position.
+
+        Raises:
+            ConcurrentCommit: Another process committed under one of these names, or removed one of
+                these files, since this snapshot was taken.
+        """
+        now = int(time.time() * 1000)
+        gone = [
+            RemoveAction(
+                each.path,
+                data_change=True,
+                deletion_timestamp=now,
+                size=each.size,
+                partition_values={"namespace": each.namespace, "date": each.date.isoformat()},
+            )
+            for each in removed
+        ]
+        properties = CommitProperties(
+            app_transactions=[Transaction(*each) for each in (transactions or {}).items()]
+        )
+        self.storage.make_durable([each.path for each in added])
+        try:
+            self._opened.create_write_transaction(
+                [*added, *gone],
+                "append",
+                Schema.from_arrow(self.table.schema),
+                list(PARTITION_COLUMNS),
+                commit_properties=properties,
+            )
+            reopened = DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
+        except CommitFailedError:
+            raise ConcurrentCommit(
+                f"another process changed {self.storage.url} meanwhile; nothing was committed"
+            ) from None
+        except (DeltaError, OSError) as error:
+            raise LakeError(explain_failure(self.storage.url, error)) from None
+        self.storage.make_durable(
+            [
+                f"_delta_log/{version:020}.json"
+                for version in range(self.version + 1, reopened.version() + 1)
+            ]
+        )
+        return Snapshot(self.table, self.storage, reopened)
+
+    def vacuum(self, hours: int, *, orphans: bool = True) -> int:
+        """Delete files that no version younger than some hours has. Return how many.
+
+        Versions older than that can no longer be read; nor can they by processes that read now.
+
+        Args:
+            hours: The age.
+            orphans: Delete also files of that age that no version ever had, such as those of killed
+                processes. Writers at work need theirs, so `hours` must be more than these take.
+        """
+        opened = DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
+        try:
+            deleted = opened.vacuum(
+                retention_hours=hours,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=orphans,
+            )
+        except (DeltaError, OSError) as error:
+            raise LakeError(explain_failure(self.storage.url, error)) from None
+        return len(deleted)
+
+
+def _known(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (values or {}).items() if value is not None}

@@ -1,0 +1,93 @@
+"""`aioqless pipeline archive` as operators run it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from aioqless import Client
+from aioqless.cli.main import main
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.schema import EVENTS
+from tests.contrib.lake.object_store import BUCKET, running_store
+
+Run = Callable[..., tuple[int, str, str]]
+UNREACHABLE = ("--url", "redis://127.0.0.1:1")
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[dict[str, str]]:
+    with running_store() as environment:
+        yield environment
+
+
+@pytest.fixture
+def run(
+    spark: SparkSession,
+    store: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Run the command in this process; returns its exit code, standard output and error."""
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+
+    def run_command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", "archive", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (int(ended.value.code or 0), *capsys.readouterr())
+
+    return run_command
+
+
+def test_a_lake_on_an_object_store_is_archived_into(
+    run: Run, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    async def end(jid: str) -> None:
+        async with Client(client.url, namespace=client.namespace) as own:
+            await own.config.set("archive", "on")
+            await own.queue("q").put("K", jid=jid)
+            await own.jobs.cancel(jid)
+
+    monkeypatch.chdir(tmp_path)
+    url = f"s3://{BUCKET}/{tmp_path.name}/my lake"
+    place = ("--url", client.url, "--namespace", client.namespace, "--lake", url)
+    for jid in ("a", "b"):
+        asyncio.run(end(jid))
+        code, out, _ = run(*place)
+        assert (code, out.split(" in ")[0]) == (0, "1 events")
+    assert sum(each.rows for each in Lake(url).snapshot(EVENTS).all_files) == 2
+    assert list(tmp_path.iterdir()) == [], "nothing is written to a local folder of that name"
+
+
+@pytest.mark.parametrize(
+    ("lake", "reason"),
+    [
+        ("hdfs://name/lake", "not of hdfs"),
+        (f"s3a://no-{BUCKET}/lake", "the bucket doesn't exist"),
+        ("photos", "is not empty and no lake"),
+    ],
+)
+def test_unusable_lakes_are_refused_before_redis_is_asked(
+    lake: str, reason: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").touch()
+    code, out, err = run(*UNREACHABLE, "--lake", lake)
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert err.startswith("aioqless: ") and reason in err
+
+
+@pytest.mark.parametrize("conf", ["spark.driver.memory", "memory=2g"])
+def test_settings_of_spark_need_a_key_and_a_value(conf: str, run: Run, tmp_path: Path) -> None:
+    code, _, err = run(*UNREACHABLE, "--lake", tmp_path / "lake", "--conf", conf)
+    assert code == 2 and "spark.key=value" in err
+    assert not (tmp_path / "lake").exists()

@@ -1,0 +1,272 @@
+"""The report's page and numbers, of literal rows and of lakes without Spark."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.report import Report, read_report, render
+from aioqless.contrib.lake.report.charts import (
+    Slot,
+    draw_failures,
+    draw_quantiles,
+    draw_trend,
+    label_moments,
+)
+from aioqless.contrib.lake.report.page import format_change
+from aioqless.contrib.lake.report.report_data import TOP, fill_gaps
+from aioqless.contrib.lake.report.theme import GROUPS, RUN
+from aioqless.contrib.lake.statistics import OF_TIMES, Period
+from aioqless.contrib.lake.tables.counts import NUMBERS
+from tests.contrib.lake.lakes import archive, no_spark
+from tests.contrib.lake.literal import event, run
+
+KINDS = ("wait", "run")
+TODAY = date(2026, 11, 21)
+MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
+IDLE_WEEK = [[0] * 24 for _ in range(7)]
+WEEK = [[0] * 23 + [1], *IDLE_WEEK[1:]]
+HOUR, DAY = 3600, 86_400
+
+
+def report_of_one_run(**changes: Any) -> Report:
+    """The report of a single run."""
+    times = dict.fromkeys(OF_TIMES, 0.5) | {"count": 1, "bins": {"s0": 1}}
+    counts = dict.fromkeys(NUMBERS, 0) | {"runs": 1, "completed": 1}
+    row = counts | {"queue": "mail", "klass": "Send", "wait": times, "run": times, "before": 0}
+    numbers: dict[str, Any] = {
+        "total": row,
+        "groups": [row],
+        "klasses": [row],
+        "flow": [slot(0.0)],
+        "week": WEEK,
+        "histograms": {kind: [(0.4, 0.6, 1.0)] for kind in KINDS},
+        "slots": {kind: [] for kind in KINDS},
+    }
+    return Report(Period(TODAY, TODAY), ["ql"], width=60, **numbers | changes)
+
+
+def slot(at: float) -> dict[str, Any]:
+    counts = {"put": 1, "completed": 1, "failed": 0, "retried": 0}
+    return counts | {"at": at, "waiting": 0.5, "running": 0.5}
+
+
+def headings(text: str, level: str = "h2") -> list[str]:
+    return re.findall(f"<{level}>(.*?)</{level}>", text)
+
+
+def test_a_single_run_has_a_page_without_times_over_time() -> None:
+    text = render(report_of_one_run(slots={kind: [Slot(0.0, 1, [0.5] * 3)] for kind in KINDS}))
+    assert headings(text) == [
+        "Throughput and concurrency",
+        "Wait time",
+        "Run time",
+        "Slowest classes",
+        "Busiest hours",
+    ]
+    assert headings(text, "h3") == []
+
+
+def test_times_of_two_moments_are_shown_over_time() -> None:
+    two = [Slot(0.0, 1, [0.5] * 3), Slot(60.0, 1, [0.5] * 3)]
+    assert headings(render(report_of_one_run(slots={"wait": two, "run": []})), "h3") == [
+        "Over time"
+    ]
+
+
+def test_canceled_jobs_have_a_page_without_times() -> None:
+    canceled = dict.fromkeys(NUMBERS, 0) | {"cancelled": 1, "queue": "mail", "before": 0}
+    empty: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+    text = render(
+        report_of_one_run(
+            total=canceled, groups=[canceled], klasses=[], flow=[], week=IDLE_WEEK, histograms=empty
+        )
+    )
+    assert headings(text) == ["Throughput and concurrency"] and "<svg" not in text
+
+
+def rows_named(name: str) -> dict[str, Any]:
+    """A class, a failure and a step of a path with this name."""
+    failure = {
+        "failure_group": name,
+        "count": 2,
+        "retried": 1,
+        "first_seen": MIDNIGHT,
+        "last_seen": MIDNIGHT,
+        "klasses": [name],
+        "days": [{"date": TODAY, "by_hour": [2] + [0] * 23}],
+        "samples": [{"ended": MIDNIGHT, "jid": name, "message": None}],
+    }
+    times = dict.fromkeys(OF_TIMES, 0.5) | {"count": 1}
+    return {
+        "klasses": dict.fromkeys(NUMBERS, 0) | {"klass": name, "run": times},
+        "failures": failure,
+        "steps": {"jid": name, "klass": name, "popped": MIDNIGHT, "ended": MIDNIGHT},
+    }
+
+
+def test_any_name_is_shown_as_it_is() -> None:
+    names = [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥"]
+    klasses, failures, steps = (
+        [rows_named(name)[what] for name in names] for what in ("klasses", "failures", "steps")
+    )
+    path = {"namespace": "ql", "jid": names[0], "klass": names[1], "queue": "mail", "depth": 1}
+    path |= {"began": MIDNIGHT, "steps": steps, "seconds": 0.0, "running": 0.0, "waiting": 0.0}
+    text = render(report_of_one_run(klasses=klasses, failures=failures, paths=[path]))
+    charts = [
+        re.findall(r"<text[^>]*>(.*?)</text>", each)
+        for each in re.findall("<svg.*?</svg>", text, re.DOTALL)
+    ]
+    for name in names:
+        naming = [
+            any(html.unescape(line).endswith(name[-30:]) for line in lines) for lines in charts
+        ]
+        # In charts of classes, failures, their trend and the path; each for two widths.
+        assert naming.count(True) == 8
+        assert html.unescape(text).count(name) >= 4
+    assert "<b>&" not in text
+
+
+def test_a_long_name_is_shortened_and_unfolds() -> None:
+    name = "tenant-" + "x" * 120 + "-mail"
+    row = report_of_one_run().groups[0] | {"queue": name}
+    text = render(report_of_one_run(groups=[row]))
+    (summary,) = set(re.findall(r"<summary>(tenant.*?)</summary>", text))
+    assert len(summary) < 40 and summary.endswith("-mail")
+    assert f"</summary>{name}</details>" in text
+
+
+def test_each_failure_group_has_its_own_color() -> None:
+    failures = [rows_named(f"group {number}")["failures"] for number in range(8)]
+    trend = [(row["failure_group"], [1, 2]) for row in failures[: len(GROUPS)]]
+    for chart in (draw_failures(failures), draw_trend([*trend, ("others", [1, 1])], 0, HOUR)):
+        used = {f"--group{number + 1}" for number in range(len(GROUPS))} | {"--muted"}
+        assert used <= set(re.findall(r"fill: var\((--\w+)\)", chart))
+
+
+def test_empty_slots_are_filled_between_busy_ones() -> None:
+    flow = fill_gaps([slot(600.0), slot(60.0), slot(540.0)], 60)
+    assert [row["waiting"] for row in flow] == [0.5, 0, 0, 0, 0, 0, 0, 0, 0.5, 0.5]
+    assert (flow[0]["at"], flow[-1]["at"]) == (60, 600)
+    assert fill_gaps([], 60) == []
+
+
+def test_quantiles_are_not_joined_across_empty_slots() -> None:
+    slots = [Slot(at, 1, [1.0, 2.0, 3.0]) for at in (0.0, 60.0, 6000.0, 6060.0)]
+    lines = re.findall(
+        r'<path d="([^"]+)"[^>]*stroke: var\(--run\)', draw_quantiles(slots, RUN, 60, "")
+    )
+    assert lines[0].count("M") == 2  # the other one is in the legend
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e12])
+def test_times_of_any_length_have_a_page(seconds: float) -> None:
+    times = dict.fromkeys(OF_TIMES, seconds) | {"count": 1}
+    row = report_of_one_run().total | {"wait": times, "run": times}
+    slots = {kind: [Slot(at, 1, [seconds] * 3) for at in (0.0, 60.0)] for kind in KINDS}
+    text = render(report_of_one_run(total=row, klasses=[row], slots=slots))
+    assert headings(text, "h3") == ["Over time"] * 2
+
+
+@pytest.mark.parametrize(
+    ("step", "labels"),
+    [
+        (6 * HOUR, ["00:00\n21 Nov", "06:00", "12:00", "18:00", "00:00\n22 Nov"]),
+        (DAY, ["21 Nov\n2026", "22 Nov", "23 Nov", "24 Nov", "25 Nov"]),
+        (30 * DAY, ["21 Nov\n2026", "21 Dec", "20 Jan\n2027", "19 Feb", "21 Mar"]),
+    ],
+)
+def test_an_axis_names_each_day_or_year_once(step: int, labels: list[str]) -> None:
+    first = MIDNIGHT.timestamp()
+    assert label_moments([first + step * number for number in range(5)], step) == labels
+
+
+@pytest.mark.parametrize(
+    ("value", "before", "text"),
+    [
+        (112, 100, "+12 %"),
+        (90, 100, "\N{MINUS SIGN}10 %"),
+        (100, 100, "±0 %"),
+        (5000, 100, "\N{MULTIPLICATION SIGN}50"),
+        (5, 0, "new"),
+        (0, 0, ""),
+        (None, 1.0, ""),
+    ],
+)
+def test_a_change_is_a_percentage(value: float | None, before: float, text: str) -> None:
+    assert format_change(value, before) == text
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Hourly jobs of three days in 15 queues, and one job of the days before."""
+    lake = Lake(tmp_path_factory.mktemp("report") / "lake", create=True)
+    jobs = [("before", -3 * DAY, 0)]
+    jobs += [(f"j{hour}-{n}", hour * HOUR, n) for hour in range(72) for n in range(15 - hour % 15)]
+    archive(
+        lake,
+        *(
+            event(jid, run(at, at + 1, at + 3), queue=f"q{number}", klass=f"K{number}")
+            for jid, at, number in jobs
+        ),
+    )
+    refresh(lake, no_spark)
+    return lake
+
+
+THREE_DAYS = Period(TODAY, TODAY + timedelta(days=2))
+
+
+def read(lake: Lake, period: Period, queue: str | None = None) -> Report:
+    report = read_report(lake, period, queue=queue)
+    assert report
+    return report
+
+
+def test_three_days_are_shown_by_the_hour(lake: Lake) -> None:
+    report = read(lake, THREE_DAYS)
+    assert report.width == HOUR
+    assert len(report.flow) == len(report.slots["run"]) == 72
+    assert all(each.quantiles[0] == pytest.approx(2, rel=0.006) for each in report.slots["run"])
+
+
+def test_what_is_outside_of_the_period_is_left_out(lake: Lake) -> None:
+    assert read(lake, Period(TODAY, TODAY)).total["runs"] == sum(
+        15 - hour % 15 for hour in range(24)
+    )
+    assert read_report(lake, Period(TODAY - timedelta(days=9), TODAY - timedelta(days=9))) is None
+
+
+def test_beyond_the_busiest_groups_the_others_are_one_row(lake: Lake) -> None:
+    report = read(lake, THREE_DAYS)
+    *named, others = report.groups
+    assert [row["queue"] for row in named] == [f"q{number}" for number in range(TOP)]
+    assert (others["queue"], others["others"]) == (None, 3)
+    assert sum(row["runs"] for row in report.groups) == report.total["runs"]
+    assert sum(row["run"]["count"] for row in report.groups) == report.total["run"]["count"]
+    assert report.faster == 3
+
+
+def test_a_report_is_compared_with_the_period_before(lake: Lake) -> None:
+    report = read(lake, THREE_DAYS)
+    page = render(report)
+    assert report.before and report.before["runs"] == 1
+    assert [row["before"] for row in report.groups[:2]] == [1, 0]
+    assert "3 others" in page
+    assert "Changes are relative to 18 November 2026 \N{EN DASH} 20 November 2026" in page
+    assert read(lake, Period(TODAY - timedelta(days=3), TODAY)).before is None
+
+
+def test_a_report_of_a_queue_is_about_that_queue_alone(lake: Lake) -> None:
+    report = read(lake, THREE_DAYS, queue="q14")
+    assert report.total["runs"] == 5
+    assert [row["klass"] for row in report.groups] == ["K14"]
+    assert sum(row["completed"] for row in report.flow) == 5
+    assert sum(each.count for each in report.slots["run"]) == 5
+    assert read_report(lake, THREE_DAYS, queue="unknown") is None

@@ -1,0 +1,331 @@
+"""Tables of the lake on a local folder with odd characters, and on an object store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("deltalake")
+
+from deltalake import DeltaTable  # noqa: E402
+
+from aioqless.contrib.lake.lake import Lake  # noqa: E402
+from aioqless.contrib.lake.schema import TABLES, to_spark  # noqa: E402
+from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot  # noqa: E402
+from aioqless.contrib.lake.storage import LakeError  # noqa: E402
+from aioqless.contrib.lake.table_files import read, write  # noqa: E402
+from tests.contrib.lake.object_store import BUCKET, running_store  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLE = "quarantine/events"
+DAY, NEXT_DAY = date(2026, 11, 21), date(2026, 11, 22)
+ODD = ["ql", "{shop}", "a b/é%41", "007", "..", "日本"]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[dict[str, str]]:
+    with running_store() as environment:
+        yield environment
+
+
+@pytest.fixture(params=["folder", "object store"])
+def place(
+    request: pytest.FixtureRequest, tmp_path: Path, store: dict[str, str], monkeypatch: Any
+) -> str:
+    """A URL or path of a lake that isn't there yet."""
+    if request.param == "folder":
+        return str(tmp_path / "sp ace" / "{é} #?[a]*")
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/{tmp_path.name}/sp ace {{é}}"
+
+
+def rows(spark: SparkSession, *values: tuple[int, str, date]) -> DataFrame:
+    records = [
+        {"id": f"{ordinal}-0", "ordinal": ordinal, "problem": "p", "raw": None,
+         "namespace": namespace, "date": day}
+        for ordinal, namespace, day in values
+    ]  # fmt: skip
+    schema = to_spark(TABLES[TABLE].schema)
+    return spark.createDataFrame(
+        [tuple(each[name] for name in schema.names) for each in records], schema
+    )
+
+
+def ordinals(spark: SparkSession, snapshot: Snapshot, **which: Any) -> list[int]:
+    found = read(spark, snapshot, snapshot.files(**which), ["ordinal"])
+    return sorted(row["ordinal"] for row in found.collect())
+
+
+def append(spark: SparkSession, lake: Lake, *values: tuple[int, str, date]) -> Snapshot:
+    snapshot = lake.snapshot(TABLE)
+    return snapshot.commit(write(rows(spark, *values), snapshot))
+
+
+def test_rows_are_read_as_written_whatever_the_path_and_namespace(
+    spark: SparkSession, place: str
+) -> None:
+    lake = Lake(place, create=True)
+    values = [(number, name, DAY) for number, name in enumerate(ODD)]
+    append(spark, lake, *values)
+    snapshot = append(spark, Lake(place), (100, "ql", NEXT_DAY))
+    found = read(spark, snapshot).select("ordinal", "namespace", "date", "id").collect()
+    expected = [*((*each, f"{each[0]}-0") for each in values), (100, "ql", NEXT_DAY, "100-0")]
+    assert sorted(map(tuple, found)) == expected
+    other = DeltaTable(snapshot.storage.url, storage_options=dict(snapshot.storage.options))
+    rows_of_delta = other.to_pyarrow_table().to_pylist()
+    assert sorted((row["ordinal"], row["namespace"], row["date"]) for row in rows_of_delta) == [
+        each[:3] for each in expected
+    ]
+
+
+def test_files_are_chosen_by_namespace_day_and_statistics(spark: SparkSession, place: str) -> None:
+    lake = Lake(place, create=True)
+    append(spark, lake, (1, "ql", DAY), (2, "ql", NEXT_DAY), (3, "other", DAY))
+    snapshot = append(spark, lake, (4, "ql", NEXT_DAY))
+    assert ordinals(spark, snapshot, namespace="ql") == [1, 2, 4]
+    assert ordinals(spark, snapshot, dates=[DAY]) == [1, 3]
+    assert ordinals(spark, snapshot, namespace="ql", ranges={"ordinal": (3, None)}) == [4]
+    assert ordinals(spark, snapshot, ranges={"ordinal": (None, 1)}) == [1]
+    assert ordinals(spark, snapshot, namespace="none") == []
+
+
+def test_files_are_replaced_in_one_commit_and_earlier_versions_stay(
+    spark: SparkSession, place: str
+) -> None:
+    lake = Lake(place, create=True)
+    before = append(spark, lake, (1, "{shop}", DAY), (2, "ql", DAY))
+    added = write(rows(spark, (3, "{shop}", DAY)), before)
+    after = before.commit(added, before.files(namespace="{shop}"), {"refresh:{shop}": 3})
+    assert ordinals(spark, after) == [2, 3]
+    assert ordinals(spark, before) == [1, 2]
+    assert ordinals(spark, lake.snapshot(TABLE, before.version)) == [1, 2]
+    assert (after.transaction("refresh:{shop}"), after.transaction("refresh:ql")) == (3, None)
+
+
+def test_concurrent_commits_of_one_transaction_are_refused(place: str) -> None:
+    lake = Lake(place, create=True)
+    first, second, third = (lake.snapshot(TABLE) for _ in range(3))
+    first.commit(transactions={"archive:ql": 5})
+    with pytest.raises(ConcurrentCommit, match="another process changed"):
+        second.commit(transactions={"archive:ql": 5})
+    assert third.commit(transactions={"archive:other": 7}).transaction("archive:ql") == 5
+
+
+def test_concurrent_removals_of_one_file_are_refused_and_appends_are_not(
+    spark: SparkSession, place: str
+) -> None:
+    lake = Lake(place, create=True)
+    snapshot = append(spark, lake, (1, "ql", DAY))
+    stale = lake.snapshot(TABLE)
+    append(spark, lake, (2, "ql", DAY))
+    assert ordinals(spark, snapshot.commit(removed=snapshot.all_files)) == [2]
+    with pytest.raises(ConcurrentCommit):
+        stale.commit(removed=stale.all_files)
+
+
+def test_files_that_another_program_compacted_are_read_and_replaced(
+    spark: SparkSession, place: str
+) -> None:
+    lake = Lake(place, create=True)
+    for number in range(3):
+        append(spark, lake, *((number * 10 + at, name, DAY) for at, name in enumerate(ODD)))
+    place_of_table = lake.snapshot(TABLE).storage
+    DeltaTable(place_of_table.url, storage_options=dict(place_of_table.options)).optimize.compact()
+    compacted = lake.snapshot(TABLE)
+    assert len(compacted.all_files) == len(ODD)
+    assert len(ordinals(spark, compacted)) == 3 * len(ODD)
+    kept = compacted.commit(removed=compacted.files(namespace="a b/é%41"))
+    assert len(ordinals(spark, kept)) == 3 * (len(ODD) - 1)
+
+
+def test_large_writes_are_divided_into_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aioqless.contrib.lake import table_files
+
+    monkeypatch.setattr(table_files, "_BUFFER_BYTES", 1_000)
+    lake = Lake(tmp_path / "lake", create=True)
+    snapshot = lake.snapshot(TABLE)
+    writer = table_files.FileWriter(snapshot.storage, snapshot.table)
+    batch = pa.RecordBatch.from_pylist(
+        [
+            {
+                "id": "1-0",
+                "ordinal": at,
+                "problem": "p" * 9,
+                "raw": None,
+                "namespace": "ql",
+                "date": DAY,
+            }
+            for at in range(100)
+        ],
+        pa.schema([(each.name, each.type) for each in snapshot.table.schema]),
+    )
+    for _ in range(3):
+        writer.add(batch)
+    assert writer.finish().num_rows == 3
+    assert snapshot.all_files == lake.snapshot(TABLE).all_files == []
+
+
+def test_tables_and_columns_are_described_in_the_metadata(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, create=True)
+    for name, table in TABLES.items():
+        opened = DeltaTable(lake.storage.within(name).url)
+        assert opened.metadata().description == table.description
+        assert opened.metadata().partition_columns == ["namespace", "date"]
+        assert all(
+            each.metadata.get("comment", "").endswith(".") for each in opened.schema().fields
+        )
+
+
+def test_columns_that_a_lake_does_not_have_yet_are_added_and_read_as_null(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = TABLES[TABLE].schema
+    lake = Lake(tmp_path, create=True)
+    append(spark, lake, (1, "ql", DAY))
+    log = next(Path(lake.storage.within(TABLE).url, "_delta_log").glob("*0.json"))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:  # as if an earlier version had made the table
+        if "metaData" in line:
+            old = json.loads(line["metaData"]["schemaString"])
+            old["fields"] = [each for each in old["fields"] if each["name"] != "problem"]
+            line["metaData"]["schemaString"] = json.dumps(old)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    (file,) = lake.snapshot(TABLE).all_files
+    path = Path(lake.storage.within(TABLE).url, file.path)
+    pa.parquet.write_table(pa.parquet.read_table(path, partitioning=None).drop(["problem"]), path)
+    extended = Lake(tmp_path, create=True).snapshot(TABLE)
+    assert [row["problem"] for row in read(spark, extended).collect()] == [None]
+    assert {each.name for each in DeltaTable(extended.storage.url).schema().fields} == set(
+        schema.names
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("hdfs://name/lake", "not of hdfs"),
+        ("memory://lake", "not of memory"),
+        ("ftp://host/lake", "not of ftp"),
+        ("s3a:/bucket/lake", "write s3a://bucket/prefix"),
+        ("s3://", "write s3://bucket/prefix"),
+        ("s3://bucket/a%20b", "without any of the characters"),
+        ("file://host/lake", "names no host"),
+        ("/tmp/a%20b", "escapes"),
+        ("/tmp/a\\b", "escapes"),
+        (f"s3://no-{BUCKET}/lake", "the bucket doesn't exist"),
+    ],
+)
+def test_unusable_urls_are_refused_in_one_sentence(
+    url: str, reason: str, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(LakeError, match=reason) as refused:
+        Lake(url, create=True)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/lake", "gs://bucket/lake", "az://bucket/lake"])
+def test_missing_credentials_are_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/nonexistent")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(LakeError, match="no credentials"):
+        Lake(url)
+
+
+def test_an_unreachable_object_store_is_named(
+    store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**store, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(LakeError, match="can't be reached"):
+        Lake(f"s3://{BUCKET}/lake", create=True)
+
+
+def test_credentials_are_not_shown(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**store, "AWS_SECRET_ACCESS_KEY": "hidden"}.items():
+        monkeypatch.setenv(name, value)
+    lake = Lake(f"s3://{BUCKET}/secret", create=True)
+    assert lake.storage.options["AWS_SECRET_ACCESS_KEY"] == "hidden"
+    assert "hidden" not in repr(lake.storage)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("lake.json", "archive into a new folder"),
+        ("notes.txt", "it has 'notes.txt'"),
+        ("bronze/events/namespace=ql/date=2026-11-21/a.parquet", "it has 'namespace=ql'"),
+    ],
+)
+@pytest.mark.parametrize("create", [True, False])
+def test_a_folder_with_other_contents_is_refused(
+    name: str, reason: str, create: bool, tmp_path: Path
+) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(LakeError, match=reason):
+        Lake(tmp_path, create=create)
+    assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == [Path(name).name]
+
+
+def test_a_lake_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="there is no lake at"):
+        Lake(tmp_path / "lake")
+    assert not (tmp_path / "lake").exists()
+
+
+def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, create=True)
+    table = DeltaTable(lake.storage.within(TABLE).url)
+    table.alter.set_table_properties({"aioqless.version": "99"}, raise_if_not_exists=False)
+    with pytest.raises(LakeError, match=r"newer program .* \(quarantine/events of version 99\)"):
+        Lake(tmp_path, create=True)
+
+
+def test_tables_with_newer_features_of_delta_are_refused(tmp_path: Path) -> None:
+    Lake(tmp_path, create=True)
+    log = tmp_path / "bronze/events/_delta_log/00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    feature = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"],
+               "writerFeatures": ["deletionVectors"]}  # fmt: skip
+    log.write_text(
+        "\n".join(
+            json.dumps({"protocol": feature} if "protocol" in line else line) for line in lines
+        )
+    )
+    with pytest.raises(LakeError, match="bronze/events with reader version 3"):
+        Lake(tmp_path)
+
+
+def test_tables_of_an_older_version_are_outdated_until_rebuilt(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, create=True)
+    table = DeltaTable(lake.storage.within("gold/times").url)
+    table.alter.set_table_properties({"aioqless.version": "0"}, raise_if_not_exists=False)
+    assert lake.outdated() == ["gold/times"]
+    lake.mark_current("gold/times")
+    assert lake.outdated() == []
+
+
+def test_times_in_statistics_are_compared(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(tmp_path, create=True)
+    snapshot = lake.snapshot("silver/runs")
+    schema = snapshot.table.spark_schema
+    ended = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    values = {"id": "1-0", "jid": "j", "ended": ended, "namespace": "ql", "date": DAY}
+    frame = spark.createDataFrame([tuple(values.get(name) for name in schema.names)], schema)
+    snapshot = snapshot.commit(write(frame, snapshot))
+    assert snapshot.files(ranges={"ended": (ended, ended)})
+    assert not snapshot.files(ranges={"ended": (ended.replace(hour=13), None)})

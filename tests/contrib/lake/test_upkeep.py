@@ -1,0 +1,213 @@
+"""Old days and single jobs are deleted for good, and what is wrong with a lake is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.lake import erasure
+from aioqless.contrib.lake.compaction import compact
+from aioqless.contrib.lake.erasure import erase
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.reconciliation import check, check_redis
+from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.retention import drop_payloads, prune
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.contrib.lake.storage import LakeError
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table
+from tests.contrib.lake.lakes import (
+    DAY,
+    LATE,
+    TOMORROW,
+    archive,
+    contents,
+    copied,
+    no_spark,
+    raw,
+)
+from tests.contrib.lake.literal import event, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TODAY = date(2026, 11, 21)
+PERSONAL = "alice@example.org"
+
+
+@pytest.fixture
+def lake(whole: Lake, tmp_path: Path) -> Lake:
+    return copied(whole, tmp_path / "lake")
+
+
+def dates(lake: Lake, table: str) -> set[date]:
+    return {row.date for row in raw(lake, table)}
+
+
+def texts(lake: Lake) -> Iterator[str]:
+    """Everything that any file of the lake has."""
+    for path in Path(lake.url).rglob("*"):
+        if path.suffix == ".parquet" and "_delta_log" not in path.parts:
+            yield repr(pq.ParquetFile(path).read().to_pylist())
+        elif path.is_file():
+            yield path.read_bytes().decode("utf-8", "replace")
+
+
+def reject(lake: Lake, text: str) -> None:
+    snapshot = lake.snapshot(QUARANTINE)
+    row = {"id": "0-1", "ordinal": 2, "problem": "it has no ended", "raw": text, "namespace": "ql"}
+    writer = FileWriter(snapshot.storage, snapshot.table)
+    writer.add(pa.RecordBatch.from_pylist([row | {"date": TODAY}], snapshot.table.schema))
+    snapshot.commit(as_actions(writer.finish().to_pylist()))
+
+
+def test_days_before_a_date_are_deleted_from_all_tables_and_stay_away(lake: Lake) -> None:
+    kept = {name: [row for row in raw(lake, name) if row.date >= TOMORROW] for name in TABLES}
+    assert prune(lake, TOMORROW) > 0
+    for name in TABLES:
+        assert len(raw(lake, name)) == len(kept[name]) and dates(lake, name) <= {TOMORROW}, name
+    archive(lake, event("late", run(0, 1, 2), id="9-0", date=TOMORROW))
+    refresh(lake, no_spark)
+    assert dates(lake, "gold/counts") == dates(lake, "gold/throughput") == {TOMORROW}
+    before = contents(lake)
+    refresh(lake, no_spark, rebuild=True)
+    assert contents(lake)["silver/runs"] == before["silver/runs"]
+    assert dates(lake, "gold/counts") == {TOMORROW}
+
+
+def test_gold_of_days_without_events_survives_a_rebuild(lake: Lake) -> None:
+    before = contents(lake)
+    prune(lake, TOMORROW, layers=["bronze", "silver"])
+    assert contents(lake)["gold/times"] == before["gold/times"]
+    refresh(lake, no_spark, rebuild=True)
+    of_day = [row for row in raw(lake, "gold/counts") if row.date == TODAY and row.grouping == ""]
+    assert {(row.namespace, row.runs) for row in of_day} == {
+        ("ql", 3),
+        ("{billing}", 1),
+        ("cancelled", 0),
+    }
+
+
+def test_only_one_namespace_is_pruned(lake: Lake) -> None:
+    prune(lake, TOMORROW, "{billing}")
+    assert {row.namespace for row in raw(lake, EVENTS) if row.date == TODAY} == {"ql", "cancelled"}
+
+
+def test_events_that_are_not_in_the_tables_are_not_pruned(lake: Lake) -> None:
+    archive(lake, event("new", run(0, 1, 2), id="9-0"))
+    before = raw(lake, "gold/counts")
+    with pytest.raises(LakeError, match="run `aioqless pipeline tables` first"):
+        prune(lake, TOMORROW)
+    assert raw(lake, "gold/counts") == before
+
+
+def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    archive(lake, event("a", run(0, 1, 2), data=PERSONAL))
+    reject(lake, PERSONAL)
+    archive(lake, event("b", run(0, 1, 2), data="kept", date=TOMORROW), skipped=1)
+    refresh(lake, no_spark)
+    assert drop_payloads(lake, TOMORROW) == 2 and drop_payloads(lake, TOMORROW) == 0
+    for name in TABLES:
+        lake.snapshot(name).vacuum(0, orphans=False)
+    assert {row.jid: row.data for row in raw(lake, EVENTS)} == {"a": None, "b": "kept"}
+    assert raw(lake, QUARANTINE)[0].problem == "it has no ended"
+    assert not any(PERSONAL in text for text in texts(lake))
+    assert check(lake) == []
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["here", "in Spark"])
+def test_erased_job_is_in_no_file_of_the_lake(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    failed = run(0, 1, 2, "fail", failure_group="g", message=f"unknown user {PERSONAL}")
+    archive(
+        lake, event(PERSONAL, failed, data=PERSONAL), event("other", failed | {"message": "no"})
+    )
+    archive(lake, event(PERSONAL, run(3, 4, 5), id="7-0"))
+    archive(lake, event("child", run(6, 7, 8), depends=[PERSONAL, "other"], spawned_from=PERSONAL))
+    reject(lake, f'{{"jid": "{PERSONAL}", "data": "x"}}')
+    refresh(lake, no_spark)
+    compact(lake, no_spark)
+    counts = contents(lake)["gold/counts"]
+    assert len(raw(lake, "gold/paths")) == 1
+    if not here:
+        monkeypatch.setattr(erasure, "_ERASED_HERE", 0)
+    open_session = no_spark if here else lambda: spark
+    assert erase(lake, [PERSONAL], open_session) >= 5
+    assert not any(PERSONAL in text for text in texts(lake))
+    assert {row.jid for row in raw(lake, "silver/jobs")} == {"other", "child"}
+    assert contents(lake)["gold/counts"] == counts
+    (failures,) = raw(lake, "gold/failures")
+    assert (failures["count"], [sample.jid for sample in failures.samples]) == (2, ["other"])
+    (child,) = [row for row in raw(lake, "silver/jobs") if row.jid == "child"]
+    assert (child.depends, child.spawned_from, child.stages[0].depends) == (
+        ["other"],
+        None,
+        ["other"],
+    )
+    assert erase(lake, [PERSONAL], open_session) == 0
+
+
+def test_check_finds_nothing_wrong_with_a_lake(lake: Lake) -> None:
+    assert check(lake) == []
+    compact(lake, no_spark)
+    prune(lake, TOMORROW)
+    assert check(lake) == []
+
+
+@pytest.mark.parametrize("table", ["gold/times", "gold/counts", "silver/runs", "silver/jobs"])
+def test_check_finds_a_file_that_is_missing_from_a_table(lake: Lake, table: str) -> None:
+    snapshot = lake.snapshot(table)
+    snapshot.commit((), snapshot.files("ql")[:1])
+    assert any(table in each.where for each in check(lake))
+
+
+def test_check_finds_an_event_that_is_there_twice_and_one_that_is_missing(lake: Lake) -> None:
+    snapshot = lake.snapshot(EVENTS)
+    (file,) = [each for each in snapshot.files("ql") if each.greatest["ordinal"] == 1]
+    rows = read_table(snapshot.storage, snapshot.table, [file])
+    writer = FileWriter(snapshot.storage, snapshot.table)
+    writer.add(rows.combine_chunks().to_batches()[0])
+    snapshot = snapshot.commit(as_actions(writer.finish().to_pylist()))
+    (difference,) = check(lake, "ql")
+    assert (difference.found, difference.expected) == (7, 6) and "rows" in difference.where
+    snapshot.commit((), [each for each in snapshot.files("ql") if each.least["ordinal"] == 1])
+    (difference,) = check(lake, "ql")
+    assert (difference.found, difference.expected) == (5, 6) and "numbers" in difference.where
+
+
+def test_check_finds_tables_that_lag_behind(lake: Lake) -> None:
+    archive(lake, *LATE[:1])
+    assert {each.found for each in check(lake, "ql")} == {6}
+
+
+async def test_check_compares_with_the_statistics_of_redis(client: Client, tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    mail = client.queue("mail")
+    jid = await mail.put("greet")
+    (job,) = await mail.pop(1, worker="ann")
+    await job.complete()
+    today = datetime.now(UTC).date()
+    count, mean = await check_redis(lake, client, [today])
+    assert (count.expected, count.found) == (1, 0) and mean.found == 0
+    stats = await mail.stats()
+    midnight = (today - TODAY).days * DAY
+    archive(
+        lake,
+        event(
+            jid,
+            run(midnight, midnight, midnight + stats.run.mean),
+            namespace=client.namespace,
+            date=today,
+        ),
+    )
+    refresh(lake, no_spark)
+    assert await check_redis(lake, client, [today]) == []
