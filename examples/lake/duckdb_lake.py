@@ -16,6 +16,7 @@ from aioqless.contrib.lake.schema import TABLES
 def connect(lake: str) -> duckdb.DuckDBPyConnection:
     """Return a connection with a view for each table of the lake, such as `runs` and `counts`."""
     connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
     load_delta(connection)
     for table in TABLES:
         layer, _, name = table.partition("/")
