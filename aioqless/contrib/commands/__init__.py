@@ -11,7 +11,7 @@ COMMANDS = {
         "web-user": "dashboard",
         "intake": "foreign_queues",
         "outbox": "outbox",
-        "pipeline": "lake.archive lake.put lake.tables lake.upkeep",
+        "pipeline": "lake.archive lake.put lake.status lake.tables lake.upkeep",
     },
     "Keep": {"redis": "private_redis"},
 }
