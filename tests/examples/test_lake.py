@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from aioqless.contrib import private_redis
 from tests.contrib.dashboard.conftest import CHROMIUM, browsing
@@ -42,8 +42,12 @@ TOO_WIDE = """
     .filter(each => each.scrollWidth > each.clientWidth + 1)
     .map(each => each.textContent)
 """
-COLOURS = """
-() => ["body", "section", "svg text"].map(name => document.querySelector(name)).map(each => {
+COLORS = """
+() => [
+    document.body,
+    document.querySelector("section"),
+    [...document.querySelectorAll("svg text")].find(text => text.getBoundingClientRect().width)
+].map(each => {
     const style = getComputedStyle(each)
     return each.tagName === "text" ? style.fill : style.backgroundColor
 })
@@ -107,27 +111,31 @@ def test_jobs_of_the_audit_are_stored_and_counted(made: Made) -> None:
     assert re.search(
         rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", made.out, re.MULTILINE
     )
-    table = pq.read_table(made.folder / "lake/silver/jobs", partitioning=None)
+    table = DeltaTable(made.folder / "lake/silver/jobs").to_pyarrow_table()
     assert table.num_rows == PAGES + 1 and "1/multiprocessing.html" in table["jid"].to_pylist()
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
-async def test_report_is_legible_in_light_and_dark_mode(made: Made) -> None:
+@pytest.mark.parametrize("width", [390, 1000, 1280])
+async def test_report_is_legible_in_light_and_dark_mode(made: Made, width: int) -> None:
     seen: list[Any] = []
     async with browsing() as browser:
         for scheme in ("light", "dark"):
             page = await browser.new_page(
-                color_scheme=scheme, viewport={"width": 1280, "height": 900}
+                color_scheme=scheme, viewport={"width": width, "height": 900}
             )
             await page.goto((made.folder / "report.html").as_uri())
-            assert await page.evaluate(OVERLAPS) == [] == await page.evaluate(TOO_WIDE)
-            seen.append(await page.evaluate(COLOURS))
-    (page_by_day, card_by_day, text_by_day), (page_by_night, card_by_night, text_by_night) = seen
-    assert _light(page_by_day) > 240 < _light(card_by_day) and _light(text_by_day) < 130
-    assert _light(page_by_night) < 40 > _light(card_by_night) and _light(text_by_night) > 140
+            assert await page.evaluate(OVERLAPS) == []
+            assert await page.evaluate("document.documentElement.scrollWidth") == width
+            if width > 390:
+                assert await page.evaluate(TOO_WIDE) == []
+            seen.append(await page.evaluate(COLORS))
+    (light_page, light_card, light_text), (dark_page, dark_card, dark_text) = seen
+    assert _light(light_page) > 240 < _light(light_card) and _light(light_text) < 130
+    assert _light(dark_page) < 40 > _light(dark_card) and _light(dark_text) > 140
 
 
-def _light(colour: str) -> float:
-    red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
+def _light(color: str) -> float:
+    red, green, blue = map(int, re.findall(r"\d+", color)[:3])
     return (red + green + blue) / 3

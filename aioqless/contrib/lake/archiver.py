@@ -88,7 +88,7 @@ class Archiver:
         *,
         entries: int = 200_000,
         local_shares: int = LOCAL_SHARES,
-        report: Callable[[str], object] = lambda line: None,
+        report: Callable[[str], object] = lambda _: None,
     ) -> None:
         given = {"namespace": namespace, **({"url": url} if url is not None else {})}
         self._open_session = open_session
@@ -217,7 +217,7 @@ class Archiver:
             )
 
     def _check(self, take_over: bool) -> None:
-        """Refuse to archive a stream of which another lake, or a newer copy of this one, has part."""
+        """Refuse a stream of which another lake, or a newer copy of this one, has a part."""
         state: ArchiveState = self._ask(lambda client: client.archive.state())
         # Opened after the question: a position that is committed later can't be trimmed before.
         events = self._lake.snapshot(EVENTS)

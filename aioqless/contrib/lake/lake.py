@@ -100,7 +100,7 @@ class Lake:
         if "lake.json" in names:
             raise LakeError(
                 f"{self.url} is a lake of Parquet folders, as earlier versions wrote them, not of "
-                "Delta tables: archive into a new folder, and keep the old one for its Parquet files"
+                "Delta tables: archive into a new folder, and keep the old one for its files"
             )
         strange = [name for name in names if name not in _LAYERS]
         if not strange and (first := EVENTS.partition("/")[0]) in names:
@@ -110,7 +110,8 @@ class Lake:
             strange = [name for name in (*bronze, *inside) if name not in ("events", "_delta_log")]
         if strange:
             raise LakeError(
-                f"{self.url} is not empty and no lake: it has {strange[0]!r}. Name a folder of its own"
+                f"{self.url} is not empty and no lake: it has {strange[0]!r}. Name a folder of "
+                "its own"
             )
 
     def _open(self, name: str, version: int | None = None) -> DeltaTable | None:
@@ -130,8 +131,8 @@ class Lake:
         else:
             return opened
         raise LakeError(
-            f"a newer program wrote the lake at {self.url} ({what}), which this version of aioqless "
-            "can't read: update aioqless"
+            f"a newer program wrote the lake at {self.url} ({what}), which this version of "
+            "aioqless can't read: update aioqless"
         )
 
     def _create_or_extend(self, table: Table) -> None:

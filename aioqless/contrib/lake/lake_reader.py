@@ -23,8 +23,7 @@ _ROWS: Final = 200_000  # that are read before they are merged
 
 
 def name_views(spark: SparkSession, lake: Lake) -> list[str]:
-    """Make every table known to SQL by its name: jobs, runs, events, times, and so on. Return the
-    names."""
+    """Make every table known to SQL by its name, such as jobs, and return the names."""
     for view, table in VIEWS.items():
         read(spark, lake.snapshot(table)).createOrReplaceTempView(view)
     return list(VIEWS)

@@ -103,8 +103,10 @@ def _connect(name: str, url: str, conf: Mapping[str, str]) -> SparkSession:
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Errors of Spark as AioqlessError with what went wrong, in one line; with AIOQLESS_JAVA_LOG in
-    the environment, as they are."""
+    """Raise errors of Spark as AioqlessError, in one line.
+
+    With AIOQLESS_JAVA_LOG in the environment they stay as they are.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -117,14 +119,17 @@ def plainly() -> Iterator[None]:
 
 
 def told(trace: str) -> str:
-    """What went wrong, out of a trace of Spark's: the innermost error of Python's, else what Spark
-    has a code for, else its head."""
+    """Return what went wrong in a trace of Spark.
+
+    That is the innermost error of Python, else the messages that have a code, else the first line.
+    """
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     named = [
         line
         for line in lines
         if re.match(
-            r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:Error|Full|Exception|Job|Data|Argument)?: |[A-Z]\w*Error: ",
+            r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:Error|Full|Exception|Job|Data|Argument)?: "
+            r"|[A-Z]\w*Error: ",
             line,
         )
     ]
@@ -141,8 +146,7 @@ def told(trace: str) -> str:
 
 
 def _at_home(master: str | None) -> dict[str, str]:
-    """What suits a session on this machine alone: nothing listens beyond it, and a shuffle is as
-    wide as the machine."""
+    """Return settings for a session on this machine alone, which listens on loopback only."""
     wide = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
     return {**LOCAL, **wide} if _is_here(master) else wide
 

@@ -1,5 +1,4 @@
-"""What executors on other machines need of us: this very package. What that needs has to be
-installed there."""
+"""Sends this package to executors on other machines, where its dependencies are installed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""How long jobs waited and ran and how they ended, over a period: gold/times and gold/counts merged
-by grouping."""
+"""How long jobs waited and ran and how they ended, over a period.
+
+The rows of gold/times and gold/counts are merged by grouping.
+"""
 
 from __future__ import annotations
 
@@ -103,8 +105,9 @@ def read_statistics(
     queue: str | None = None,
     top: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row for each group, the busiest first: the parts of `by`, the counts, and `wait`,
-    `run` and `spent` with their times.
+    """Return one row for each group, the busiest first.
+
+    A row has the parts of `by`, the counts, and the times of `wait`, `run` and `spent`.
 
     Args:
         lake: The lake.

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
@@ -85,6 +84,8 @@ def read_table(
         columns: The columns to return, all of them unless given.
         condition: Which rows to return, of columns that are in the files.
     """
+    import pyarrow.dataset as ds  # imports pandas, which takes a second
+
     schema = table.schema if columns is None else _select(table.schema, columns)
     in_files = _plain(table.columns)
     names = [each.name for each in schema if each.name in in_files.names]

@@ -42,6 +42,10 @@ lag = Gauge(
     "aioqless_queue_lag_seconds", "How long the next job of a queue has been waiting", ("queue",)
 )
 failed = Gauge("aioqless_failed_jobs", "Failed jobs by group", ("group",))
+archive_entries = Gauge("aioqless_archive_entries", "Entries of the archive that are in Redis")
+archive_lag = Gauge(
+    "aioqless_archive_lag_seconds", "How long the oldest entry of the archive has been unread"
+)
 
 
 class Metrics:
@@ -96,7 +100,7 @@ async def _update_gauges(client: Client) -> None:
 
 
 async def read_gauges(client: Client) -> None:
-    """Update the gauges of queues and failure groups from Redis."""
+    """Update the gauges of queues, failure groups and the archive from Redis."""
     queues = await client.queues()
     lags = await client.lags(*[counts.name for counts in queues])
     depth.clear()
@@ -108,3 +112,6 @@ async def read_gauges(client: Client) -> None:
         lag.labels(counts.name).set(waited)
     for group, jobs in (await client.jobs.failed()).items():
         failed.labels(group).set(jobs)
+    archive = await client.archive.state()
+    archive_entries.set(archive.length)
+    archive_lag.set(archive.unread_since(time.time()))

@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -393,7 +393,7 @@ def main() -> None:
             Path(folder), options.jobs, options.kills, seed=options.seed,
             store=not options.folder, spark=lambda: session("proof"), report=_print,
         )  # fmt: skip
-    print(json.dumps(asdict(proof), indent=2))
+    print(json.dumps(vars(proof), indent=2))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aioqless.cli.main import main
+from aioqless.contrib.commands.pipeline.shared import check_master
 from aioqless.contrib.lake import compaction
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
@@ -222,6 +223,65 @@ def test_compaction_deletes_old_files_of_old_versions_only(whole: Lake, tmp_path
     after = set(folder.glob("*.parquet"))
     assert {each.name for each in before - after} == {"old.parquet"}
     assert {each.name for each in after} >= {"new.parquet"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--master", "nowhere", "is no place where Spark runs"),
+        ("--master", "local[two]", "is no place where Spark runs"),
+        ("--conf", "driver.memory=4g", "is not of the form spark.key=value"),
+        ("--conf", "spark.driver.memory", "is not of the form spark.key=value"),
+        ("--conf", "spark.driver.memory=lots", "names no size of memory"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["archive"],
+        ["tables"],
+        ["stats"],
+        ["sql", "SELECT 1"],
+        ["compact"],
+        ["report"],
+        ["prune", "--older-than", "90d"],
+        ["erase", "--jid", "a"],
+        ["put", "rows.csv"],
+    ],
+)
+def test_bad_options_of_spark_are_refused_before_anything_starts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    option: str,
+    value: str,
+    why: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *command, option, value])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert why in " ".join(re.sub(r"[\u2500-\u257f]", "", capsys.readouterr().err).split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local",
+        "local[*]",
+        "local[2]",
+        "local-cluster[2,1,1024]",
+        "spark://a:7077",
+        "yarn",
+        "sc://a:15002",
+        "k8s://https://a:443",
+    ],
+)
+def test_addresses_of_clusters_are_accepted(master: str) -> None:
+    check_master(master)
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,12 @@ async def test_worker_serves_its_metrics(
         assert await told()
     with pytest.raises(OSError):
         await asyncio.to_thread(page)
+
+
+async def test_the_lag_of_the_archive_is_read(client: Client) -> None:
+    await client.config.set("archive", "on")
+    jid = await client.queue("mail").put("Send", {})
+    await client.jobs.cancel(jid)
+    await prometheus.read_gauges(client)
+    assert value("aioqless_archive_entries") == 1
+    assert 0 <= value("aioqless_archive_lag_seconds") < 60

@@ -1,5 +1,5 @@
 """The commands of `aioqless pipeline`."""
 
-from aioqless.contrib.commands.pipeline import archive, put, tables, upkeep
+from aioqless.contrib.commands.pipeline import archive, put, status, tables, upkeep
 
-__all__ = ["archive", "put", "tables", "upkeep"]
+__all__ = ["archive", "put", "status", "tables", "upkeep"]

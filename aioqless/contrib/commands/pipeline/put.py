@@ -12,6 +12,9 @@ import typer
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
 from aioqless.contrib.commands.pipeline.shared import (
+    Conf,
+    Master,
+    Sessions,
     Trace,
     pipeline,
     print_progress,
@@ -53,6 +56,8 @@ def put(
     schema: Annotated[
         str | None, typer.Option(help="The columns, as in SQL: 'url string, size long'.")
     ] = None,
+    master: Master = None,
+    conf: Conf = None,
     trace: Trace = False,
     url: Url = None,
     namespace: Namespace = "ql",
@@ -77,13 +82,13 @@ def put(
         "rejects": rejects,
         "dropNulls": "true",
     }
+    sessions = Sessions("put", master, conf)
     with shorten_errors(trace):
         from aioqless.contrib.lake.row_files import rows_of
         from aioqless.contrib.lake.session import plainly as in_one_line
-        from aioqless.contrib.lake.session import session
 
         with in_one_line():
-            rows = rows_of(session("aioqless pipeline put"), file, kind=format, schema=schema)
+            rows = rows_of(sessions.open(), file, kind=format, schema=schema)
             given = {name: str(value) for name, value in options.items() if value is not None}
             print_progress(f"putting the rows of {file}")
             counts = _write(rows, given)

@@ -53,6 +53,9 @@ OneNamespace = Annotated[
 ]
 
 LAKE = "lake"
+_MASTER = re.compile(
+    r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
+)
 
 
 @contextmanager
@@ -87,8 +90,19 @@ def parse_conf(settings: list[str] | None) -> dict[str, str]:
         key, separator, value = setting.partition("=")
         if not separator or not key.startswith("spark."):
             raise typer.BadParameter(f"{setting!r} is not of the form spark.key=value")
+        if key.endswith(".memory") and not re.fullmatch(r"[1-9]\d*[kmgt]b?", value, re.IGNORECASE):
+            raise typer.BadParameter(f"{setting!r} names no size of memory, such as 4g or 512m")
         conf[key] = value
     return conf
+
+
+def check_master(master: str | None) -> None:
+    """Refuse what can't be the address of a cluster."""
+    if master is not None and not _MASTER.fullmatch(master):
+        raise typer.BadParameter(
+            f"{master!r} is no place where Spark runs; there are local[*], spark://host:7077, "
+            "yarn, k8s://host:443 and sc://host"
+        )
 
 
 class Sessions:
@@ -96,6 +110,7 @@ class Sessions:
 
     def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
         self._name = f"aioqless pipeline {command}"
+        check_master(master)
         self._master = master
         self._conf = parse_conf(conf)
         self._session: SparkSession | None = None

@@ -80,7 +80,7 @@ class Report:
 def read_report(
     lake: Lake, period: Period, namespace: str | None = None, queue: str | None = None
 ) -> Report | None:
-    """Return the numbers of a period, of one queue or of all; None if nothing ran or ended in it."""
+    """Return the numbers of a period, of one queue or of all; None if nothing ended in it."""
     total = _read_total(lake, period, namespace, queue)
     if not any(total[name] for name in NUMBERS):
         return None
@@ -127,7 +127,7 @@ def _read_total(
 
 
 def _read_groups(lake: Lake, report: Report, namespace: str | None) -> list[dict[str, Any]]:
-    """Return the busiest groups with their change since the period before, and one of the others."""
+    """Return the busiest groups, with their runs in the period before, and one of the others."""
     grouping = "queue,klass" if report.queue else "queue"
     period, queue, part = report.period, report.queue, report.part
     rows = read_statistics(lake, period, grouping, namespace, queue=queue, top=TOP)
@@ -229,8 +229,7 @@ def _count_week(flow: pa.Table) -> list[list[int]]:
 def _read_runs(
     lake: Lake, report: Report, flow: pa.Table, namespace: str | None
 ) -> tuple[list[dict[str, Any]], dict[str, list[Slot]]]:
-    """Return quantiles by slot out of the runs; where slots are shorter than a minute, also what
-    ended in each."""
+    """Return what ended in each slot, if slots are shorter than a minute, and the quantiles."""
     files = list_files(lake, "silver/runs", report.period, namespace)
     where = pc.field("queue") == report.queue if report.queue else None
     columns = [

@@ -1,5 +1,4 @@
-"""Spark asks for rows one after the other; what reads Redis is asynchronous. Between the two: a
-loop that runs while it is asked."""
+"""Runs asynchronous reads of Redis for Spark, which asks for rows one after the other."""
 
 from __future__ import annotations
 

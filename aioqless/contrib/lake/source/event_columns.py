@@ -1,5 +1,4 @@
-"""Entries of the archive's stream as columns: one row for each, the reason beside it where one
-can't be read."""
+"""Entries of the archive's stream as columns, with the reason for each that can't be parsed."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ def batch_of(
     n: int,
     entries: Sequence[Entry],
     schema: pa.Schema,
-    find_problem: Callable[[Event], str | None] = lambda event: None,
+    find_problem: Callable[[Event], str | None] = lambda _: None,
 ) -> pa.RecordBatch:
     """Return the rows of entries that follow the `n`-th, with a schema's columns.
 
@@ -102,8 +101,7 @@ def _structs(runs: list[Any]) -> pa.Array:
 def _lists(
     values: Sequence[Any], build: Callable[[list[Any]], pa.Array], kind: pa.DataType
 ) -> pa.Array:
-    """Lists as their items in one array and where each begins, which is much quicker than one by
-    one."""
+    """Return lists, made of all their items in one array, which is faster than one by one."""
     offsets, at = [], 0
     for value in values:
         offsets.append(None if value is None else at)

@@ -1,0 +1,50 @@
+"""Shows how fresh a lake is: pipeline status."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.exit_codes import REFUSED
+from aioqless.cli.presentation.formatting import format_duration
+from aioqless.contrib.commands.pipeline.shared import LAKE, LakeUrl, Trace, pipeline, shorten_errors
+
+
+@pipeline.command()
+def status(
+    max_lag: Annotated[
+        float,
+        typer.Option(help="Exit code 1 if the tables are behind by more, in seconds.", min=0),
+    ] = 86_400,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(help="Also write metrics to this file, in Prometheus' text format."),
+    ] = None,
+    lake: LakeUrl = LAKE,
+    trace: Trace = False,
+) -> None:
+    """Show how far the tables are behind the archived events."""
+    with shorten_errors(trace):
+        from aioqless.contrib.lake.freshness import format_metrics, read_freshness
+        from aioqless.contrib.lake.lake import Lake
+
+        found = read_freshness(Lake(lake))
+        now = datetime.now(UTC)
+        if metrics:
+            written = metrics.with_name(f"{metrics.name}.new")
+            written.write_text(format_metrics(found, now), "utf-8")
+            written.replace(metrics)  # a reader finds the old text or the new one
+    for each in found:
+        last = format_duration((now - each.ended).total_seconds())
+        behind = (
+            f"{each.missing:,} are not in the tables, the oldest for "
+            f"{format_duration(each.lag(now))}"
+            if each.missing
+            else "the tables are up to date"
+        )
+        print(f"{each.namespace}: {each.events:,} events, the last one {last} ago; {behind}")
+    if any(each.lag(now) > max_lag for each in found):
+        raise typer.Exit(REFUSED)

@@ -1,0 +1,8 @@
+"""A lake of the site audit's jobs, and programs that read it without Spark.
+
+__main__.py      runs the audit, and makes the lake and a report
+duckdb_lake.py   SQL with DuckDB
+polars_lake.py   data frames with Polars
+questions.ipynb  a notebook that answers three questions
+dbt/             a dbt project with a model and its tests
+"""

@@ -1,0 +1,98 @@
+"""Other programs read a lake's tables: DuckDB, Polars, dbt and a notebook.
+
+They need packages of their own: `nox -s readers`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("deltalake")
+
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.schema import TABLES
+from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark, raw
+
+pytestmark = pytest.mark.readers
+EXAMPLE = Path("examples/lake")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Eight jobs of three namespaces, one of them `{billing}`."""
+    lake = Lake(tmp_path_factory.mktemp("readers") / "lake", create=True)
+    archive(lake, *EARLY, *LATE)
+    refresh(lake, no_spark)
+    return lake
+
+
+def test_duckdb_reads_every_table(lake: Lake) -> None:
+    from examples.lake.duckdb_lake import connect
+
+    connection = connect(lake.url)
+    for table in TABLES:
+        layer, _, name = table.partition("/")
+        view = name if layer != "quarantine" else layer
+        (count,) = connection.execute(f"SELECT count(*) FROM {view}").fetchall()[0]
+        assert count == len(raw(lake, table)), table
+    of_billing = "SELECT jid FROM events WHERE namespace = '{billing}' ORDER BY jid"
+    assert connection.execute(of_billing).fetchall() == [("never",), ("other",)]
+
+
+def test_polars_reads_runs(lake: Lake) -> None:
+    from examples.lake.polars_lake import slowest_classes
+
+    found = slowest_classes(lake.url, date(2026, 11, 21)).to_dicts()
+    assert [(row["klass"], row["p95"]) for row in found] == [("Greet", 10.0), ("Send", 4.0)]
+    assert slowest_classes(lake.url, date(2026, 11, 22))["klass"].to_list() == ["Greet"]
+
+
+def test_a_dbt_model_is_built_and_its_tests_pass(lake: Lake, tmp_path: Path) -> None:
+    import duckdb
+
+    database = tmp_path / "lake.duckdb"
+    folders = ["--target-path", str(tmp_path / "target"), "--log-path", str(tmp_path / "logs")]
+    project = ["--project-dir", str(EXAMPLE / "dbt"), "--profiles-dir", str(EXAMPLE / "dbt")]
+    built = subprocess.run(
+        [Path(sys.executable).with_name("dbt"), "build", *project, *folders],
+        env=os.environ | {"AIOQLESS_LAKE": lake.url, "LAKE_DATABASE": str(database)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert built.returncode == 0, built.stdout
+    with duckdb.connect(str(database)) as connection:
+        rows = connection.execute(
+            "SELECT queue, ended, failure_rate FROM daily_failure_rate "
+            "WHERE namespace = 'ql' ORDER BY day"
+        ).fetchall()
+    assert rows == [("mail", 3, pytest.approx(1 / 3)), ("mail", 3, pytest.approx(1 / 3))]
+
+
+def test_the_notebook_answers_its_questions(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+    from traitlets.config import Config
+
+    monkeypatch.setenv("AIOQLESS_LAKE", lake.url)
+    notebook: Any = nbformat.read(EXAMPLE / "questions.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not committed"
+    over_files = Config({"KernelManager": {"transport": "ipc"}})  # no port is opened
+    NotebookClient(notebook, timeout=120, config=over_files).execute()
+    answers = [
+        output["data"]["text/plain"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "data" in output
+    ]
+    by_time, by_hour, recovered = answers
+    assert "Greet" in by_time and "job_hours_waited" in by_hour
+    assert "dependency" in recovered and "mail-SMTPError" in recovered
