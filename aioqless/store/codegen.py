@@ -32,11 +32,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
+from aioqless.redis.connection import Reply
+from aioqless.redis.encoding import Json
 from aioqless.store.call import (
     Call,
-    Json,
     T,
     encode,
     encode_batch,
@@ -90,7 +91,7 @@ REPLIES = {
     "text": "str",
     "texts": "list[str]",
     "answers": "list[str | Exception]",
-    "list": "list[Any]",
+    "list": "list[Reply]",
     "nothing": "None",
 }
 _WIDTH = 100

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
+from aioqless.redis.connection import Reply
+from aioqless.redis.encoding import Json
 from aioqless.store.call import (
     Call,
-    Json,
     T,
     encode,
     encode_batch,
@@ -665,7 +666,7 @@ class Commands(ABC):
     def pop_many(
         self, *, worker: str, count: int, now: float | None = None, order: str,
         batch: Sequence[PopManyRow], request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[Reply]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
         argv += encode_batch("pop_many", batch, required="queue", optional="limit")
