@@ -250,7 +250,7 @@ class Client:
     async def timed_recurring(self, *, offset: int = 0, count: int = 100) -> list[RecurringJob]:
         """Return a page of the recurring jobs that no queue lists.
 
-        These are those with a cron expression, by when they are due, and all paused ones. Others
+        They are the jobs with a cron expression, by when they are due, and all paused jobs. Others
         are listed by `queue(name).recurring()`.
 
         Args:
@@ -262,9 +262,9 @@ class Client:
     def recurring(self) -> AsyncIterator[RecurringJob]:
         """Iterate over all recurring jobs, also those of other qless clients.
 
-        First those with a cron expression, by when they are due, and all that are paused; then
-        those with an interval, queue by queue. They are read a page at a time: one that is put or
-        moved meanwhile may be missing, or be returned twice.
+        First the jobs with a cron expression, by when they are due, and all paused jobs; then the
+        others, queue by queue. They are read a page at a time: a job that is put or moved meanwhile
+        may be missing, or be returned twice.
         """
         return iterate_recurring(self.backend)
 

@@ -22,7 +22,7 @@ NAMES = tuple(ConstraintOptions.__annotations__)
 
 
 def select_constraints(options: Mapping[str, object]) -> ConstraintOptions:
-    """Return those of the options that are constraints and are set."""
+    """Return the options that are constraints and are set."""
     chosen = {name: options[name] for name in NAMES if options.get(name) is not None}
     return cast(ConstraintOptions, chosen)
 
@@ -65,7 +65,7 @@ def check_constraints(constraints: ConstraintOptions) -> None:
 
 
 def merge_constraints(own: ConstraintOptions, declared: ConstraintOptions) -> ConstraintOptions:
-    """Return a job's own constraints over those of its handler."""
+    """Return the constraints of a job: its own override those of its handler."""
     merged = declared.copy()
     if "unique_until" in own or "unique_for" in own:
         merged.pop("unique_until", None)

@@ -37,7 +37,7 @@ class ForeignJobs:
         """
         where = {"prefix": prefix, "into": into, "first_retry": first_retry}
         store = self._store
-        take: dict[Part, Callable[..., Call[Any]]] = {
+        take: dict[Part, Callable[..., Call]] = {
             "queue": store.intake_queue,
             "schedule": store.intake_schedule,
             "retry": store.intake_retry,

@@ -47,7 +47,7 @@ class Jobs:
         return None if record is None else Job(self._backend, decode_record(record))
 
     async def multiget(self, *jids: str) -> list[Job]:
-        """Return those of the jobs that exist, in the order of the jids.
+        """Return the jobs that exist, in the order of the jids.
 
         Args:
             jids: Jids of the jobs, at most 1,000.
@@ -188,7 +188,7 @@ class Jobs:
         return tags
 
     async def summaries(self, *jids: str) -> list[JobSummary]:
-        """Return summaries of those of the jobs that exist, in the order of the jids.
+        """Return summaries of the jobs that exist, in the order of the jids.
 
         Args:
             jids: Jids of the jobs, at most 1,000.

@@ -13,14 +13,28 @@ from aioqless.store.script_composer import compose
 
 @dataclass(frozen=True, kw_only=True)
 class ServerInfo:
-    """State of the Redis server. Memory is in bytes, a limit of 0 means none."""
+    """State of the Redis server.
+
+    Attributes:
+        version: Version of Redis or Valkey.
+        memory: Used memory, in bytes.
+        memory_limit: `maxmemory`, in bytes; 0 for no limit.
+        eviction_policy: `maxmemory-policy`.
+        persistence: What would be left of the jobs if Redis ended now, in words.
+        saved: Whether the last write to disk succeeded.
+        clients: Number of connections.
+        commands_per_second: Commands per second.
+        uptime: Seconds since the start of Redis.
+        fragmentation: Ratio of the memory of the process to the used memory.
+        cluster: Whether it is a node of a Cluster.
+    """
 
     version: str = ""
     memory: int = 0
     memory_limit: int = 0
     eviction_policy: str = ""
     persistence: str = ""
-    saved: bool = True  # whether the last write to disk succeeded
+    saved: bool = True
     clients: int = 0
     commands_per_second: int = 0
     uptime: int = 0
@@ -30,11 +44,18 @@ class ServerInfo:
 
 @dataclass(frozen=True)
 class SlowCommand:
-    """A command that Redis logged as slow, without its arguments."""
+    """A command that Redis logged as slow, without its arguments.
+
+    Attributes:
+        when: When it ran, in seconds since 1970.
+        seconds: How long it took.
+        name: Name of the Redis command, or of the script.
+        is_script: Whether it is a script of aioqless.
+    """
 
     when: float
     seconds: float
-    name: str  # of the Redis command, or of the script
+    name: str
     is_script: bool
 
 
@@ -50,7 +71,11 @@ class Server:
         return server_info(parse_info(reply.decode("utf-8", "replace")))
 
     async def slow_commands(self, count: int = 20) -> list[SlowCommand]:
-        """Read the latest slow commands; arguments are left out, they may hold job data."""
+        """Read the latest slow commands, without arguments, which may contain job data.
+
+        Args:
+            count: Maximum number of commands.
+        """
         found = []
         for entry in await self._store.connection.execute("SLOWLOG", "GET", count):
             words = [word.decode("utf-8", "replace") for word in entry[3][:2]]
@@ -94,7 +119,7 @@ def _persistence(fields: Mapping[str, str]) -> str:
     """Return what would be left of the jobs if Redis ended now."""
     if _uses_aof(fields):
         return "append-only file"
-    # rdb_last_save_time doesn't tell: before the first snapshot it is the time of the start
+    # Before the first snapshot, rdb_last_save_time is the time of the start.
     if int(fields.get("rdb_last_bgsave_time_sec", -1)) >= 0:
         return "snapshots"
     return "nothing since it started"

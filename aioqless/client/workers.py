@@ -61,7 +61,7 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
 class Workers:
     """Workers as Redis knows them, by pops and heartbeats, and remote commands to a running one.
 
-    A command holds until the worker ends: a restarted one begins with its own settings. Each
+    A command applies until the worker ends: a restarted one has its own settings again. Each
     command returns the state of the worker after it, and raises NoSuchWorker if no worker listens
     under the name, or CommandRefused if it refuses or doesn't answer in time.
     """
@@ -102,7 +102,7 @@ class Workers:
         await self._store.deregister(workers=workers)
 
     async def listening(self, *names: str) -> set[str]:
-        """Return those of the workers that listen for remote commands.
+        """Return which of the workers are connected for remote commands.
 
         Args:
             names: Names of workers.

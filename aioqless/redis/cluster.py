@@ -6,7 +6,6 @@ All keys of a namespace are in one slot, so there is one such node at a time.
 from __future__ import annotations
 
 import binascii
-from typing import Any
 
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection
@@ -14,6 +13,7 @@ from redis.asyncio.connection import AbstractConnection
 from aioqless.redis.address import Address, Endpoint
 from aioqless.redis.error_replies import SlotMoved
 from aioqless.redis.redis_py import not_found, query
+from aioqless.redis.resp_protocol import Reply
 
 SLOTS = 16384
 
@@ -86,7 +86,7 @@ class ClusterNode:
         if isinstance(error, SlotMoved):
             self._redirect = error.endpoint
 
-    def _learn(self, source: Endpoint, ranges: list[Any]) -> Endpoint | None:
+    def _learn(self, source: Endpoint, ranges: list[Reply]) -> Endpoint | None:
         """Take over what a node said of all nodes, and return the one with the slot."""
         found, nodes = None, [source]
         for first, last, *servers in ranges:
@@ -98,7 +98,7 @@ class ClusterNode:
         return found
 
 
-def _endpoint(server: list[Any], source: Endpoint) -> Endpoint:
+def _endpoint(server: list[Reply], source: Endpoint) -> Endpoint:
     """Read the address of a node; one that doesn't know its name is at that of the source."""
     host = server[0].decode() if server[0] else ""
     return (host if host and host != "?" else source[0]), server[1]

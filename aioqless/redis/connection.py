@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from redis import exceptions
 
 from aioqless.redis import Topology, connect, read_topology
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
-from aioqless.redis.resp_protocol import Command, RespProtocol
+from aioqless.redis.resp_protocol import Command, Reply, RespProtocol, Word
 from aioqless.runtime.tasks import cancel_and_wait
 
-__all__ = ["REDIS_UNAVAILABLE", "Command", "CommandConnection", "Connection"]
+__all__ = ["REDIS_UNAVAILABLE", "Command", "CommandConnection", "Connection", "Reply", "Word"]
 
 CLOSE_TIMEOUT = 1.0  # seconds
 _REDIRECTS = (exceptions.ReadOnlyError, SlotMoved, SlotMigrating)
@@ -28,11 +28,8 @@ _REDIRECTS = (exceptions.ReadOnlyError, SlotMoved, SlotMigrating)
 class CommandConnection(Protocol):
     """Sends commands to Redis, by whatever way."""
 
-    async def execute(self, *command: str | bytes | int | float) -> Any:
+    async def execute(self, *command: Word) -> Reply:
         """Send one command and return its reply.
-
-        Returns:
-            bytes, int, None, or a list of these and of errors.
 
         Raises:
             redis.exceptions.RedisError: The reply is an error, or there is none.
@@ -40,7 +37,7 @@ class CommandConnection(Protocol):
 
     async def execute_many(
         self, commands: list[Command], *, raise_errors: bool = True
-    ) -> list[Any]:
+    ) -> list[Reply]:
         """Send commands in one write and return their replies.
 
         Args:
@@ -87,36 +84,32 @@ class Connection:
         self._connecting: asyncio.Task[Exception | None] | None = None
         self._closed = False
 
-    async def execute(self, *command: str | bytes | int | float) -> Any:
+    async def execute(self, *command: Word) -> Reply:
         """Send one command and return its reply."""
         protocol = self._protocol
-        if protocol is None or protocol.broken:
-            protocol = await self._wait_connected()
-        while not protocol.writable.is_set():
-            await protocol.writable.wait()
-        answer = await protocol.send(command)
-        if isinstance(answer, Exception):
-            self._handle_redirect(protocol, answer)
-            raise answer
-        return answer
+        if protocol is None or protocol.broken or not protocol.writable.is_set():
+            protocol = await self._wait_writable()
+        reply = await protocol.send(command)
+        if isinstance(reply, Exception):
+            self._handle_redirect(protocol, reply)
+            raise reply
+        return reply
 
     async def execute_many(
         self, commands: list[Command], *, raise_errors: bool = True
-    ) -> list[Any]:
+    ) -> list[Reply]:
         """Send commands in one write and return their replies."""
         protocol = self._protocol
-        if protocol is None or protocol.broken:
-            protocol = await self._wait_connected()
-        while not protocol.writable.is_set():
-            await protocol.writable.wait()
-        replies = [protocol.send(command) for command in commands]
-        answered = [await reply for reply in replies]
-        for answer in answered:
-            if isinstance(answer, Exception):
-                self._handle_redirect(protocol, answer)
+        if protocol is None or protocol.broken or not protocol.writable.is_set():
+            protocol = await self._wait_writable()
+        sent = [protocol.send(command) for command in commands]
+        replies = [await reply for reply in sent]
+        for reply in replies:
+            if isinstance(reply, Exception):
+                self._handle_redirect(protocol, reply)
                 if raise_errors:
-                    raise answer
-        return answered
+                    raise reply
+        return replies
 
     async def aclose(self) -> None:
         """Close it for good; calls under way, and later ones, raise ConnectionError."""
@@ -129,10 +122,18 @@ class Connection:
                 async with asyncio.timeout(CLOSE_TIMEOUT):
                     await self._protocol.closed.wait()
 
-    def _handle_redirect(self, protocol: RespProtocol, answer: Exception) -> None:
-        if isinstance(answer, _REDIRECTS):
+    def _handle_redirect(self, protocol: RespProtocol, error: Exception) -> None:
+        if isinstance(error, _REDIRECTS):
             protocol.close()
-            self._topology.handle_redirect(answer)
+            self._topology.handle_redirect(error)
+
+    async def _wait_writable(self) -> RespProtocol:
+        protocol = self._protocol
+        if protocol is None or protocol.broken:
+            protocol = await self._wait_connected()
+        while not protocol.writable.is_set():
+            await protocol.writable.wait()
+        return protocol
 
     async def _wait_connected(self) -> RespProtocol:
         if not self._closed:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from redis import exceptions
 
 from aioqless import validation
 from aioqless.errors import AioqlessError, NotDurable
 from aioqless.redis.batcher import Batcher
-from aioqless.redis.connection import Command, Connection
+from aioqless.redis.connection import Command, Connection, Reply, Word
 
 MAX_BATCH = 200
 
@@ -60,7 +59,7 @@ class Durability:
             else ("WAIT", self.replicas, milliseconds)
         )
 
-    def describe_missing(self, reply: Any) -> str | None:
+    def describe_missing(self, reply: Reply) -> str | None:
         """Say what the reply to `wait_command` lacks; None if nothing."""
         on_disk, replicas = reply if self.disk else (1, reply)
         if on_disk and replicas >= self.replicas:
@@ -83,11 +82,11 @@ class DurableWrites:
     def __init__(self, connection: Connection, durability: Durability) -> None:
         self.connection = connection
         self._durability = durability
-        self._batcher: Batcher[Command, Any] = Batcher(
+        self._batcher: Batcher[Command, Reply] = Batcher(
             self._send, name="durable writes", max_items=MAX_BATCH
         )
 
-    async def execute(self, *command: str | bytes | int | float) -> Any:
+    async def execute(self, *command: Word) -> Reply:
         """Send a write and return its reply when it is durable.
 
         Raises:
@@ -101,7 +100,7 @@ class DurableWrites:
         await self.connection.aclose()
         await self._batcher.finish()
 
-    async def _send(self, batch: list[Command]) -> list[Any]:
+    async def _send(self, batch: list[Command]) -> list[Reply]:
         *replies, waited = await self.connection.execute_many(
             [*batch, self._durability.wait_command], raise_errors=False
         )
@@ -110,7 +109,7 @@ class DurableWrites:
             failure if failure and not isinstance(reply, Exception) else reply for reply in replies
         ]
 
-    def _failure(self, waited: Any) -> Exception | None:
+    def _failure(self, waited: Reply) -> Exception | None:
         """Return the error for the reply to the wait; None if all writes are durable."""
         if isinstance(waited, exceptions.ResponseError) and self._durability.disk:
             return AioqlessError(

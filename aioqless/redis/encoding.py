@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+
+Json: TypeAlias = Any
 
 
 def decode_text(reply: bytes) -> str:
@@ -13,7 +15,7 @@ def decode_text(reply: bytes) -> str:
     return reply.decode("utf-8", "surrogateescape")
 
 
-def decode_json(reply: bytes) -> Any:
+def decode_json(reply: bytes) -> Json:
     """Decode JSON, and also what strict JSON forbids: bytes that aren't UTF-8, infinities.
 
     Raises:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from redis import exceptions
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
-from aioqless.redis.encoding import decode_json, decode_text
+from aioqless.redis.encoding import Json, decode_json, decode_text
 
 MAX_SILENCE = 10.0  # seconds without a message after which the server is pinged
 TRACKED = (
@@ -40,7 +39,7 @@ class Event:
 
     name: str
     jid: str | None = None
-    more: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Json] = field(default_factory=dict)
 
 
 @asynccontextmanager
@@ -79,7 +78,7 @@ async def _read_messages(pubsub: PubSub, report_silence: bool) -> AsyncIterator[
             yield "", b""
 
 
-async def _next_message(pubsub: PubSub) -> dict[str, Any]:
+async def _next_message(pubsub: PubSub) -> dict[str, Json]:
     """Wait for the next message; ping a silent server.
 
     The other end of a connection may have gone without closing it; then nothing would ever come.
@@ -94,7 +93,7 @@ async def _next_message(pubsub: PubSub) -> dict[str, Any]:
     )
 
 
-def read_event(payload: bytes) -> dict[str, Any]:
+def read_event(payload: bytes) -> dict[str, Json]:
     """Return the fields of an event; none for a message of somebody else's application."""
     try:
         event = decode_json(payload)

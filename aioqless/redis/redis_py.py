@@ -20,6 +20,7 @@ from redis.backoff import NoBackoff
 from aioqless.errors import AioqlessError
 from aioqless.redis.address import Address, Endpoint
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, make_error
+from aioqless.redis.resp_protocol import Reply
 
 QUERY_TIMEOUT = 1.0  # seconds, for the answer of a sentinel or a node
 
@@ -117,7 +118,7 @@ class _TargetConnection(AbstractConnection):
 
     async def read_response(
         self, disable_decoding: bool = False, timeout: float | None = None, **options: Any
-    ) -> Any:
+    ) -> Reply:
         """Read a reply.
 
         Raises:
@@ -287,7 +288,7 @@ class _Node:
 
 async def query(
     endpoint: Endpoint, address: Address, login: dict[str, Any], *commands: tuple[str, ...]
-) -> list[Any]:
+) -> list[Reply]:
     """Send commands over a connection of their own and return the replies.
 
     Raises:

@@ -11,7 +11,9 @@ from redis import exceptions
 
 from aioqless.redis.error_replies import make_error
 
-Command: TypeAlias = tuple[str | bytes | int | float, ...]
+Word: TypeAlias = str | bytes | int | float
+Command: TypeAlias = tuple[Word, ...]
+Reply: TypeAlias = Any  # bytes, int, None, or a list of these and of errors
 
 _NO_REPLY = object()
 _MAX_WRITE = 1 << 20  # bytes; later callers wait for the next event-loop iteration
@@ -36,7 +38,7 @@ class RespProtocol(asyncio.Protocol):
         self._outgoing: list[bytes] = []
         self._size = 0
         self._paused = False
-        self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[Reply], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._transport: asyncio.WriteTransport | None = None
@@ -50,14 +52,14 @@ class RespProtocol(asyncio.Protocol):
         self._writer = writer  # kept: a StreamWriter that is deleted closes its transport
         self._transport = writer.transport
 
-    def send(self, command: Command) -> asyncio.Future[Any]:
+    def send(self, command: Command) -> asyncio.Future[Reply]:
         """Send a command with this event-loop iteration's write.
 
         Returns:
             A future of the reply; error replies are results, too.
         """
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]
-        reply: asyncio.Future[Any] = self._loop.create_future()
+        reply: asyncio.Future[Reply] = self._loop.create_future()
         if self.broken:
             reply.set_exception(exceptions.ConnectionError("the connection to Redis broke"))
             return reply

@@ -158,7 +158,7 @@ class Log:
         """Log an event at a level: debug, info, warning or error."""
         before = output.dropped.lines
         try:
-            getattr(self._lines, level)(event, **fields)
+            getattr(self._lines.bind(), level)(event, **fields)  # structlog caches `bind`
         except Exception as error:  # of processors, of a value's methods, of a closed stream
             output.dropped.add(1, str(getattr(error, "strerror", None) or type(error).__name__))
         if before and before == output.dropped.lines and event != "log.lines_dropped":

@@ -1,10 +1,10 @@
 """How the state machine is called: a method for each Lua command, typed as its header says.
 
-commands.py         Commands      every command by its arguments (generated from the headers)
+commands.py         Store         a method for each command (generated from the headers)
 codegen.py                        what generates it
 call.py             Call          a command with its arguments, encoded, to be awaited
-store.py            Store         what the layers above need; OfflineStore has no connection
 script_store.py     ScriptStore   sends calls, again if they get no answer
+offline_store.py    OfflineStore  refuses them, where there is no connection
 command_header.py   Command       a command's signature, read from its file
 script_composer.py  Script        built from a header, a body, and the library functions they reach
 library_linker.py   Block         a function of a library, and which of them a text reaches
@@ -20,11 +20,12 @@ from aioqless.store.commands import (
     PopManyRow,
     PutFlowRow,
     PutManyRow,
+    Store,
     TickRow,
 )
 from aioqless.store.keys import Keys
+from aioqless.store.offline_store import OfflineStore, refusal
 from aioqless.store.script_store import ATTEMPTS, ScriptStore
-from aioqless.store.store import OfflineStore, Store, refusal
 
 __all__ = [
     "ATTEMPTS",

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from aioqless.redis.encoding import decode_json, decode_text
+from aioqless.redis.connection import Reply
+from aioqless.redis.encoding import Json, decode_json, decode_text
 
 T = TypeVar("T", default=Any)
 T_co = TypeVar("T_co", covariant=True, default=Any)
-
-Argument: TypeAlias = str | bytes | float | Sequence[str]
-Reply: TypeAlias = Any  # bytes, an int, None, or a list of these and of errors
-Json: TypeAlias = Any
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -56,7 +53,7 @@ class Call(Awaitable[T_co], Generic[T_co]):
         return [len(self.keys), *self.keys, *self.argv, *encode_option(b"request", request)]
 
 
-def encode(value: Argument) -> bytes:
+def encode(value: object) -> bytes:
     """Encode an argument; bytes of others that aren't UTF-8 go back as they came.
 
     Raises:
@@ -74,18 +71,18 @@ def encode(value: Argument) -> bytes:
     raise TypeError(f"{value!r} is neither a text nor a number nor a list of texts")
 
 
-def encode_optional(value: Argument | None) -> bytes:
+def encode_optional(value: object) -> bytes:
     """Encode an argument that may be left out: empty."""
     return b"" if value is None else encode(value)
 
 
-def encode_option(name: bytes, value: Argument | None) -> tuple[()] | tuple[bytes, bytes]:
+def encode_option(name: bytes, value: object) -> tuple[()] | tuple[bytes, bytes]:
     """Return an option as a pair of its name and value, or nothing if it isn't given."""
     return () if value is None else (name, encode(value))
 
 
 def encode_batch(
-    command: str, rows: Sequence[Mapping[str, Any]], *, required: str, optional: str = ""
+    command: str, rows: Sequence[Mapping[str, object]], *, required: str, optional: str = ""
 ) -> list[bytes]:
     """Encode a batch: the number of its rows, then the members of each.
 
@@ -128,9 +125,7 @@ def read_count(reply: bytes | int) -> int:
     return int(reply)
 
 
-def read_text(reply: bytes) -> str:
-    """Read a text; bytes that aren't UTF-8 survive the way back."""
-    return decode_text(reply)
+read_text = decode_text
 
 
 def read_texts(reply: list[bytes]) -> list[str]:
@@ -143,7 +138,7 @@ def read_answers(reply: list[bytes | Exception]) -> list[str | Exception]:
     return [item if isinstance(item, Exception) else decode_text(item) for item in reply]
 
 
-def read_list(reply: list[Reply]) -> list[Any]:
+def read_list(reply: list[Reply]) -> list[Reply]:
     """Read a list, as it is but for texts of which it is the list itself."""
     return [decode_text(item) if isinstance(item, bytes) else item for item in reply]
 

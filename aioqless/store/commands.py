@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, TypedDict
+from contextlib import AbstractContextManager
+from typing import NotRequired, TypedDict
 
+from aioqless.redis.connection import Reply
+from aioqless.redis.encoding import Json
 from aioqless.store.call import (
     Call,
-    Json,
     T,
     encode,
     encode_batch,
@@ -100,15 +102,35 @@ class TickRow(TypedDict):
     next: float
 
 
-class Commands(ABC):
-    """Every command by its name and form; `aioqless lua COMMAND` prints what one does."""
+class Store(ABC):
+    """The state machine of one namespace: a method for each command, each to be awaited.
+
+    `aioqless lua COMMAND` prints what a command does.
+    """
 
     namespace: str
     _clock: Callable[[], float] | None = None  # in place of Redis' clock
 
     @abstractmethod
     async def send(self, call: Call[T]) -> T:
-        """Send a call and return its reply."""
+        """Send a call and return its reply.
+
+        Raises:
+            ScriptError: Redis refuses it.
+            redis.exceptions.RedisError: Redis can't be reached.
+        """
+
+    @abstractmethod
+    async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
+        """Send independent calls in one write, once; a refusal is returned in its place."""
+
+    @abstractmethod
+    def request(self) -> AbstractContextManager[str]:
+        """Reserve a request id for one call that may have to be sent several times."""
+
+    @abstractmethod
+    async def now(self) -> float:
+        """Return the time of the clock that commands go by, in seconds since 1970."""
 
     def _encode_queue(self, queue: str) -> bytes:
         return encode(f"{self.namespace}:q:") + encode(queue)
@@ -665,7 +687,7 @@ class Commands(ABC):
     def pop_many(
         self, *, worker: str, count: int, now: float | None = None, order: str,
         batch: Sequence[PopManyRow], request: str | None = None,
-    ) -> Call[list[Any]]:
+    ) -> Call[list[Reply]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
         argv += encode_batch("pop_many", batch, required="queue", optional="limit")

@@ -18,11 +18,11 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.lua import constant
-from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection
+from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection, Reply
 from aioqless.redis.durability import DurableWrites
-from aioqless.store.call import Call, Reply, T
+from aioqless.store.call import Call, T
+from aioqless.store.commands import Store
 from aioqless.store.script_composer import compose
-from aioqless.store.store import Store
 
 ATTEMPTS = 3
 MAX_PAUSE = 0.5  # seconds between two attempts

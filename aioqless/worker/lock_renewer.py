@@ -194,7 +194,7 @@ class LockRenewer:
             elif isinstance(answer, Exception):
                 raise answer
             else:
-                run.job.expires = float(answer)
+                run.job.renew_lock(float(answer))
                 run.lock = run.job.expires - by_redis
                 run.deadline = here + run.lock
 

@@ -152,7 +152,7 @@ class End(NamedTuple):
     fields: dict[str, object]
 
 
-def outcome_of(  # noqa: PLR0911 - one return for each outcome
+def outcome_of(
     run: Run, policy: RetryPolicy = NEVER, release_unknown: float | None = None
 ) -> Outcome | None:
     """Decide what to store of a run that has ended.
@@ -167,31 +167,37 @@ def outcome_of(  # noqa: PLR0911 - one return for each outcome
     """
     if run.job.settled or run.stopped_by == "lost":
         return None
-    if run.stopped_by == "timeout":  # decided at that moment, whatever its code still does
-        return Failed(
-            validation.fit_name(f"{run.job.queue}-timeout"),
-            f"it ran for longer than {run.timeout} s",
-        )
-    if run.stopped_by == "too late":
-        return Failed(
-            validation.fit_name(f"{run.job.queue}-too-late"),
-            f"it was to begin by {run.job.start_by:.3f}, and was handed out later",
-        )
-    match run.error:
-        case None:
-            following = run.result if isinstance(run.result, Next) else None
-            return Completed(following, run.data, run.kept)
-        case Retry() as retry:
-            return Retried(retry.delay, retry.group, retry.message)
-        case Fail(group=str(group)) as failed if group:
-            return Failed(group, failed.message)
-        case UnknownKlass() as unknown if release_unknown is not None:
-            return Released(release_unknown, validation.to_text(unknown))
-        case UnknownKlass() | InvalidData() as known:
-            return Failed(group_of(run, known), validation.to_text(known))
+    if run.stopped_by in ("timeout", "too late"):  # decided then, whatever its code still does
+        return _overdue(run)
+    if run.error is None:
+        return Completed(run.result if isinstance(run.result, Next) else None, run.data, run.kept)
+    return _outcome_of_error(run, run.error, policy, release_unknown)
+
+
+def _overdue(run: Run) -> Failed:
+    if run.stopped_by == "timeout":
+        group, message = "timeout", f"it ran for longer than {run.timeout} s"
+    else:
+        group = "too-late"
+        message = f"it was to begin by {run.job.start_by:.3f}, and was handed out later"
+    return Failed(validation.fit_name(f"{run.job.queue}-{group}"), message)
+
+
+def _outcome_of_error(
+    run: Run, error: BaseException, policy: RetryPolicy, release_unknown: float | None
+) -> Outcome:
+    match error:
+        case Retry():
+            return Retried(error.delay, error.group, error.message)
+        case Fail(group=str(group)) if group:
+            return Failed(group, error.message)
+        case UnknownKlass() if release_unknown is not None:
+            return Released(release_unknown, validation.to_text(error))
+        case UnknownKlass() | InvalidData():
+            return Failed(group_of(run, error), validation.to_text(error))
         case _ if run.stopped_by == "shutdown":
             return Released()
-        case error:
+        case _:
             return _retried_or_failed(run, error, policy)
 
 
@@ -207,7 +213,7 @@ def _retried_or_failed(run: Run, error: BaseException, policy: RetryPolicy) -> R
     return Failed(group, message) if delay is None else Retried(delay, group, message)
 
 
-def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:  # noqa: PLR0911 - as above
+def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:
     """Decide how the end of a run is reported.
 
     Args:
@@ -223,28 +229,35 @@ def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:  # no
     match outcome, reply:
         case _, None:
             return None
-        case _, LockLost() | WrongState() | NoSuchJob():
-            return End("warning", "job.lock_lost", {"why": str(reply)})
-        case _, Exception():
-            return End("error", "job.refused", {"why": str(reply)})
+        case _, Exception() as refusal:
+            return _end_of_refused(refusal)
         case Completed(), "complete":
             return End("info", "job.completed", {})
         case Completed(following), state:
             to = following.queue if following else None
             return End("info", "job.advanced", {"to": to, "state": state})
+    return _end_of_unfinished(run, outcome, reply)
+
+
+def _end_of_refused(refusal: Exception) -> End:
+    if isinstance(refusal, LockLost | WrongState | NoSuchJob):
+        return End("warning", "job.lock_lost", {"why": str(refusal)})
+    return End("error", "job.refused", {"why": str(refusal)})
+
+
+def _end_of_unfinished(run: Run, outcome: Outcome, reply: Reply) -> End:
+    match outcome, reply:
         case Retried(delay), int() as remaining if remaining >= 0:
             return End("info", "job.retried", {"delay": delay, "remaining": remaining})
         case Released(delay, why), _:
             return End("info", "job.released", {"delay": delay, "why": why})
         case Retried(_, group, message) | Failed(group, message), _:
+            group = group or exhausted_group(run.job.queue)
+            exhausted = isinstance(outcome, Retried)  # it had no retries left
             return End(
                 "warning",
                 "job.failed",
-                {
-                    "group": group or exhausted_group(run.job.queue),
-                    "message": message,
-                    "exhausted": isinstance(outcome, Retried),  # it had no retries left
-                },
+                {"group": group, "message": message, "exhausted": exhausted},
             )
     raise AssertionError(outcome)
 

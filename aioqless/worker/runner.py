@@ -165,7 +165,7 @@ class Runner:
             if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
                 outcome = Failed(group_of(run, reply), str(reply))
                 reply = await self._writer.store(run, outcome)
-            run.job.settled = True
+            run.job.settle()
         if end := end_of(run, outcome, reply):
             fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
             log.write(end.level, end.event, fields)

@@ -69,7 +69,8 @@ class Run:
     def stop(self, reason: StopReason) -> None:
         """Record why, then cancel the handler; the first reason counts."""
         if self.stopped_by is None:
-            self.stopped_by = self.job.stopped = reason
+            self.stopped_by = reason
+            self.job.stop(reason)
             if self.task is not None:
                 self.task.cancel()
 

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import packages_distributions, requires
@@ -37,6 +38,7 @@ def distributions(name: str, *extras: str) -> set[str]:
     return found
 
 
+@cache
 def owners() -> dict[str, set[str]]:
     """The distributions that bring each module at the top of what is installed here."""
     return {

@@ -1,9 +1,10 @@
-"""The package's own source, to be looked at."""
+"""The source of the package."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "aioqless"
@@ -12,12 +13,12 @@ LUA = sorted((PACKAGE / "lua").rglob("*.lua"))
 
 
 def name_of(file: Path) -> str:
-    """A module by its name within the package: `worker.run`; a package's own file by the
-    package's."""
+    """Return the name of a module within the package, such as `worker.run`."""
     parts = file.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text("utf-8"))
 

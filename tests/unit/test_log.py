@@ -17,23 +17,18 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 def table() -> dict[str, tuple[str, set[str]]]:
-    """Event → level and fields, as the docstring has them."""
+    """Return level and fields of each event in the docstring."""
     rows = [line.split() for line in (log.__doc__ or "").splitlines() if line.startswith("    ")]
     return {event: (level, set(fields)) for event, level, *fields in rows[1:]}
 
 
 def logged() -> Iterator[tuple[str, str, set[str], bool]]:
-    """Event, level, fields and whether there are more, of every line that the code logs."""
+    """Yield event, level, fields, and whether there are more, of every log call."""
     for file in FILES:
         for node in ast.walk(tree_of(file)):
             match node:
                 case ast.Call(func=ast.Attribute(value=logger, attr=level)) if (
-                    level in LEVELS
-                    and ast.unparse(logger)
-                    in (
-                        "log",
-                        "log.log",
-                    )
+                    level in LEVELS and ast.unparse(logger) in ("log", "log.log")
                 ):
                     named = {keyword.arg for keyword in node.keywords if keyword.arg}
                     yield (
@@ -54,17 +49,20 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
                     yield event, level, {"seconds", *fields}, False
 
 
+LOGGED = list(logged())
+
+
 def test_table_of_events_matches_the_code() -> None:
-    assert set(table()) == {event for event, *_ in logged()}
+    assert set(table()) == {event for event, *_ in LOGGED}
 
 
-@pytest.mark.parametrize(("event", "level", "fields", "more"), sorted(logged(), key=str))
+@pytest.mark.parametrize(("event", "level", "fields", "more"), sorted(LOGGED, key=str))
 def test_events_have_the_level_and_fields_of_the_table(
     event: str, level: str, fields: set[str], more: bool
 ) -> None:
-    told_level, told_fields = table()[event]
-    assert level == told_level
-    assert fields <= told_fields if more else fields == told_fields
+    table_level, table_fields = table()[event]
+    assert level == table_level
+    assert fields <= table_fields if more else fields == table_fields
 
 
 @pytest.fixture(autouse=True)

@@ -20,14 +20,13 @@ ELSEWHERE = {"aioqless.testing.plugin": "pytest"}  # only pytest itself imports 
 
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
-OWNERS = owners()
 
 
 @pytest.fixture(scope="module")
 def run() -> Run:
     """`run("queues", AIOQLESS_URL=...)`: a command where only the core is installed."""
     core = distributions("aioqless") | {"aioqless"}
-    hidden = " ".join(module for module, names in OWNERS.items() if not names & core)
+    hidden = " ".join(module for module, names in owners().items() if not names & core)
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "tests.unit.core_only", *words]
@@ -50,7 +49,7 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra(run: Run
         assert message.endswith(
             f'is not installed. Install it with: pip install "aioqless[{extra}]"'
         ), module
-        assert OWNERS[missing.partition(".")[0]] & distributions("aioqless", extra), (
+        assert owners()[missing.partition(".")[0]] & distributions("aioqless", extra), (
             f"{extra} doesn't bring {missing}"
         )
         extras.add(extra)

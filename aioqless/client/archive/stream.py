@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from aioqless.store import Call, Store
 
@@ -129,7 +129,7 @@ class Archive:
             await self._sweep(result, partial(self._store.sweep_failed, group=group))
         return result
 
-    async def _sweep(self, result: SweepResult, sweep: Callable[..., Call[Any]]) -> None:
+    async def _sweep(self, result: SweepResult, sweep: Callable[..., Call]) -> None:
         start: str | None = None
         while True:
             page = await sweep(from_=start)

@@ -65,7 +65,7 @@ class Stream:
             redis.exceptions.RedisError: The first attempt failed.
             redis.exceptions.AuthenticationError: Redis refused the password.
         """
-        heard, pause, reason = 0.0, FIRST_PAUSE, ""
+        latest, pause, reason = 0.0, FIRST_PAUSE, ""
         namespace = self._store.namespace
         channels = [f"{namespace}:{name}" for name in ("log", *CHANNELS_BESIDE_THE_LOG)]
         while not self._is_closed():
@@ -73,20 +73,20 @@ class Stream:
                 async with subscribe(self._redis, *channels, report_silence=True) as messages:
                     await self._selector.load_tracked()
                     now = time.time()
-                    yield Missed(when=now, since=heard, until=now, why=reason) if reason else None
-                    heard, pause = now, FIRST_PAUSE
+                    yield Missed(when=now, since=latest, until=now, why=reason) if reason else None
+                    latest, pause = now, FIRST_PAUSE
                     async for channel, payload in messages:
-                        heard = time.time()
+                        latest = time.time()
                         if (
                             payload
-                            and (event := self._parse(channel, payload, heard))
+                            and (event := self._parse(channel, payload, latest))
                             and (event := await self._selector.select(event))
                         ):
                             yield event
             except exceptions.AuthenticationError:
                 raise
             except (exceptions.RedisError, OSError) as error:
-                if not heard:
+                if not latest:
                     raise
                 reason = reason if pause > FIRST_PAUSE else str(error) or type(error).__name__
             if not self._is_closed():

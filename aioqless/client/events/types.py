@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
+from aioqless.client.job_data import Json
+
 
 @dataclass(frozen=True, kw_only=True)
 class Put:
@@ -163,7 +165,7 @@ class Other:
     when: float
     jid: str | None = None
     queue: str | None = None
-    more: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Json] = field(default_factory=dict)
 
 
 JobEvent: TypeAlias = (
@@ -205,7 +207,7 @@ _FIELDS = {
 }
 
 
-def parse_event(message: Mapping[str, Any], when: float) -> AnyEvent | None:
+def parse_event(message: Mapping[str, Json], when: float) -> AnyEvent | None:
     """Return the event of a message; None if it has none.
 
     Other qless clients publish the cancelation of jobs that never existed, with false for texts.

@@ -477,6 +477,18 @@ class Job(Generic[Data]):
         self.settled = True
         return state
 
+    def stop(self, reason: StopReason) -> None:
+        """Note why this run is to end; called by its worker."""
+        self.stopped = reason
+
+    def settle(self) -> None:
+        """Note that the outcome of this run is stored; called by its worker."""
+        self.settled = True
+
+    def renew_lock(self, expires: float) -> None:
+        """Note when the lock expires after it was renewed; called by its worker."""
+        self.expires = expires
+
     def raise_if_stopped(self) -> None:
         """Raise if the worker wants this run to end.
 

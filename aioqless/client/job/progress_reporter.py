@@ -22,6 +22,9 @@ class ReportedJob(Protocol):
     fence: int
     expires: float
 
+    def renew_lock(self, expires: float) -> None:
+        """Note when the lock expires after it was renewed."""
+
 
 class Reporter(Protocol):
     """Sends or records the progress of jobs."""
@@ -83,7 +86,7 @@ class ProgressReporter:
             if isinstance(answer, Exception):
                 log.debug("job.progress_lost", jid=job.jid, error=str(answer))
             else:
-                job.expires = max(job.expires, answer)
+                job.renew_lock(max(job.expires, answer))
         return [None] * len(jids)
 
     async def _call(self, latest: list[tuple[ReportedJob, float, str]]) -> list[float | Exception]:

@@ -91,7 +91,7 @@ class Reservation:
         expires = await self.reservations.extend(
             self._lock, seconds, request=self._request_id(request)
         )
-        self.job.expires = expires
+        self.job.renew_lock(expires)
         self.left = seconds
         if request is not None:  # the reply may be that of the first attempt
             self.left = max(0.0, expires - await self.reservations.now())

@@ -94,7 +94,7 @@ class Process:
                         self._job = job
                         self._requests.put(request)
                     case StopRequest(reason) if self._job:
-                        self._job.stopped = reason
+                        self._job.stop(reason)
                         if self._cancel:
                             self._cancel()
 
