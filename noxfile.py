@@ -120,8 +120,10 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 
 @nox.session
 def readers(session: nox.Session) -> None:
-    """Run the examples in which DuckDB, Polars, dbt and a notebook read a lake. Some of these need
-    older packages than the other tools."""
+    """Run the examples in which DuckDB, Polars, dbt and a notebook read a lake.
+
+    Some of these need older packages than the other tools.
+    """
     install(session, "readers", extras="[private-redis,spark]")
     session.run("python", "-m", "pytest", "-m", "readers", "tests/examples", *session.posargs)
 

@@ -67,6 +67,7 @@ def test_a_dbt_model_is_built_and_its_tests_pass(lake: Lake, tmp_path: Path) -> 
         capture_output=True,
         text=True,
         timeout=300,
+        check=False,
     )
     assert built.returncode == 0, built.stdout
     with duckdb.connect(str(database)) as connection:
