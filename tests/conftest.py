@@ -1,4 +1,4 @@
-"""A real server for all tests, and a namespace of its own for each."""
+"""Fixtures of all tests: a real Redis server, and a namespace for each test."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """The address of a server that ends with the tests."""
+    """Start a server for the session and return its URL."""
     with server() as url:
         yield url
 
 
 @pytest.fixture
 def namespace() -> str:
-    """A namespace that no other test uses, so nobody has to empty a server."""
+    """Return a namespace that no other test uses, so that no server has to be flushed."""
     return f"t{next(_numbers)}"
 
 
@@ -57,7 +57,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 async def store(redis_url: str, namespace: str) -> AsyncIterator[ScriptStore]:
-    """The state machine alone, with no client around it."""
+    """Provide the script store without a client."""
     connection = Connection(redis_url)
     yield ScriptStore(connection, namespace)
     await connection.aclose()
@@ -65,14 +65,14 @@ async def store(redis_url: str, namespace: str) -> AsyncIterator[ScriptStore]:
 
 @pytest.fixture
 async def client(redis_url: str, namespace: str) -> AsyncIterator[Client]:
-    """A client of a namespace of its own."""
+    """Provide a client with its own namespace."""
     async with Client(redis_url, namespace=namespace) as client:
         yield client
 
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[OwnServer]:
-    """A server that the test may kill and start again."""
+    """Provide a server that the test may kill and restart."""
     server = OwnServer(tmp_path)
     server.start()
     yield server
@@ -81,8 +81,7 @@ def own_server(tmp_path: Path) -> Iterator[OwnServer]:
 
 @pytest.fixture
 def until() -> Until:
-    """Wait until a condition holds, and return what it gave; a test that waits for more than
-    `patience` seconds fails."""
+    """Wait until a condition is true, and return its value; fail after `patience` seconds."""
 
     async def wait(condition: Callable[[], Any], patience: float = 30.0) -> Any:
         begun = time.monotonic()
@@ -95,15 +94,14 @@ def until() -> Until:
             passed = time.monotonic() - begun
             if passed > patience:
                 raise AssertionError(f"waited for {patience} s in vain")
-            await asyncio.sleep(
-                0.005 if passed < 1 else 0.05
-            )  # what takes long mustn't be kept from it by looking
+            # polling must not slow down what is waited for
+            await asyncio.sleep(0.005 if passed < 1 else 0.05)
 
     return wait
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Where everything that tests can need is installed, a skipped test is an error."""
+    """Fail if a test was skipped, where AIOQLESS_NO_SKIPS says that everything is installed."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("AIOQLESS_NO_SKIPS") and reporter and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,15 +1,15 @@
-"""How test processes share the tests: a file belongs to one process; heavy folders form groups that
-begin first.
+"""Distribution of the tests to processes: by file; groups of heavy folders start first.
 
-pytest-xdist has groups for that (`--dist loadgroup`), but its 3.8 marks them in a way that pytest
-9.2 doesn't see."""
+pytest-xdist has groups for that (`--dist loadgroup`), but pytest 9.2 doesn't see how its 3.8 marks
+them.
+"""
 
 from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders that take a processor and more: two of a group at once would starve each other, and would
-# both make what their tests share.
+# Folders that use more than one processor: two of a group at once would starve each other, and both
+# would create the fixtures that their tests share.
 HEAVY = (
     ("tests/chaos", "tests/contrib/dashboard", "tests/examples", "tests/soak"),
     ("tests/contrib/lake",),

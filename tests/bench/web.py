@@ -27,7 +27,7 @@ from aioqless.testing import server
 QUEUES, WORKERS, GROUPS = 1_000, 500, 200
 TOKEN = "what lets a measurement in"
 PORTION = 5_000
-LOOK = ("/", "/queues", "/workers", "/search")  # at everything, unless somebody just did
+LOOK = ("/", "/queues", "/workers", "/search")  # pages that read all queues, workers or jobs
 _FILL = """
 local ns, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local now, total = tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -36,7 +36,7 @@ class Stage:
 
     @property
     def lapse(self) -> float:
-        """Seconds after which a lock that nobody renews is another's."""
+        """Seconds after which a lock that is not renewed is taken over."""
         return self.heartbeat + self.grace
 
     def spoil(self, word: str, number: int = 1) -> None:

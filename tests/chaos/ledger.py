@@ -22,7 +22,7 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One line. `at` is by the clock that all processes of a machine share and that nobody can set
+    """One line. `at` is by the monotonic clock that all processes of a machine share
     (CLOCK_MONOTONIC)."""
 
     at: float

@@ -18,7 +18,7 @@ ALWAYS = {
     *("kill-worker", "stop-worker", "kill-redis", "stall-redis", "cut-line", "drop-replies"),
     TOGETHER.name,
 }
-AT_ONCE = 4  # trials: most of their time is waiting for locks to lapse and processes to start
+AT_ONCE = 4  # trials; they mostly wait for locks to expire and processes to start
 
 
 @pytest.fixture(scope="module")

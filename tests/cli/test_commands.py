@@ -133,7 +133,7 @@ async def test_lua_prints_a_callable_script(client: Client, here: Aioqless) -> N
     ("arguments", "code", "why"),
     [
         (["put", "mail", "Greet", "{nonsense"], 1, "is not JSON"),
-        (["put", "mail", "Greet", "false"], 1, "data is false"),
+        (["put", "mail", "Greet", "false"], 1, "data must not be false"),
         (["put", "", "Greet"], 1, "queue must not be empty"),
         (["put", "mail", ""], 1, "klass must not be empty"),
         (["put", "mail", "Greet", "--priority", "1e12"], 1, "priority"),

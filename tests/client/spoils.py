@@ -23,7 +23,7 @@ def cut(proxy: Proxy) -> None:
 
 
 def stall(proxy: Proxy) -> None:
-    """The reply comes when nobody waits for it any more."""
+    """The reply comes after the timeout of the call."""
     proxy.delay, proxy.seconds = 1, 0.5
 
 

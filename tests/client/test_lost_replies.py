@@ -87,7 +87,7 @@ async def changed(held: Job) -> Any:
 
 
 async def checked(client: Client) -> Any:
-    """Something is wrong, to be found and mended."""
+    """Damage a key and fix it by a check."""
     await client.redis.zadd(f"{client.namespace}:q:mail-work", {"ghost": 1})
     return await client.check(resolve=True)
 
@@ -97,7 +97,7 @@ async def swept(client: Client) -> Any:
     return (await Archive(client.store).sweep()).found
 
 
-async def noted_in_the_trail(client: Client) -> None:
+async def recorded_in_the_audit_log(client: Client) -> None:
     await client.store.trail_add(who="ada", act="retry", about="{}", outcome="done")
 
 
@@ -197,7 +197,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
         side="right", count=1)),
     ("revive", "revive", lambda client: client.jobs.retry("bad", data={"n": 2})),
     ("revive", "revive a group", lambda client: client.jobs.retry_group("typo", 5)),
-    ("trail", "note an act", noted_in_the_trail),
+    ("trail", "note an act", recorded_in_the_audit_log),
     ("session", "a session begins", script("session", "keep", id="digest", proof="hash",
         seconds=60)),
     ("session", "a session ends", script("session", "drop", id="digest")),

@@ -198,7 +198,7 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
     ada.page.get_by_label(re.compile("^Why")).fill("a thought")
     ada.page.get_by_role("button", name="Hand over").click()
     ada.sees("#ask")
-    ada.context.clear_cookies()  # as when the desk was started anew, with another secret
+    ada.context.clear_cookies()  # as after a restart with another secret
     ada.sees("#door")
     expect(ada.page.locator("#ask")).to_be_hidden()
     expect(ada.page.get_by_label("Your name")).to_be_focused()

@@ -120,7 +120,7 @@ def child_of(process: int) -> int:
 
 
 def wait_for_end(process: int, patience: float = 10.0) -> None:
-    """Wait for a process that is no child of ours; nobody may be there to bury it."""
+    """Wait for a process that is not our child; it may stay a zombie."""
     deadline = time.monotonic() + patience
     while (
         subprocess.run(

@@ -19,7 +19,7 @@ LEFT_BY_PEERS = {"held-not-running", "tag-count", "failed-count"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Nobody will mend the peer."""
+    """qless-py will not be fixed."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(

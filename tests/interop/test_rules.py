@@ -186,7 +186,7 @@ async def test_client_with_a_fast_clock_takes_locks_early_and_the_first_holder_i
     """Rule 6: what then happens. Nothing is stored by who has lost the lock."""
     await ours.queue("mail").put("Greet", jid="a")
     mine = await popped(ours)
-    at(peer, 65, "pop", "mail", "peer", 1)  # its courtesy of ten seconds begins
+    at(peer, 65, "pop", "mail", "peer", 1)  # starts its grace period of 10 s
     assert '"a"' in at(peer, 80, "pop", "mail", "peer", 1)
     with pytest.raises(Exception, match="lock"):
         await mine.complete()

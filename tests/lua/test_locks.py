@@ -14,7 +14,7 @@ async def _lapsed(story: Story, **more: Any) -> None:
     assert await story.pop(61, worker="bob") == []
 
 
-# The specification's way: no courtesy
+# Without a grace period, as specified
 
 
 async def test_expired_lock_is_taken_over_at_once_without_a_grace_period(story: Story) -> None:
@@ -91,7 +91,7 @@ async def test_former_grace_period_has_no_effect_once_it_is_configured_off(
     ]
 
 
-# The courtesy
+# Grace periods
 
 
 async def test_pop_that_finds_an_expired_lock_starts_a_grace_period_of_10_s(story: Story) -> None:

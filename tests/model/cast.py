@@ -25,7 +25,7 @@ DATA = [
 TAG_LISTS = [json.dumps(tags) for tags in ([], TAGS[:1], TAGS[1::-1], [TAGS[2], TAGS[2]], TAGS)]
 STARTS = [0, 86390.5, 1353000060, 1700000000.5]
 STEPS = [0.5, 1, 9.5, 10, 30, 60, 61, 3600, 43200, 86400]
-LONGEST_LIFE = 5 * 86400  # statistics are pruned after a week, when is nobody's business here
+LONGEST_LIFE = 5 * 86400  # statistics are pruned after a week; the model has no pruning
 OPTIONS = {
     "heartbeat": ["1", "30", "0.5", "-1"],
     "a-heartbeat": ["5", "100"],

@@ -128,7 +128,7 @@ class Choosing(RuleBasedStateMachine):
         self.now = min(self.now + self.one(data, STEPS, "step"), self.born + LONGEST_LIFE)
 
     def something_is_due(self, data: Data) -> None:
-        """Go to the very instant at which the next lock lapses or the next job is due, or a little
+        """Advance to the instant at which the next lock expires or the next job is due, or a little
         later."""
         kinds: tuple[Place, ...] = ("locks", "scheduled", "recur")
         times = [

@@ -1,4 +1,4 @@
-"""Jobs are handed out, those first whose locks have lapsed."""
+"""Pop: jobs with expired locks come first."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ class HandingOut(Putting):
             self.delete("w", name, "jobs")
 
     def _take_lapsed(self, queue: str, now: float, wanted: int) -> list[str]:
-        """Notice up to `wanted` lapsed locks. After its holder's courtesy, a job is taken away, or
+        """Handle up to `wanted` expired locks. After the grace period, a job is taken away, or
         fails for good."""
         locks = self.place(queue, "locks")
         taken = []

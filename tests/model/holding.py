@@ -1,4 +1,4 @@
-"""What whoever has a lock does with it, and how a run ends."""
+"""Calls of the lock's holder, and ends of runs."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ class Holding(HandingOut):
         return job
 
     def _put_down(self, jid: str) -> None:
-        """Nobody runs the job any more: it leaves its lock and its holder's list, and a courtesy
+        """The job no longer runs: it leaves its lock and its holder's list, and a grace period
         ends."""
         job = self.job(jid)
         self.leave(jid, job["queue"], "work", "locks", "scheduled")
@@ -159,7 +159,7 @@ class Holding(HandingOut):
         data: str | None = None,
         fence: Number | None = None,
     ) -> str:
-        """By its holder, or by an operator (worker ''), who may fail only what nobody runs."""
+        """By its holder, or by an operator (worker ''), who may fail only jobs that don't run."""
         created("group", group)
         present("message", message)
         time = arguments.time(now)

@@ -78,7 +78,7 @@ class Life(Acting):
     """A life.
 
     There is one rule, which draws what happens: hypothesis leaves out some of many rules in each
-    life, and lives in which nobody works, or time stands still, show little."""
+    life, and lives without workers or without passing time show little."""
 
     @initialize(data=st.data(), start=st.sampled_from(STARTS))
     def is_born(self, data: Data, start: float) -> None:

@@ -13,7 +13,7 @@ class Operating(Holding):
     """From cancel to config."""
 
     def cancel(self, *, jids: Sequence[str]) -> list[str]:
-        """Delete jobs, all or none: whoever depends on one must be named too."""
+        """Delete jobs, all or none: their dependents must be named too."""
         refuse_unless(0 < len(jids) <= arguments.MOST_WORDS, "jids", jids)
         for jid in jids:
             if not self.dependents(jid) <= set(jids):

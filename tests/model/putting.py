@@ -74,7 +74,7 @@ class Putting(Recurring):
         return jid
 
     def _leave_everything(self, jid: str, putting: str) -> None:
-        """Take a job that is about to be put again from wherever it is, whoever holds it."""
+        """Remove a job that is about to be put again from its place and its holder."""
         job = self.job(jid)
         self.detach(jid, job["tags"])
         self.leave(jid, job["queue"], "work", "locks", "depends", "scheduled")

@@ -30,7 +30,7 @@ class Recurring(Views):
         retries: Number | None = None,
         backlog: Number | None = None,
     ) -> str:
-        """A template that is put again keeps its count and starts its clock anew."""
+        """Put a template again: it keeps its count and restarts its clock."""
         created("queue", queue)
         arguments.created_jid(jid)
         created("klass", klass)
@@ -146,7 +146,7 @@ class Recurring(Views):
                 due[jid] = tick
 
     def _make_instance(self, template: Hash, tick: float, now: float) -> None:
-        """The next instance; its number is one whose jid nobody has."""
+        """Return the next instance, with a number whose jid is free."""
         template["count"] += 1
         while self.exists(f"{template['jid']}-{template['count']}"):
             template["count"] += 1

@@ -130,7 +130,7 @@ class Working(Choosing):
         )
 
     def pop_late(self, data: Data) -> None:
-        """Pop when the next lock has lapsed, or the next job is due."""
+        """Pop when the next lock has expired, or the next job is due."""
         self.something_is_due(data)
         worker = self.one(data, WORKERS, "worker")
         for queue in QUEUES:

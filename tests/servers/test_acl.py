@@ -154,7 +154,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
         for (each,) in popped:
             await each.fail("typo", "x") if each.jid == "c" else await each.complete()
         await waiting
-        await mail.put("Greet", jid="c")  # a failed one is put anew
+        await mail.put("Greet", jid="c")  # a failed job is put again
     assert await root.check() == []
 
 

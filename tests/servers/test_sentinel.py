@@ -52,7 +52,7 @@ async def test_hanging_master_is_left_for_the_new_one(tmp_path: Path) -> None:
             await client.queue("mail").put("Greet", jid="after")
             assert time.monotonic() - began < 15
             assert (await client.redis.info("server"))["tcp_port"] != hanging.port
-            # A subscription finds its way too, when it is begun anew.
+            # A new subscription reaches the new master too.
             async with client.events.all() as events:
                 await client.queue("mail").put("Greet", jid="told")
                 assert (await anext(events)).jid == "told"

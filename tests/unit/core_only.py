@@ -1,7 +1,7 @@
-"""Python as it is where aioqless is installed without any extra: `python -m tests.unit.core_only
-modules`, or the words of a command.
+"""Runs aioqless as if it were installed without extras.
 
-AIOQLESS_HIDDEN in the environment names the modules that aren't installed there.
+`python -m tests.unit.core_only modules` imports all modules, other words are a command.
+AIOQLESS_HIDDEN in the environment names the modules that appear to be missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.unit.source import FILES, name_of
 
 
 def distributions(name: str, *extras: str) -> set[str]:
-    """What is installed with a distribution and its extras."""
+    """Return what is installed with a distribution and its extras."""
     found: set[str] = set()
     todo = [(name, extras)]
     while todo:
@@ -40,7 +40,7 @@ def distributions(name: str, *extras: str) -> set[str]:
 
 @cache
 def owners() -> dict[str, set[str]]:
-    """The distributions that bring each module at the top of what is installed here."""
+    """Return the distributions of each installed top-level module."""
     return {
         module: {_normal(name) for name in names}
         for module, names in packages_distributions().items()
@@ -66,8 +66,7 @@ class Absent(MetaPathFinder):
 
 
 def missing() -> Iterator[tuple[str, str, str, str]]:
-    """Each module of the package that can't be imported: its name, the extra that its error names,
-    the module that is missing, and the error."""
+    """Yield each module that can't be imported: its name, extra, missing module, and error."""
     from aioqless.errors import MissingExtra
 
     for name in ("aioqless" + f".{name_of(file)}" * bool(name_of(file)) for file in FILES):

@@ -25,7 +25,7 @@ def record_of(**fields: Any) -> JobRecord:
 
 
 def job_of(**fields: Any) -> Job[Any]:
-    """A job that runs in the queue `mail`. It has nobody to call."""
+    """Return a job that runs in the queue `mail`, without a connection."""
     return Job(JobBackend.offline(), decode_record(record_of(**fields)))
 
 

@@ -124,7 +124,7 @@ def pid(job: Job[Any]) -> None:
 
 
 class Unkind(Exception):
-    """Can be pickled, but not be made anew."""
+    """Can be pickled but not unpickled."""
 
     def __init__(self, one: int, other: int) -> None:
         super().__init__(f"{one} and {other}")

@@ -48,7 +48,7 @@ def files_of(folder: Path, jid: str) -> list[Path]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, although perhaps nobody has asked how."""
+    """Return whether a process has ended, even if it is a zombie."""
     return (
         not is_alive(pid)
         or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

@@ -21,7 +21,7 @@ from tests.worker.conftest import Idle, Lines, Work
 
 @pytest.fixture
 async def short(client: Client) -> None:
-    """Locks of a second, and no courtesy for those who let them lapse."""
+    """Configure locks of a second, without a grace period."""
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)
 

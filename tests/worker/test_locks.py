@@ -41,7 +41,7 @@ async def stay() -> Stay:
 
 
 async def lapse(client: Client, jid: str) -> None:
-    """Let a job's lock run out, as if nobody had renewed it for long."""
+    """Let a job's lock expire, as if it had not been renewed."""
     key = f"{client.namespace}:q:mail-locks"
     await client.redis.zadd(key, {jid: time.time() - 1})
 
@@ -106,7 +106,7 @@ async def test_job_may_run_much_longer_than_its_lock(
         await until(lambda: stay.began)
         first = stay.began[0].expires
         deadline = time.monotonic() + 2.2
-        while time.monotonic() < deadline:  # a rival takes every lock that lapses
+        while time.monotonic() < deadline:  # a rival takes every expired lock
             assert await client.queue("mail").pop(worker="rival") == []
             await asyncio.sleep(0.1)
         assert stay.began[0].expires > first + 2
@@ -310,8 +310,7 @@ async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
 async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_run(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    """A thread can't be stopped: until its code has ended, the job isn't run anew, and its slot is
-    taken."""
+    """A thread can't be stopped: until it returns, its slot is taken and the job doesn't rerun."""
     runs: list[str] = []
     ends = [threading.Event(), threading.Event()]
     for end in ends[1:]:

@@ -64,9 +64,7 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
     assert BROKEN in await data.input_value()
     await data.fill('{"to": "ada@example.com"}')
     await page.get_by_role("button", name="Save and retry").click()
-    await expect(page.locator("h1")).to_contain_text(
-        "complete"
-    )  # by itself: nobody loaded the page again
+    await expect(page.locator("h1")).to_contain_text("complete")  # without reloading the page
     await says(page, "with the data you gave it")
     await expect(page.locator(".timeline li").first).to_contain_text("Completed")
     assert "ada@example.com" in await data.input_value()

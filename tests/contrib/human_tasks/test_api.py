@@ -158,7 +158,7 @@ async def test_any_data_of_another_client_can_be_shown(
     assert (await ada.reserve())["data"] == shown
 
 
-# What nobody may
+# Refused requests
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -397,7 +397,7 @@ async def test_application_identifies_its_people(client: Client, tasks: TaskQueu
         "Secure" in answer.headers["set-cookie"] and "Path=/people" in answer.headers["set-cookie"]
     )
     assert (await browser.reserve())["jid"] == "a"
-    names["7"] = "Eve"  # somebody else uses the browser now
+    names["7"] = "Eve"  # another person uses the browser now
     assert (await browser.ask("")).status_code == 401
     assert (await browser.http.get("/session")).json()["person"] is None
 

@@ -84,7 +84,7 @@ def served(redis_url: str) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def headers(served: Served) -> dict[str, str]:
-    """Those of somebody who is signed in."""
+    """Return the headers of a signed-in person."""
     with httpx.Client(base_url=served.url, trust_env=False) as http:
         answer = http.post("/session", json={"name": "Ada", "startup_token": TOKEN})
         return {"Cookie": f"{COOKIE}={http.cookies[COOKIE]}", "X-Token": answer.json()["token"]}

@@ -70,7 +70,7 @@ class Gauge:
             )
 
     async def _worked(self) -> float:
-        """The server's own time, whoever else is busy on its machine."""
+        """The CPU time of the server, whatever else runs on its machine."""
         used = await self.story.redis.info("cpu")
         return 1e6 * (
             float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"])

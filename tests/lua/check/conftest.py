@@ -12,5 +12,5 @@ def namespace() -> str:
 
 @pytest.fixture(autouse=True)
 async def _an_empty_server(redis: Redis) -> None:
-    """A walk goes over all there is, the keys of other tests too: nobody needs those any more."""
+    """Flush the server: a check reads all keys, those of finished tests too."""
     await redis.flushdb(asynchronous=True)

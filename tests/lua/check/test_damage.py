@@ -15,7 +15,7 @@ from tests.lua.check.town import (
 )
 from tests.lua.story import Story
 
-# What somebody does to the keys of a town, by hand, and what a check then finds.
+# Manual changes of the keys of a namespace, and the problems that check then finds.
 WOUNDS: dict[str, tuple[set[str], Commands]] = {
     # Jobs in the sets of queues
     **{
