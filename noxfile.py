@@ -92,7 +92,7 @@ def desk(session: nox.Session) -> None:
 
 @nox.session
 def lake(session: nox.Session) -> None:
-    """What the site audit's jobs leave: a lake of Parquet files, tables and a report. Needs a Java,
+    """What the site audit's jobs leave: a lake of Delta tables, and a report. Needs a Java,
     17 or later."""
     install(session, extras="[private-redis,spark]")
     session.run("python", "-m", "examples.lake", *session.posargs)
