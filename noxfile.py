@@ -88,7 +88,7 @@ def desk(session: nox.Session) -> None:
 
 @nox.session
 def lake(session: nox.Session) -> None:
-    """Store the runs of the site audit in a lake, with a report; needs Java 17 or later."""
+    """Archive the site audit's runs to Delta tables, with a report; needs Java 17 or later."""
     install(session, extras="[private-redis,spark]")
     session.run("python", "-m", "examples.lake", *session.posargs)
 
