@@ -77,7 +77,9 @@ def no_spark() -> Any:
 
 def raw(lake: Lake, table: str) -> list[Row]:
     """The rows of a table as any reader of Delta finds them."""
-    return rows(DeltaTable(lake.storage.within(table).url).to_pyarrow_table())
+    place = lake.storage.within(table)
+    opened = DeltaTable(place.url, storage_options=dict(place.options))
+    return rows(opened.to_pyarrow_table())
 
 
 def contents(lake: Lake) -> dict[str, list[str]]:
