@@ -1,9 +1,8 @@
-"""Brings silver and gold up to date with the events: new events are merged into the tables, and
-nothing else is read or written.
+"""Merges new events into silver and gold.
 
-Each table records the ordinal of the last event that it contains, in the same transaction as its
-rows. A refresh that is killed is therefore continued by the next one, and two at once do not count
-an event twice.
+Nothing but the touched days, and the files of touched jobs, is read or written. Each table records
+the ordinal of the last event that it contains, in the same transaction as its rows. A refresh that
+is killed is therefore continued by the next one, and two at once do not count an event twice.
 """
 
 from __future__ import annotations
@@ -81,7 +80,15 @@ def refresh(
     events = lake.snapshot(EVENTS)
     done = Refreshed()
     for namespace in sorted({each.namespace for each in events.all_files}):
-        _Refresh(lake, events, namespace, open_session, progress, local_events, done).run(outdated)
+        _Refresh(
+            lake,
+            events,
+            namespace,
+            done,
+            open_session=open_session,
+            progress=progress,
+            local_events=local_events,
+        ).run(outdated)
     for table in outdated:
         lake.mark_current(table)
     return done
@@ -111,10 +118,11 @@ class _Refresh:
         lake: Lake,
         events: Snapshot,
         namespace: str,
+        done: Refreshed,
+        *,
         open_session: OpenSession,
         progress: Callable[[str], None],
         local_events: int,
-        done: Refreshed,
     ) -> None:
         self._lake = lake
         self._events = events

@@ -1,7 +1,7 @@
 """The work of a refresh on rows: new events become rows of tables, which merge with old rows.
 
-The same functions run in this process, all at once, and in Spark's tasks: there, tasks read shares of
-the events, and others merge the rows of one unit each, which is a day, or a file of jobs.
+The same functions run in this process, all at once, and in Spark's tasks: there, tasks read shares
+of the events, and others merge the rows of one unit each, which is a day, or a file of jobs.
 """
 
 from __future__ import annotations
@@ -121,8 +121,10 @@ def make_rows(work: Work, after: int, until: int) -> Iterator[tuple[str, pa.Tabl
 
 
 def merge_into(work: Work, table: str, rows: pa.Table, files: Sequence[DataFile]) -> list[Result]:
-    """Merge rows with those of some files, and write new files. Return a row of `ADDED` for
-    each."""
+    """Merge rows with those of some files, and write new files.
+
+    Return a row of `ADDED` for each.
+    """
     declared = TABLES[table]
     storage = work.lake.within(table)
     if merge := _MERGES.get(table):

@@ -1,8 +1,8 @@
-"""The tables: functions from Arrow table to Arrow table, one table a file. None reads or writes
-anything; `refresh.py` does.
+"""The tables of silver and gold: functions from Arrow table to Arrow table, one table a file.
 
-`runs` and `jobs` are made of events, and the others of these. What is made of some events merges
-with what is made of others: `merge_…` of both is what all events come to.
+None reads or writes anything; `refresh.py` does. `runs` and `jobs` are made of events, and the
+others of these. What is made of some events merges with what is made of others: `merge_…` of both
+is what all events come to.
 
 columns.py     times, lists and maps of Arrow columns; rows by group
 groups.py      the groupings of gold tables

@@ -3,7 +3,8 @@
 Cells of disjoint numbers merge into the cell of all of them. `squares` is the sum of the squared
 distances from the mean, so that variances merge without loss. Quantiles come from `log_bins`,
 the number of values in each logarithmic bin; they are within 0.6 % of the true value, whatever was
-merged in whatever order."""
+merged in whatever order.
+"""
 
 from __future__ import annotations
 

@@ -27,8 +27,11 @@ _LEAST: Final = 1e-6  # times are known to the microsecond
 
 
 def fine(seconds: Floats) -> Integers:
-    """Return the code of each number's bin: s0 to s59, m1 to m59, quarters of an hour q4 to q95,
-    hours h24 to h71, then days from d3 on. `fine_name` names it."""
+    """Return the code of each number's bin, which `fine_name` names.
+
+    Bins are s0 to s59, m1 to m59, quarters of an hour q4 to q95, hours h24 to h71, then days from
+    d3 on.
+    """
     letters = np.searchsorted(_ENDS, seconds, side="right")
     widths = np.array([_WIDTHS[letter] for letter in _LETTERS])[letters]
     codes: Integers = letters * _NUMBERS + (seconds // widths).astype(np.int64)
@@ -46,8 +49,10 @@ def fine_code(name: str) -> int:
 
 
 def qless(name: str) -> str:
-    """Return the bin of qless in which a fine bin is: qless has hours within the first day, and
-    days after it."""
+    """Return the bin of qless in which a fine bin is.
+
+    qless has hours within the first day, and days after it.
+    """
     letter, number = name[0], int(name[1:])
     if letter == "q":
         return f"h{number // 4}"

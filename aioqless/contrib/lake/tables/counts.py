@@ -31,8 +31,10 @@ _FINEST: Final = ("namespace", "date", "queue", "klass", "tag_set", "worker")
 
 
 def counts(events: pa.Table, runs: pa.Table) -> pa.Table:
-    """Return how many stages ended in each way, how many runs were begun, and how many of these
-    ended without ending the stage."""
+    """Return how many stages ended in each way, and how many runs there were.
+
+    Runs that ended without ending the stage are counted by how they ended.
+    """
     rows = pa.concat_tables([_counted(events, "what", ENDS), _counted(runs, "how", RUNS)])
     codes, sets = tag_sets(rows["tags"])
     finest = merge(rows.drop_columns(["tags"]).append_column("tag_set", codes), _FINEST)

@@ -1,5 +1,4 @@
-"""gold/failures: what failed, per day, group and queue: how often, when, in which klasses, and some
-samples."""
+"""gold/failures: failures per day, group and queue, with times, klasses and samples."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ _TIME: Final = pa.timestamp("us", "UTC")
 
 
 def failures(events: pa.Table, runs: pa.Table) -> pa.Table:
-    """Return failures of stages (`count`), and runs that were retried for a reason that has a group
-    (`retried`)."""
+    """Return failures of stages (`count`), and failures of runs that were retried (`retried`)."""
     failed = pc.equal(array(events["what"]), "fail")
     retried = pc.not_equal(array(runs["how"]), "fail")
     return merge_failures(

@@ -1,5 +1,4 @@
-"""The groupings of gold tables: each row counts once for every grouping it is in, and once for
-each of its tags."""
+"""The groupings of gold tables: a row counts in every grouping it is in, for each of its tags."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ KEYS: Final = ("namespace", "date", "grouping", *PARTS)
 
 
 def grouped(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield, for every grouping, the rows that are in it: `grouping` names it, and the parts that
-    it leaves out are null.
+    """Yield, for every grouping, the rows that are in it.
 
-    A job without tags is in no grouping by tag, and what no worker ran is in none by worker.
+    The column `grouping` names it, and the parts that it leaves out are null. A job without tags is
+    in no grouping by tag, and what no worker ran is in none by worker.
     """
     parents, tags = elements(rows["tags"])
     by_tag = replace(rows.take(pa.array(parents)), tag=tags).drop_columns(["tags"])

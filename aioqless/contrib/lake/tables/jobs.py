@@ -1,5 +1,7 @@
-"""silver/jobs: one row for each job, with its stages. A job stays in the partition of the day on
-which its first stage ended."""
+"""silver/jobs: one row for each job, with its stages.
+
+A job stays in the partition of the day on which its first stage ended.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,10 @@ def jobs(events: pa.Table) -> pa.Table:
 
 
 def merge_jobs(jobs: pa.Table) -> pa.Table:
-    """Return one row for each jid of a namespace: what its last stage says, the totals of all its
-    rows, and the stages in their order."""
+    """Return one row for each jid of a namespace.
+
+    It has what the last stage says, the totals of all rows, and the stages in their order.
+    """
     groups = Groups(jobs, ("namespace", "jid"))
     rows, stages = elements(jobs["stages"])
     of = groups.of[rows]
@@ -89,8 +93,10 @@ def _sum(rows: Integers, values: Integers, length: int) -> Integers:
 
 
 def _first_known(groups: Groups, jobs: pa.Table, rows: Integers) -> pa.Array:
-    """Return the recurring job of the earliest row that has one; `rows` are in the order of their
-    stages."""
+    """Return the recurring job of the earliest row that has one.
+
+    `rows` are in the order of their stages.
+    """
     known = pc.is_valid(array(jobs["spawned_from"])).to_numpy(zero_copy_only=False)[rows]
     first = np.full(len(groups), -1)
     chosen = rows[known][::-1]

@@ -1,5 +1,4 @@
-"""gold/paths: for each job that waited for others, the chain of jobs that decided when it could
-begin."""
+"""gold/paths: the chain of jobs that decided when a job with dependencies could begin."""
 
 from __future__ import annotations
 
@@ -18,8 +17,10 @@ Row = Mapping[str, Any]
 
 
 def paths(jobs: pa.Table, dependencies: pa.Table, known: pa.Table) -> pa.Table:
-    """Return the critical path of each job that has dependencies which ended before it began: the
-    one that ended last, what that one waited for, and so on. `steps` begins with the first.
+    """Return the critical path of each job that has dependencies which ended before it began.
+
+    It is the dependency that ended last, the one that this had waited for, and so on. `steps`
+    begins with the first.
 
     Args:
         jobs: Jobs with dependencies, of one namespace.

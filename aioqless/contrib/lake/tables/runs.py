@@ -13,8 +13,10 @@ _OF_RUN = ("worker", "fence", "put", "popped", "ended", "how", "failure_group", 
 
 
 def runs(events: pa.Table) -> pa.Table:
-    """Return the attempts of events; `attempt` counts from 1 within a stage. They are in the
-    partition of their event."""
+    """Return the attempts of events, in the partitions of these.
+
+    `attempt` counts from 1 within a stage.
+    """
     rows, each = elements(events["runs"])
     of_event = events.select([*_OF_EVENT, "swept"]).take(pa.array(rows))
     of_run = {name: pc.struct_field(each, name) for name in _OF_RUN}

@@ -1,5 +1,4 @@
-"""gold/throughput: what a queue did in each minute: how many jobs came, began and ended, how many
-waited and ran on average."""
+"""gold/throughput: minutes of a queue: how many jobs came, began, ended, waited and ran."""
 
 from __future__ import annotations
 
@@ -28,11 +27,11 @@ _DAY: Final = DAY * MICROS
 
 
 def throughput(runs: pa.Table, width: int = 60) -> pa.Table:
-    """Return one row for each queue and each `width` seconds (which divide a day) in which a job
-    waited, ran, came or ended.
+    """Return one row for each queue and period in which a job waited, ran, came or ended.
 
-    `waiting` and `running` are means over the time, of runs that have ended: what still runs or
-    waits is not in the lake yet. Of what lasted longer than a month, only the last month counts.
+    A period has `width` seconds, which divide a day. `waiting` and `running` are means over the
+    time, of runs that have ended: what still runs or waits is not in the lake yet. Of what lasted
+    longer than a month, only the last month counts.
     """
     queues = Groups(runs, ("namespace", "queue"))
     slots = pa.concat_tables(
@@ -123,8 +122,7 @@ def _levels(runs: pa.Table, queues: Integers, level: str, width: int) -> pa.Tabl
 
 
 def _between(of: Integers, first: Integers, last: Integers, level: str, width: int) -> pa.Table:
-    """Return the slots that spans cover as a whole, from the first up to the one before the
-    last."""
+    """Return the slots that spans cover as a whole, the last one excluded."""
     of, slot = np.concatenate([of, of]), np.concatenate([first, last])
     step = np.repeat([1, -1], len(first))
     order = np.lexsort((slot, of))

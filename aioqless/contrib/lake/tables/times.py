@@ -17,10 +17,10 @@ _FINEST: Final = ("namespace", "date", "queue", "klass", "worker", "tag_set", "k
 
 
 def times(runs: pa.Table) -> pa.Table:
-    """Return seconds by `kind`: `wait` of every run, on the day it began; `run` of those that
-    completed and `spent` of all others, on the day they ended.
+    """Return the seconds that runs waited and took, by `kind`.
 
-    Redis' statistics count the first two on the same days.
+    `wait` is of every run, on the day it began; `run` of those that completed and `spent` of all
+    others, on the day they ended. Redis' statistics count the first two on the same days.
     """
     codes, sets = tag_sets(runs["tags"])
     kept = runs.select(["namespace", "queue", "klass", "worker"]).append_column("tag_set", codes)
@@ -50,6 +50,5 @@ def merge_times(times: pa.Table) -> pa.Table:
 
 
 def merged_times(times: pa.Table, keys: Sequence[str] = PARTS) -> pa.Table:
-    """Return rows of one grouping, of all days and namespaces, as one for each group of `keys`
-    and `kind`."""
+    """Return rows of one grouping as one for each group of `keys` and `kind`."""
     return described(merged(times, (*keys, "kind")))
