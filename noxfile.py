@@ -233,5 +233,5 @@ def soak(session: nox.Session) -> None:
 @nox.session
 def proof(session: nox.Session) -> None:
     """Archive 200,000 jobs while archiver and Redis are killed, and count the lake's rows."""
-    install(session, extras="[private-redis,spark]")
+    install(session, "tests", extras="[private-redis,spark]")
     session.run("python", "-m", "tests.contrib.lake.proof", *session.posargs)
