@@ -82,7 +82,7 @@ def archive(
             url,
             namespace,
             entries=entries,
-            local_shares=0 if master else LOCAL_SHARES,
+            local_shares=0 if sessions.is_wanted else LOCAL_SHARES,
             report=print_progress,
         )
         stop = _stop_event()

@@ -6,6 +6,7 @@ pyspark is imported when one of them runs.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from aioqless.contrib.lake.lake import Lake
+    from aioqless.contrib.lake.refresh import Refreshed
 
 pipeline = typer.Typer(
     no_args_is_help=True,
@@ -115,6 +117,11 @@ class Sessions:
         self._conf = parse_conf(conf)
         self._session: SparkSession | None = None
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether Spark is to do all of the work: its place was named, or spark-submit runs it."""
+        return self._master is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+
     def open(self) -> SparkSession:
         """Return the session."""
         from aioqless.contrib.lake.session import session
@@ -122,6 +129,14 @@ class Sessions:
         if self._session is None:
             self._session = session(self._name, master=self._master, conf=self._conf)
         return self._session
+
+
+def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> Refreshed:
+    """Bring the tables up to date, with Spark where it is wanted or there is much to do."""
+    from aioqless.contrib.lake.refresh import LOCAL_EVENTS, refresh
+
+    local = 0 if sessions.is_wanted else LOCAL_EVENTS
+    return refresh(lake, sessions.open, print_progress, rebuild=rebuild, local_events=local)
 
 
 @contextmanager
@@ -134,11 +149,10 @@ def open_lake(
 
         opened = Lake(url)
         if fresh:
-            from aioqless.contrib.lake.refresh import refresh
             from aioqless.contrib.lake.snapshot import ConcurrentCommit
 
             try:
-                refresh(opened, sessions.open, print_progress)
+                refresh_tables(opened, sessions)
             except ConcurrentCommit as error:
                 print_progress(f"the tables are shown as they are: {error}")
         yield opened, sessions

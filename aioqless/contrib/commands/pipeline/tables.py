@@ -22,6 +22,7 @@ from aioqless.contrib.commands.pipeline.shared import (
     open_lake,
     pipeline,
     print_progress,
+    refresh_tables,
     shorten_errors,
 )
 from aioqless.errors import AioqlessError
@@ -53,9 +54,7 @@ def make_tables(
 ) -> None:
     """Bring the tables up to date with the events in the lake."""
     with open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
-        from aioqless.contrib.lake.refresh import refresh
-
-        done = refresh(opened, sessions.open, print_progress, rebuild=rebuild)
+        done = refresh_tables(opened, sessions, rebuild=rebuild)
         print(
             f"{done.events:,} events: tables of {len(done.days):,} days"
             if done.events
