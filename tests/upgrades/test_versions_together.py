@@ -21,7 +21,7 @@ from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
 GIT = ("git", "-C", str(ROOT))
-CAPTURED: dict[str, Any] = {"capture_output": True, "check": False}
+CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 EARLIER = (
     "022343ae80da2cbf5e19c9f3c4c8504ca30e5f17"  # the last before modules and options were renamed
