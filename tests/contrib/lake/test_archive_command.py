@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,3 +93,19 @@ def test_settings_of_spark_need_a_key_and_a_value(conf: str, run: Run, tmp_path:
     code, _, err = run(*UNREACHABLE, "--lake", tmp_path / "lake", "--conf", conf)
     assert code == 2 and "spark.key=value" in err
     assert not (tmp_path / "lake").exists()
+
+
+def test_missing_credentials_are_one_line_without_the_logs_of_the_store(tmp_path: Path) -> None:
+    """In a process of its own, since delta-rs sets up its logs once."""
+    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    refused = subprocess.run(
+        [sys.executable, "-m", "aioqless", "pipeline", "archive", "--lake", "s3://bucket/lake"],
+        env=own,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert len(refused.stderr.splitlines()) == 1
+    assert "no credentials" in refused.stderr

@@ -66,6 +66,8 @@ def shorten_errors(trace: bool) -> Iterator[None]:
     logging.getLogger(
         "SQLQueryContextLogger"
     ).disabled = not trace  # by which pyspark writes Java's traces to stderr
+    if not trace:  # delta-rs would log each attempt to find credentials before the error says so
+        os.environ.setdefault("RUST_LOG", "off")
     try:
         with require_extra("spark"):
             yield
