@@ -60,7 +60,7 @@ async def test_key_pauses_and_resumes_a_queue(
     await screen.shows("mail is paused", "mail paused")
     assert await paused()
     screen.press("p")
-    await screen.shows("mail goes on")
+    await screen.shows("mail is resumed")
     assert not await paused()
 
 

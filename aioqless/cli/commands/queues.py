@@ -92,7 +92,7 @@ def clear(
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Delete the jobs of a queue, except running ones and those that others depend on."""
+    """Delete the jobs of a queue, except running jobs and dependencies of other jobs."""
     states = _checked_states(state)
 
     async def act(client: Client) -> None:

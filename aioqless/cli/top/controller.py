@@ -122,9 +122,9 @@ class Controller:
         queue = self.client.queue(name)
         if (await queue.counts()).paused:
             await queue.unpause()
-            return f"{plain(name)} goes on"
+            return f"{plain(name)} is resumed"
         await queue.pause()
-        return f"{plain(name)} is paused: nobody pops from it, what runs goes on"
+        return f"{plain(name)} is paused; running jobs continue"
 
     async def _retry(self, group: str) -> str:
         self.failure = None
@@ -139,9 +139,9 @@ class Controller:
     async def _toggle_quiet(self, name: str) -> str:
         if (await self.client.workers.show(name)).paused:
             await self.client.workers.resume(name)
-            return f"{plain(name)} goes on"
+            return f"{plain(name)} is resumed"
         await self.client.workers.quiet(name)
-        return f"{plain(name)} begins nothing more; what runs goes on"
+        return f"{plain(name)} starts no more jobs; running jobs continue"
 
 
 _MOVES = {
