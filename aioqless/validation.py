@@ -1,12 +1,17 @@
-"""Checks of names and numbers, made early in the client; the scripts check again."""
+"""Checks of names, numbers and times, made early in the client; the scripts check again."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import TypeAlias, overload
 
 from aioqless.lua import constant
+
+# A duration: a number of seconds, or a timedelta.
+Seconds: TypeAlias = float | timedelta
 
 LONGEST = constant("MAX_NAME_LENGTH")
 _COMMON_NAME = re.compile(rf"[ -~]{{1,{LONGEST}}}")  # ASCII without control characters
@@ -139,3 +144,68 @@ def check_number(what: str, number: float, *, least: float = -math.inf) -> float
             + (f" and no less than {least}" if math.isfinite(least) else "")
         )
     return number
+
+
+def check_seconds(what: str, duration: Seconds, *, least: float = 0) -> float:
+    """Return a duration in seconds if it is finite and at least `least`.
+
+    Raises:
+        ValueError: It isn't.
+        TypeError: It is neither a number nor a timedelta.
+    """
+    if isinstance(duration, timedelta):
+        seconds = duration.total_seconds()
+        duration = int(seconds) if seconds.is_integer() else seconds
+    elif isinstance(duration, datetime):
+        raise TypeError(f"{what} is a duration, not a time: pass a timedelta (got {duration!r})")
+    elif isinstance(duration, bool) or not isinstance(duration, int | float):
+        raise TypeError(f"{what} must be a number of seconds or a timedelta, not {duration!r}")
+    return check_number(what, duration, least=least)
+
+
+def check_time(what: str, time: datetime) -> float:
+    """Return a time in seconds since 1970.
+
+    Raises:
+        TypeError: It is no datetime.
+        ValueError: It has no time zone.
+    """
+    if not isinstance(time, datetime):
+        raise TypeError(f"{what} must be a datetime with a time zone, not {time!r}")
+    if time.utcoffset() is None:
+        raise ValueError(
+            f"{what} {time.isoformat()} has no time zone: pass one, such as "
+            "datetime.now(UTC) + timedelta(hours=1)"
+        )
+    return time.timestamp()
+
+
+class Duration:
+    """A field of a dataclass that is set as seconds or a timedelta, and read as seconds.
+
+    Args:
+        default: Seconds.
+        least: The minimum, in seconds.
+    """
+
+    def __init__(self, default: float, *, least: float = 0) -> None:
+        self._default = default
+        self._least = least
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> float: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> float: ...
+    def __get__(self, instance: object, owner: type) -> float:
+        if instance is None:  # the dataclass asks for the default
+            return self._default
+        seconds: float = instance.__dict__[self._name]
+        return seconds
+
+    def __set__(self, instance: object, duration: Seconds) -> None:
+        seconds = check_seconds(self._name, duration, least=self._least)
+        instance.__dict__[self._name] = seconds

@@ -48,6 +48,7 @@ from aioqless.redis import Address, Topology, make_redis, make_topology, redact_
 from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.store import ATTEMPTS, ScriptStore
+from aioqless.validation import Seconds
 
 
 class Client:
@@ -66,10 +67,10 @@ class Client:
         url: str | None = None,
         *,
         namespace: str | None = None,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         max_data: int = job_data.MAX_BYTES,
         name: str | None = None,
-        patience: float | None = None,
+        patience: Seconds | None = None,
         credentials: CredentialProvider | None = None,
         durability: Durability | None = None,
         codec: Codec | None = None,

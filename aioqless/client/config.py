@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from difflib import get_close_matches
 from typing import TypeAlias
 
 from aioqless import validation
 from aioqless.store import Store
+from aioqless.validation import Seconds
 
 Value: TypeAlias = str | int | float | None
 
@@ -95,12 +97,12 @@ class Config:
         options: dict[str, Value] = await self._store.config_get()
         return options
 
-    async def set(self, option: str, value: str | float, *, force: bool = False) -> None:
+    async def set(self, option: str, value: str | Seconds, *, force: bool = False) -> None:
         """Set an option for all clients and workers.
 
         Args:
             option: Name of the option.
-            value: Its value.
+            value: Its value; a duration is in seconds, or a timedelta.
             force: Also store an option that no command reads, such as one of your own.
 
         Raises:
@@ -109,6 +111,8 @@ class Config:
         """
         if not is_known(validation.check_name("option", option)) and not force:
             raise ValueError(f"{describe_unknown(option)} Pass force=True to store it nevertheless")
+        if isinstance(value, timedelta):
+            value = validation.check_seconds(option, value)
         await self._store.config_set(option=option, value=value)
 
     async def unset(self, option: str) -> None:

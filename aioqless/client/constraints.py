@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
@@ -12,6 +13,7 @@ from aioqless import validation
 from aioqless.client.put_options import ConstraintOptions, Key
 from aioqless.errors import InvalidData
 from aioqless.lua import constant
+from aioqless.validation import Seconds
 
 Values: TypeAlias = Callable[[], Mapping[str, object]]
 
@@ -27,8 +29,8 @@ def select_constraints(options: Mapping[str, object]) -> ConstraintOptions:
     return cast(ConstraintOptions, chosen)
 
 
-def check_constraints(constraints: ConstraintOptions) -> None:
-    """Check types and ranges.
+def check_constraints(constraints: ConstraintOptions) -> ConstraintOptions:
+    """Return the constraints with their durations in seconds; check types and ranges.
 
     Raises:
         TypeError: A value has the wrong type.
@@ -45,23 +47,25 @@ def check_constraints(constraints: ConstraintOptions) -> None:
                 f"{what} must be a text, or a tuple of the names of fields of the data "
                 f"(got {key!r})"
             )
-    until, seconds = constraints.get("unique_until"), constraints.get("unique_for")
+    checked = constraints.copy()
+    until, duration = constraints.get("unique_until"), constraints.get("unique_for")
     if until not in (None, "started", "done"):
         raise ValueError(f"unique_until must be 'started' or 'done' (got {until!r})")
-    if until and seconds is not None:
+    if until and duration is not None:
         raise ValueError("unique_until and unique_for are mutually exclusive")
-    if seconds is not None:
-        _check_seconds("unique_for", seconds)
+    if duration is not None:
+        checked["unique_for"] = _check_period("unique_for", duration)
     if (most := constraints.get("max_concurrent")) is not None:
         _check_whole("max_concurrent", most, MAX_CONCURRENT)
     if (rate := constraints.get("rate_limit")) is not None:
         if not isinstance(rate, tuple) or len(rate) != 2:
             raise TypeError(
-                "rate_limit must be a tuple of a number of starts and a period in seconds, "
-                f"such as (10, 60) (got {rate!r})"
+                "rate_limit must be a tuple of a number of starts and a period, in seconds or as a "
+                f"timedelta, such as (10, 60) (got {rate!r})"
             )
         _check_whole("rate_limit", rate[0], MAX_STARTS)
-        _check_seconds("rate_limit's period", rate[1])
+        checked["rate_limit"] = (rate[0], _check_period("rate_limit's period", rate[1]))
+    return checked
 
 
 def merge_constraints(own: ConstraintOptions, declared: ConstraintOptions) -> ConstraintOptions:
@@ -138,8 +142,13 @@ def _check_whole(what: str, number: int, most: int) -> None:
         raise ValueError(f"{what} must be a whole number from 1 to {most:,} (got {number!r})")
 
 
-def _check_seconds(what: str, seconds: float) -> None:
-    if not 0 < validation.check_number(what, seconds) <= MAX_SECONDS:
+def _check_period(what: str, duration: Seconds) -> float:
+    if (
+        not 0
+        < (seconds := validation.check_seconds(what, duration, least=-math.inf))
+        <= MAX_SECONDS
+    ):
         raise ValueError(
-            f"{what} must be more than 0 seconds, and at most {MAX_SECONDS:g} (got {seconds!r})"
+            f"{what} must be more than 0 seconds, and at most {MAX_SECONDS:g} (got {duration!r})"
         )
+    return seconds

@@ -14,6 +14,7 @@ from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.recurring import RecurringJob
 from aioqless.errors import HasDependents, NoSuchJob
+from aioqless.validation import Seconds
 
 JOBS_PER_CALL = 200
 
@@ -55,7 +56,7 @@ class Jobs:
         records = await self._store.multiget(jids=jids)
         return [Job(self._backend, decode_record(record)) for record in records]
 
-    async def wait(self, jid: str, timeout: float | None = None) -> Job:
+    async def wait(self, jid: str, timeout: Seconds | None = None) -> Job:
         """Wait until a job is complete or failed, and return it.
 
         Args:

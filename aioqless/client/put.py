@@ -33,6 +33,7 @@ from aioqless.errors import AioqlessError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow, PutManyRow, Store
+from aioqless.validation import Seconds
 
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
 MAX_BYTES_PER_CALL = 1 << 18
@@ -143,6 +144,10 @@ class NewJob:
             TypeError: Put has no such option.
         """
         merged = self.options.copy()
+        if "at" in options:
+            merged.pop("delay", None)
+        elif "delay" in options:
+            merged.pop("at", None)
         merged.update(options)
         return NewJob(self.klass, self.data, **merged)
 
@@ -181,13 +186,13 @@ class NewJob:
         return job
 
     def _add_constraints(self, job: PreparedJob, handler: Klass | None, text: bytes) -> None:
-        own, if_exists = select_constraints(self.options), self.options.get("if_exists")
+        own = check_constraints(select_constraints(self.options))
+        if_exists = self.options.get("if_exists")
         if if_exists not in (None, "keep", "raise"):
             raise ValueError(f"if_exists must be 'keep' or 'raise' (got {if_exists!r})")
         constraints = merge_constraints(own, handler.constraints) if handler else own
         if not constraints and if_exists is None:
             return
-        check_constraints(own)
         read_fields = partial(handler.values if handler else _decode_fields, text)
         job["terms"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
 
@@ -246,7 +251,7 @@ class PutSender:
             job = job.with_options(context=context)
         return job.prepare(self._max_data, self._codec)
 
-    async def put(self, queue: str, job: PreparedJob, wait: float) -> str:
+    async def put(self, queue: str, job: PreparedJob, wait: Seconds) -> str:
         """Put one job; return its jid. If the caller is canceled, it may be put nevertheless.
 
         Raises:
@@ -261,7 +266,7 @@ class PutSender:
                     raise
 
     async def put_many(
-        self, queue: str, jobs: Sequence[PreparedJob], wait: float, *, keep_existing: bool = False
+        self, queue: str, jobs: Sequence[PreparedJob], wait: Seconds, *, keep_existing: bool = False
     ) -> list[str | Exception]:
         """Put jobs in calls of a bounded size; return the jid or the refusal of each.
 
@@ -291,7 +296,7 @@ class PutSender:
         finally:
             await cancel_and_wait(*tasks)
 
-    async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: float) -> None:
+    async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: Seconds) -> None:
         """Put jobs, each with its queue, in one step: all of them, or none.
 
         Raises:
@@ -378,15 +383,15 @@ class Backpressure:
     """Paces the attempts of a caller that waits for a full queue, or a full Redis.
 
     Args:
-        wait: Maximum number of seconds to wait.
+        wait: Maximum time to wait, in seconds or as a timedelta.
 
     Raises:
-        TypeError: `wait` is not a number.
+        TypeError: `wait` is neither a number nor a timedelta.
         ValueError: `wait` is negative.
     """
 
-    def __init__(self, wait: float) -> None:
-        self._until = time.monotonic() + validation.check_number("wait", wait, least=0)
+    def __init__(self, wait: Seconds) -> None:
+        self._until = time.monotonic() + validation.check_seconds("wait", wait)
         self._pause = FIRST_PAUSE
 
     @property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict, get_args
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.errors import InvalidData
 from aioqless.store import PutManyRow
+from aioqless.validation import Seconds
 
 MAX_CONTEXT = 4_096  # bytes
 
@@ -25,18 +27,18 @@ class ConstraintOptions(TypedDict, total=False):
     Attributes:
         unique: Key that one job has at a time; a put with a taken key returns that job's jid.
         unique_until: Whether the job has the key until it starts, or until it ends (the default).
-        unique_for: Seconds from now for which the job has the key instead, whatever its state.
+        unique_for: Time from now for which the job has the key instead, whatever its state.
         concurrency_key: What `max_concurrent` and `rate_limit` count; default: the klass.
         max_concurrent: Maximum number of jobs of the key that run at once.
-        rate_limit: Maximum number of jobs of the key that start within a number of seconds.
+        rate_limit: Maximum number of jobs of the key that start within a period.
     """
 
     unique: Key | None
     unique_until: Literal["started", "done"] | None
-    unique_for: float | None
+    unique_for: Seconds | None
     concurrency_key: Key | None
     max_concurrent: int | None
-    rate_limit: tuple[int, float] | None
+    rate_limit: tuple[int, Seconds] | None
 
 
 class TemplateOptions(ConstraintOptions, total=False):
@@ -59,20 +61,22 @@ class PutOptions(TemplateOptions, total=False):
     """The options of put.
 
     Attributes:
-        delay: Seconds until the job may run.
+        delay: Time until the job may run, in seconds or as a timedelta.
+        at: When the job may run, a datetime with a time zone, instead of a delay.
         depends: Jids of jobs to wait for.
         context: Texts by name that travel with the job, such as those of a trace.
-        expires_in: Seconds from now in which the job must start; a worker that gets it later fails
+        expires_in: Time from now in which the job must start; a worker that gets it later fails
             it in the group `<queue>-too-late`.
         on_failed: What happens to the job if one that it depends on fails.
         if_exists: What to do if the jid or the unique key is taken: leave that job alone, or raise
             JobExists. Default: a jid is moved here, a unique key is left alone.
     """
 
-    delay: float
+    delay: Seconds
+    at: datetime | None
     depends: Sequence[str] | None
     context: Mapping[str, str] | None
-    expires_in: float | None
+    expires_in: Seconds | None
     on_failed: OnFailed | None
     if_exists: Literal["keep", "raise"] | None
 
@@ -81,14 +85,14 @@ class ScheduleOptions(TypedDict, total=False):
     """When the instances of a recurring job are due.
 
     Attributes:
-        every: Interval, in seconds.
+        every: Interval, in seconds or as a timedelta.
         cron: Cron expression, instead of an interval.
         timezone: With `cron`: its time zone; default: UTC.
         backlog: Maximum number of missed instances to make up for, 0 for all; default: missed
             instances are coalesced into one.
     """
 
-    every: float
+    every: Seconds
     cron: str
     timezone: str
     backlog: int
@@ -98,10 +102,10 @@ class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
     """The options of recur: either `every` or `cron`, and what its instances are put with.
 
     Attributes:
-        offset: With `every`: seconds until the first instance; default: 0.
+        offset: With `every`: time until the first instance; default: 0.
     """
 
-    offset: float
+    offset: Seconds
 
 
 def add_options(  # noqa: C901  # one short case for each option reads best
@@ -117,7 +121,11 @@ def add_options(  # noqa: C901  # one short case for each option reads best
     if (jid := options.get("jid")) is not None:
         job["jid"] = validation.check_jid(jid)
     if "delay" in options:
-        job["delay"] = validation.check_number("delay", options["delay"], least=0)
+        job["delay"] = _check_delay(options["delay"])
+    if (at := options.get("at")) is not None:
+        if "delay" in options:
+            raise ValueError("delay and at are mutually exclusive")
+        job["at"] = validation.check_time("at", at)
     if (priority := options.get("priority")) is not None:
         job["priority"] = validation.check_number("priority", priority)
     if (tags := options.get("tags")) is not None:
@@ -130,11 +138,17 @@ def add_options(  # noqa: C901  # one short case for each option reads best
     if (context := options.get("context")) is not None:
         job["context"] = _encode_context(context)
     if (expires_in := options.get("expires_in")) is not None:
-        job["within"] = validation.check_number("expires_in", expires_in, least=0)
+        job["within"] = validation.check_seconds("expires_in", expires_in)
     if (on_failed := options.get("on_failed")) is not None:
         if on_failed not in (choices := get_args(OnFailed)):
             raise ValueError(f"on_failed must be one of {', '.join(choices)} (got {on_failed!r})")
         job["on_failed"] = on_failed
+
+
+def _check_delay(delay: Seconds) -> float:
+    if isinstance(delay, datetime):
+        raise TypeError(f"delay is a duration: pass the time as at= (got {delay!r})")
+    return validation.check_seconds("delay", delay)
 
 
 def _encode_context(texts: Mapping[str, str]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from datetime import datetime
 
 import msgspec
 from typing_extensions import Unpack
@@ -18,6 +19,7 @@ from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.pages import recurring_page
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
+from aioqless.validation import Seconds
 
 
 class Queue:
@@ -39,7 +41,7 @@ class Queue:
         job: str | Klass | NewJob,
         data: object = None,
         *,
-        wait: float = 0,
+        wait: Seconds = 0,
         **options: Unpack[PutOptions],
     ) -> str:
         """Put (enqueue) one job.
@@ -69,7 +71,7 @@ class Queue:
         queue = validation.check_name("queue", self.name)
         return await self._sender.put(queue, prepared, wait)
 
-    async def put_many(self, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
+    async def put_many(self, jobs: Iterable[NewJob], *, wait: Seconds = 0) -> list[str]:
         """Put many jobs, in few calls of a bounded size.
 
         All are checked before the first is sent.
@@ -94,7 +96,7 @@ class Queue:
         return [str(jid) for jid in answers]
 
     async def put_prepared(
-        self, jobs: Sequence[PreparedJob], *, wait: float = 0, keep_existing: bool = False
+        self, jobs: Sequence[PreparedJob], *, wait: Seconds = 0, keep_existing: bool = False
     ) -> list[str | Exception]:
         """Put jobs that `NewJob.prepare` made before, perhaps in another process.
 
@@ -114,7 +116,7 @@ class Queue:
         )
 
     async def put_flow(
-        self, flow: Step, *, on_failed: OnFailed | None = None, wait: float = 0
+        self, flow: Step, *, on_failed: OnFailed | None = None, wait: Seconds = 0
     ) -> Flow:
         """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
 
@@ -244,12 +246,14 @@ class Queue:
         """Return the number of jobs that wait, run or are scheduled."""
         return await self._store.length(queue=self.name)
 
-    async def stats(self, date: float | None = None) -> DayStats:
+    async def stats(self, date: float | datetime | None = None) -> DayStats:
         """Return the statistics of a day.
 
         Args:
-            date: Any time of the day (UTC), in seconds since 1970; default: now.
+            date: Any time of the day (UTC), a datetime or in seconds since 1970; default: now.
         """
+        if isinstance(date, datetime):
+            date = validation.check_time("date", date)
         stats = await self._store.stats(queue=self.name, date=date)
         return msgspec.convert(stats, DayStats, strict=False)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from aioqless import validation
 from aioqless.redis import Address
+from aioqless.validation import Seconds
 
 TIMEOUT = 30.0
 FAIL_OVER_TIMEOUT = 15.0  # with Sentinel or Cluster, where another server takes over
 FAIL_OVER_PATIENCE = 15.0
 
 
-def choose_timeout(address: Address | None, timeout: float | None) -> float:
+def choose_timeout(address: Address | None, timeout: Seconds | None) -> float:
     """Return the timeout of a call, in seconds.
 
     Args:
@@ -24,10 +25,10 @@ def choose_timeout(address: Address | None, timeout: float | None) -> float:
     default = FAIL_OVER_TIMEOUT if _has_fail_over(address) else TIMEOUT
     if timeout is None:
         timeout = address.options.get("socket_timeout", default) if address else default
-    return validation.check_number("timeout", timeout, least=0.001)
+    return validation.check_seconds("timeout", timeout, least=0.001)
 
 
-def choose_patience(address: Address | None, patience: float | None) -> float:
+def choose_patience(address: Address | None, patience: Seconds | None) -> float:
     """Return for how many seconds a call is retried while Redis is away.
 
     Args:
@@ -40,7 +41,7 @@ def choose_patience(address: Address | None, patience: float | None) -> float:
     """
     if patience is None:
         patience = FAIL_OVER_PATIENCE if _has_fail_over(address) else 0.0
-    return validation.check_number("patience", patience, least=0)
+    return validation.check_seconds("patience", patience)
 
 
 def _has_fail_over(address: Address | None) -> bool:

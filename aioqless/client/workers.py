@@ -16,6 +16,7 @@ from aioqless.errors import CommandRefused
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
+from aioqless.validation import Seconds
 
 TIMEOUT = 5.0  # seconds for a worker to answer
 
@@ -114,12 +115,12 @@ class Workers:
         counts = await self._redis.pubsub_numsub(*channels) if channels else []
         return {name for name, (_, count) in zip(names, counts, strict=True) if count}
 
-    async def show(self, name: str, *, timeout: float | None = None) -> WorkerState:
+    async def show(self, name: str, *, timeout: Seconds | None = None) -> WorkerState:
         """Return what a running worker subscribes to, and whether it is paused.
 
         Args:
             name: Name of the worker.
-            timeout: Seconds to wait for its answer; default: 5.
+            timeout: Time to wait for its answer; default: 5 s.
         """
         return await self._command(name, "show", self._store.order_show, timeout)
 
@@ -185,18 +186,18 @@ class Workers:
         worker: str,
         command: str,
         send: Callable[..., Call[int]],
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
     ) -> WorkerState:
-        timeout = self._timeout if timeout is None else timeout
+        seconds = self._timeout if timeout is None else validation.check_seconds("timeout", timeout)
         answer = secrets.token_hex(8)
         async with subscribe(self._redis, f"{self._store.namespace}:x:answer:{answer}") as messages:
             await send(worker=worker, answer=answer)
             try:
-                async with asyncio.timeout(timeout):
+                async with asyncio.timeout(seconds):
                     _, payload = await anext(messages)
             except TimeoutError:
                 raise CommandRefused(
-                    f"worker {worker!r} received {command} and did not answer within {timeout} s: "
+                    f"worker {worker!r} received {command} and did not answer within {seconds} s: "
                     "its event loop is blocked, or it is not an aioqless worker. It may still obey"
                 ) from None
         reply = decode_json(payload)

@@ -12,7 +12,14 @@ from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.job_options import JobOptions, checked, constraints_of, policy_of
+from aioqless.handlers.job_options import (
+    JobOptions,
+    checked,
+    constraints_of,
+    policy_of,
+    result_ttl_of,
+    timeout_of,
+)
 from aioqless.handlers.recurrence import recurrence_of
 from aioqless.handlers.signature import Takes, takes
 
@@ -78,8 +85,8 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             aliases=tuple(validation.check_names("aliases", options.get("aliases", ()))),
             retries=options.get("retries"),
             retry=policy_of(options),
-            result_ttl=options.get("result_ttl"),
-            timeout=options.get("timeout"),
+            result_ttl=result_ttl_of(options),
+            timeout=timeout_of(options),
             executor=options.get("executor"),
             recurrence=recurrence_of(options, taken),
             takes=taken,

@@ -15,12 +15,15 @@ from aioqless.client.constraints import (
 from aioqless.client.put_options import ConstraintOptions, ScheduleOptions
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, RetryPolicy
 from aioqless.handlers.signature import Takes
+from aioqless.validation import Seconds
+
+MAX_RESULT_TTL = 1e10
 
 
 class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
     """The options of `@job`, besides its constraints and its schedule; all are optional.
 
-    Times are in seconds.
+    Times are in seconds, or timedeltas.
     """
 
     klass: str  # the class name of its jobs in Redis; default: `module.function`
@@ -31,8 +34,8 @@ class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
     retry_on: type[Exception] | tuple[type[Exception], ...]
     backoff: Backoff  # how long to wait before a retry; default: exponential
     # How long its result is kept, as JSON, for waiting callers and for dependent jobs.
-    result_ttl: float
-    timeout: float  # a run that takes longer is canceled and fails in `<queue>-timeout`
+    result_ttl: Seconds
+    timeout: Seconds  # a run that takes longer is canceled and fails in `<queue>-timeout`
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Literal["process"]
     data: object  # of recurring jobs
@@ -55,28 +58,45 @@ def checked(options: JobOptions) -> JobOptions:
         validation.check_name("klass", options["klass"])
     if "retries" in options:
         validation.check_number("retries", options["retries"], least=0)
-    if (
-        "timeout" in options
-        and validation.check_number("timeout", options["timeout"], least=0) == 0
-    ):
-        raise ValueError("timeout must be more than 0 seconds")
     if options.get("executor", "process") != "process":
         raise ValueError(
             f"executor is 'process' or left out, not {options['executor']!r}: "
             "coroutines run on the loop, others in threads"
-        )
-    if (
-        "result_ttl" in options
-        and not 1 <= validation.check_number("result_ttl", options["result_ttl"]) < 1e10
-    ):
-        raise ValueError(
-            f"result_ttl {options['result_ttl']!r} must be a number of seconds, 1 or more"
         )
     if "backoff" in options and "retry_on" not in options:
         raise ValueError(
             "backoff is how long to wait before a retry: pass retry_on, too, for which exceptions"
         )
     return options
+
+
+def timeout_of(options: JobOptions) -> float | None:
+    """Return the timeout in the options, in seconds; None for none.
+
+    Raises:
+        TypeError: It is neither a number nor a timedelta.
+        ValueError: It is out of range.
+    """
+    if "timeout" not in options:
+        return None
+    if (timeout := validation.check_seconds("timeout", options["timeout"])) == 0:
+        raise ValueError("timeout must be more than 0 seconds")
+    return timeout
+
+
+def result_ttl_of(options: JobOptions) -> float | None:
+    """Return how long results are kept, in seconds; None for not at all.
+
+    Raises:
+        TypeError: It is neither a number nor a timedelta.
+        ValueError: It is out of range.
+    """
+    if "result_ttl" not in options:
+        return None
+    ttl = validation.check_seconds("result_ttl", options["result_ttl"], least=1)
+    if ttl >= MAX_RESULT_TTL:
+        raise ValueError(f"result_ttl must be less than {MAX_RESULT_TTL:g} seconds (got {ttl})")
+    return ttl
 
 
 def policy_of(options: JobOptions) -> RetryPolicy | None:
@@ -94,8 +114,7 @@ def constraints_of(options: JobOptions, takes: Takes) -> ConstraintOptions:
         ValueError: A value is out of range, or a key is made of a field that the function doesn't
             take.
     """
-    constraints = select_constraints(options)
-    check_constraints(constraints)
+    constraints = check_constraints(select_constraints(options))
     fields = key_fields(constraints)
     encode_constraints(constraints, "", lambda: dict.fromkeys(fields))
     known = takes.parameters.__struct_fields__ if takes.parameters else None

@@ -16,10 +16,11 @@ from aioqless.handlers.signature import injected_parameters
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.validation import Seconds
 
 
 def on_lag(
-    seconds: float, *queues: str, every: float = 15.0
+    seconds: Seconds, *queues: str, every: Seconds = 15.0
 ) -> Callable[[Callable[..., object]], Resource]:
     """Make a hook for lagging queues: `def alert(queue: str, seconds: float)`, async or not.
 
@@ -35,14 +36,14 @@ def on_lag(
     Raises:
         ValueError: A value is out of range.
     """
-    validation.check_number("seconds", seconds, least=0)
-    validation.check_number("every", every, least=0.01)
+    threshold = validation.check_seconds("seconds", seconds)
+    interval = validation.check_seconds("every", every, least=0.01)
     for queue in queues:
         validation.check_name("queue", queue)
 
     def hook(fn: Callable[..., object]) -> Resource:
         async def monitor(client: Client, **resources: object) -> AsyncIterator[None]:
-            checks = _LagMonitor(client, queues, seconds).run(every, fn, resources)
+            checks = _LagMonitor(client, queues, threshold).run(interval, fn, resources)
             task = asyncio.create_task(checks, name="aioqless lag")
             try:
                 yield

@@ -1,33 +1,36 @@
 """Retry policies: which errors are retried, and after how long.
 
-A backoff is a callable: it takes how many of its retries the job has used, and returns seconds.
+A backoff is a callable: it takes how many of its retries the job has used, and returns seconds or
+a timedelta.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from aioqless import validation
+from aioqless.validation import Seconds
 
-Backoff: TypeAlias = Callable[[int], float]
+Backoff: TypeAlias = Callable[[int], Seconds]
 
 
-def fixed(seconds: float) -> Backoff:
+def fixed(delay: Seconds) -> Backoff:
     """Return a backoff of the same delay each time."""
-    validation.check_number("seconds", seconds, least=0)
+    seconds = validation.check_seconds("delay", delay)
     return lambda _used: seconds
 
 
 def exponential(
-    first: float = 5.0, most: float = 3600.0, *, factor: float = 2.0, jitter: float = 0.25
+    first: Seconds = 5.0, most: Seconds = 3600.0, *, factor: float = 2.0, jitter: float = 0.25
 ) -> Backoff:
     """Return a backoff that grows exponentially.
 
     Args:
-        first: Seconds before the first retry.
+        first: Time before the first retry, in seconds or as a timedelta.
         most: Maximum delay, without the jitter.
         factor: Each delay is this many times the one before.
         jitter: Random share to add, so that jobs which failed together are not retried together.
@@ -35,15 +38,15 @@ def exponential(
     Raises:
         ValueError: A value is out of range.
     """
-    validation.check_number("first", first, least=0)
-    validation.check_number("most", most, least=first)
+    shortest = validation.check_seconds("first", first)
+    longest = validation.check_seconds("most", most, least=shortest)
     validation.check_number("factor", factor, least=1)
     validation.check_number("jitter", jitter, least=0)
 
     def seconds(used: int) -> float:
         # The exponent is bounded: past 64 doublings every delay is `most`, and a power may not
         # overflow.
-        return min(first * factor ** min(used, 64), most) * (1 + random.random() * jitter)
+        return min(shortest * factor ** min(used, 64), longest) * (1 + random.random() * jitter)
 
     return seconds
 
@@ -92,7 +95,9 @@ class RetryPolicy:
 
     def delay(self, error: BaseException, used: int) -> float | None:
         """Return the seconds until the next attempt; None if the error is not transient."""
-        return max(0.0, self.backoff(used)) if isinstance(error, self.on) else None
+        if not isinstance(error, self.on):
+            return None
+        return max(0.0, validation.check_seconds("backoff", self.backoff(used), least=-math.inf))
 
 
 NEVER = RetryPolicy()

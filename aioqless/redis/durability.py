@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from redis import exceptions
 
-from aioqless import validation
 from aioqless.errors import AioqlessError, NotDurable
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import Command, Connection, Reply, Word
+from aioqless.validation import Duration
 
 MAX_BATCH = 200
 
@@ -31,7 +31,7 @@ class Durability:
 
     replicas: int = 1
     disk: bool = False
-    timeout: float = 1.0
+    timeout: Duration = Duration(1.0, least=0.001)
 
     def __post_init__(self) -> None:
         if (
@@ -47,7 +47,6 @@ class Durability:
                 "durability with 0 replicas and no disk waits for nothing: "
                 "say replicas=1, disk=True, or leave it out"
             )
-        validation.check_number("timeout", self.timeout, least=0.001)
 
     @property
     def wait_command(self) -> Command:

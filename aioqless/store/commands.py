@@ -66,6 +66,7 @@ class PutFlowRow(TypedDict):
     klass: str
     data: str | bytes
     delay: NotRequired[float | None]
+    at: NotRequired[float | None]
     priority: NotRequired[float | None]
     tags: NotRequired[Sequence[str] | None]
     retries: NotRequired[int | None]
@@ -83,6 +84,7 @@ class PutManyRow(TypedDict):
     klass: str
     data: str | bytes
     delay: NotRequired[float | None]
+    at: NotRequired[float | None]
     priority: NotRequired[float | None]
     tags: NotRequired[Sequence[str] | None]
     retries: NotRequired[int | None]
@@ -705,16 +707,16 @@ class Store(ABC):
 
     def put(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float | None = None, worker: str | None = None, priority: float | None = None,
-        tags: Sequence[str] | None = None, retries: int | None = None,
-        depends: Sequence[str] | None = None, context: str | bytes | None = None,
-        within: float | None = None, terms: str | bytes | None = None, on_failed: str | None = None,
-        request: str | None = None,
+        delay: float | None = None, worker: str | None = None, at: float | None = None,
+        priority: float | None = None, tags: Sequence[str] | None = None,
+        retries: int | None = None, depends: Sequence[str] | None = None,
+        context: str | bytes | None = None, within: float | None = None,
+        terms: str | bytes | None = None, on_failed: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"worker", worker),
+            encode_optional(delay), *encode_option(b"worker", worker), *encode_option(b"at", at),
             *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"depends", depends),
             *encode_option(b"context", context), *encode_option(b"within", within),
@@ -732,7 +734,7 @@ class Store(ABC):
         argv = [self._encode_time(now)]
         argv += encode_batch(
             "put_flow", batch, required="queue jid klass data",
-            optional="delay priority tags retries depends context within terms on_failed",
+            optional="delay at priority tags retries depends context within terms on_failed",
         )
         return Call(
             self.send, "put_flow", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -747,7 +749,7 @@ class Store(ABC):
         argv = [self._encode_time(now)]
         argv += encode_batch(
             "put_many", batch, required="jid klass data",
-            optional="delay priority tags retries depends context within terms on_failed",
+            optional="delay at priority tags retries depends context within terms on_failed",
         )
         argv += [*encode_option(b"existing", existing)]
         return Call(
@@ -909,16 +911,16 @@ class Store(ABC):
 
     def requeue(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        delay: float | None = None, worker: str | None = None, priority: float | None = None,
-        tags: Sequence[str] | None = None, retries: int | None = None,
-        depends: Sequence[str] | None = None, context: str | bytes | None = None,
-        within: float | None = None, terms: str | bytes | None = None, on_failed: str | None = None,
-        request: str | None = None,
+        delay: float | None = None, worker: str | None = None, at: float | None = None,
+        priority: float | None = None, tags: Sequence[str] | None = None,
+        retries: int | None = None, depends: Sequence[str] | None = None,
+        context: str | bytes | None = None, within: float | None = None,
+        terms: str | bytes | None = None, on_failed: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Put a job that must exist."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"worker", worker),
+            encode_optional(delay), *encode_option(b"worker", worker), *encode_option(b"at", at),
             *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"depends", depends),
             *encode_option(b"context", context), *encode_option(b"within", within),

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 from aioqless import validation
+from aioqless.validation import Seconds
 
 
 class Clock:
     """A clock for a client's scripts: `Client(url, clock=Clock())`.
 
     Args:
-        start: Its time, in seconds since 1970; default: now.
+        start: Its time, a datetime or in seconds since 1970; default: now.
 
     Raises:
         ValueError: `start` is out of range.
     """
 
-    def __init__(self, start: float | None = None) -> None:
+    def __init__(self, start: float | datetime | None = None) -> None:
+        if isinstance(start, datetime):
+            start = validation.check_time("start", start)
         self.now = (
             time.time() if start is None else validation.check_number("start", start, least=0)
         )
@@ -26,13 +30,13 @@ class Clock:
         """Return its time."""
         return self.now
 
-    def move(self, seconds: float) -> None:
+    def move(self, by: Seconds) -> None:
         """Move it forward: delayed jobs are due, and locks that are not renewed have expired.
 
         Args:
-            seconds: By how much.
+            by: By how much, in seconds or as a timedelta.
 
         Raises:
             ValueError: It is negative.
         """
-        self.now += validation.check_number("seconds", seconds, least=0)
+        self.now += validation.check_seconds("by", by)

@@ -13,6 +13,7 @@ from aioqless.errors import AioqlessError
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
+from aioqless.validation import Duration
 
 # Errors after which a call may succeed later. Permissions may be withdrawn for a while; where they
 # were missing from the start, the error is raised.
@@ -31,11 +32,10 @@ class ReconnectDelays:
         ValueError: A delay is out of range.
     """
 
-    first: float = 0.1
-    longest: float = 5.0
+    first: Duration = Duration(0.1, least=0.001)
+    longest: Duration = Duration(5.0)
 
     def __post_init__(self) -> None:
-        validation.check_number("reconnect.first", self.first, least=0.001)
         validation.check_number("reconnect.longest", self.longest, least=self.first)
 
     def after(self, away: float) -> float:

@@ -19,6 +19,7 @@ from aioqless.errors import (
 )
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import exhausted_group
+from aioqless.validation import Duration, Seconds
 
 if TYPE_CHECKING:
     from aioqless.worker.running_jobs import Run
@@ -33,7 +34,7 @@ class Next:
 
     Args:
         queue: The next queue.
-        delay: Seconds before it is ready there.
+        delay: Time before it is ready there, in seconds or as a timedelta.
         depends: The jids of jobs that must be completed first.
 
     Raises:
@@ -41,12 +42,11 @@ class Next:
     """
 
     queue: str
-    delay: float | None = None
+    delay: Duration = Duration(0)
     depends: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         validation.check_name("queue", self.queue)
-        validation.check_number("delay", self.delay or 0, least=0)
         validation.check_names("depends", self.depends or ())
 
 
@@ -54,7 +54,7 @@ class Retry(Exception):
     """Raise it in a handler to retry the job; if it has no retries left, it fails.
 
     Args:
-        delay: Seconds before it runs again.
+        delay: Time before it runs again, in seconds or as a timedelta.
         group: The failure group if no retry is left; default: `failed-retries-<queue>`.
         message: The message of that failure.
 
@@ -67,10 +67,10 @@ class Retry(Exception):
     message: str | None = None
 
     def __init__(
-        self, delay: float = 0, group: str | None = None, message: str | None = None
+        self, delay: Seconds = 0, group: str | None = None, message: str | None = None
     ) -> None:
-        super().__init__(message or f"retry after {delay} s")
-        self.delay = validation.check_number("delay", delay, least=0)
+        self.delay = validation.check_seconds("delay", delay)
+        super().__init__(message or f"retry after {self.delay} s")
         self.group = None if group is None else validation.check_name("group", group)
         self.message = None if message is None else validation.to_text(message)
 

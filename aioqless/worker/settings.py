@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from aioqless import validation
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
+from aioqless.validation import Duration
 from aioqless.worker.importer import ImportSource
 from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.subscriptions import Order, Subscription, parse_subscriptions
@@ -30,13 +31,12 @@ class ExecutorLimits:
     threads: int = 20
     processes: int = os.cpu_count() or 1
     max_jobs_per_process: int | None = None
-    kill_after: float = 2.0
+    kill_after: Duration = Duration(2.0)
 
     def __post_init__(self) -> None:
         _check_count("threads", self.threads)
         _check_count("processes", self.processes)
         _check_count("max_jobs_per_process", self.max_jobs_per_process, optional=True)
-        validation.check_number("kill_after", self.kill_after, least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class RecycleLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How one worker behaves. Times are in seconds.
+    """How one worker behaves. Times are in seconds, or timedeltas.
 
     Args:
         queues: Names, patterns or subscriptions in order of preference, or each with its limit.
@@ -90,9 +90,9 @@ class Settings:
     queues: Sequence[str | Subscription] | Mapping[str, int | None] = ("default",)
     order: Order = "ordered"
     concurrency: int = 20
-    poll: float = 1.0
-    grace: float = 25.0
-    stuck_after: float = 600.0
+    poll: Duration = Duration(1.0, least=0.01)
+    grace: Duration = Duration(25.0)
+    stuck_after: Duration = Duration(600.0, least=1)
     burst: bool = False
     scheduler: bool = True
     retry: RetryPolicy = NEVER
@@ -120,8 +120,6 @@ class Settings:
             isinstance(each, ImportSource) for each in self.importers
         ):
             raise TypeError(f"importers must be a list of sources, not {self.importers!r}")
-        for name, least in (("poll", 0.01), ("grace", 0), ("stuck_after", 1)):
-            validation.check_number(name, getattr(self, name), least=least)
         if self.release_unknown is not None:
             validation.check_number("release_unknown", self.release_unknown, least=0.1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -56,6 +57,18 @@ async def test_put_stores_all_options(client: Client) -> None:
         None,
         False,
     )
+
+
+async def test_job_with_a_time_is_scheduled_for_it_by_every_way_to_put(client: Client) -> None:
+    queue, at = client.queue("mail"), datetime.now(UTC) + timedelta(hours=1)
+    jids = [
+        await queue.put("a", at=at),
+        *await queue.put_many([NewJob("a", at=at), NewJob("a", delay=5).with_options(at=at)]),
+        *(await queue.put_flow(group(NewJob("a", at=at)))).jids,
+    ]
+    for jid in jids:
+        due = await client.redis.zscore(f"{client.namespace}:q:mail-scheduled", jid)
+        assert due == pytest.approx(at.timestamp(), abs=1e-5)
 
 
 async def test_options_of_put_override_those_of_a_new_job(client: Client) -> None:

@@ -53,10 +53,10 @@ class Story:
     # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
 
     async def put(
-        self, jid: str, at: float, *, queue: str = "mail", delay: float = 0, **more: Any
+        self, jid: str, now: float, /, *, queue: str = "mail", delay: float = 0, **more: Any
     ) -> Any:
         given = {"klass": "Greet", "data": "{}", **more}
-        return await self.store.put(queue=queue, jid=jid, now=at, delay=delay, **given)
+        return await self.store.put(queue=queue, jid=jid, now=now, delay=delay, **given)
 
     async def pop(
         self, at: float, *, queue: str = "mail", worker: str = "ann", count: int = 1, **more: Any

@@ -189,6 +189,18 @@ async def test_delayed_job_is_scheduled_for_its_due_time(story: Story) -> None:
     assert await story.pop(15) == ["a"]
 
 
+async def test_job_with_a_time_is_scheduled_for_it_whatever_its_delay(story: Story) -> None:
+    await story.put("a", 10, delay=99, at=15)
+    await story.put("b", 10, depends=["a"], at=20)
+    assert await story.where("a") == {"scheduled": 15}
+    assert (await story.job("b"))["scheduled"] == "20"
+
+
+async def test_job_whose_time_has_passed_is_waiting(story: Story) -> None:
+    await story.put("a", 10, at=9)
+    assert await story.state("a") == "waiting"
+
+
 # Dependencies
 
 

@@ -157,11 +157,15 @@ def test_any_text_is_accepted_or_raises_value_error(expression: str) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "why"),
     [
-        ({}, TypeError, "either every=, in seconds, or cron="),
-        ({"every": 5, "cron": "* * * * *"}, TypeError, "either every=, in seconds, or cron="),
+        ({}, TypeError, "either every=, in seconds or as a timedelta, or cron="),
+        (
+            {"every": 5, "cron": "* * * * *"},
+            TypeError,
+            "either every=, in seconds or as a timedelta, or cron=",
+        ),
         ({"every": 0}, ValueError, "every must be more than 0 seconds"),
         ({"every": -1}, ValueError, "every -1 must be"),
-        ({"every": "1h"}, TypeError, "every must be a number, not '1h'"),
+        ({"every": "1h"}, TypeError, "every must be a number of seconds or a timedelta, not '1h'"),
         ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"cron": 5}, TypeError, "cron must be a text, not 5"),
         ({"cron": "* * * * *", "timezone": 2}, TypeError, "timezone must be a text, not 2"),

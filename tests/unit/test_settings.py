@@ -58,7 +58,7 @@ def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: 
         (ExecutorLimits, {"kill_after": -1}, "kill_after -1 must be finite"),
         (RecycleLimits, {"max_jobs": 0}, "max_jobs must be a whole number of 1 or more"),
         (RecycleLimits, {"max_memory": 0.5}, "max_memory must be a whole number"),
-        (ReconnectDelays, {"first": 0}, "reconnect.first 0 must be finite and no less than 0.001"),
+        (ReconnectDelays, {"first": 0}, "first 0 must be finite and no less than 0.001"),
         (
             ReconnectDelays,
             {"first": 2, "longest": 1},

@@ -29,6 +29,7 @@ from aioqless.client.job.state import (
 from aioqless.client.job.temp_dir import TempDir
 from aioqless.errors import AioqlessError, JobFailed, NoSuchJob
 from aioqless.store import Store
+from aioqless.validation import Seconds
 
 Data = TypeVar("Data", default=Any)
 StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
@@ -256,7 +257,7 @@ class Job(Generic[Data]):
 
     # Waiting
 
-    async def wait(self, timeout: float | None = None) -> Self:
+    async def wait(self, timeout: Seconds | None = None) -> Self:
         """Wait until the job is complete or failed, and read it again.
 
         It is notified by events, without polling. A job that moves on to another queue, runs again
@@ -293,7 +294,7 @@ class Job(Generic[Data]):
                 if job.state in ENDED:
                     return
 
-    async def outcome(self, timeout: float | None = None) -> Any:
+    async def outcome(self, timeout: Seconds | None = None) -> Any:
         """Wait for the end of the job, and return its handler's result.
 
         Args:
@@ -383,7 +384,7 @@ class Job(Generic[Data]):
         self,
         next: str | None = None,
         *,
-        delay: float | None = None,
+        delay: Seconds | None = None,
         depends: Sequence[str] | None = None,
     ) -> str:
         """Complete the job, or move it on to another queue.
@@ -405,7 +406,7 @@ class Job(Generic[Data]):
             queue=self.queue,
             data=self.changed_data(),
             next=next,
-            delay=delay,
+            delay=None if delay is None else validation.check_seconds("delay", delay),
             depends=depends,
         )
         self.settled = True
@@ -426,7 +427,7 @@ class Job(Generic[Data]):
         self.settled = True
 
     async def retry(
-        self, delay: float = 0, *, group: str | None = None, message: str | None = None
+        self, delay: Seconds = 0, *, group: str | None = None, message: str | None = None
     ) -> int:
         """Run the job again.
 
@@ -454,13 +455,14 @@ class Job(Generic[Data]):
                 )
             await self._store.revive_job(jid=self.jid)
             return self.retries
+        seconds = validation.check_seconds("delay", delay)
         remaining = await self._store.retry(
-            **self._held, queue=self.queue, delay=delay, group=group, message=message
+            **self._held, queue=self.queue, delay=seconds, group=group, message=message
         )
         self.settled = True
         return int(remaining)
 
-    async def release(self, delay: float = 0) -> str:
+    async def release(self, delay: Seconds = 0) -> str:
         """Give the job back to its place in the queue, unfinished. This uses no retry.
 
         Args:
@@ -473,7 +475,8 @@ class Job(Generic[Data]):
             LockLost: Another run holds the job.
             WrongState: It does not run.
         """
-        state = await self._store.release(**self._held, delay=delay)
+        seconds = validation.check_seconds("delay", delay)
+        state = await self._store.release(**self._held, delay=seconds)
         self.settled = True
         return state
 
@@ -536,7 +539,7 @@ class Job(Generic[Data]):
         self,
         queue: str,
         *,
-        delay: float = 0,
+        delay: Seconds = 0,
         priority: float | None = None,
         depends: Sequence[str] | None = None,
     ) -> None:
@@ -553,7 +556,7 @@ class Job(Generic[Data]):
             jid=self.jid,
             klass=self.klass,
             data=self.changed_data() or self.raw_data,
-            delay=delay,
+            delay=validation.check_seconds("delay", delay),
             priority=priority,
             depends=depends,
         )

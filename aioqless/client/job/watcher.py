@@ -10,12 +10,14 @@ from typing import TypeVar
 from redis import exceptions
 from redis.asyncio import Redis
 
+from aioqless import validation
 from aioqless.client.job.state import ENDED
 from aioqless.errors import NoSuchJob
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Store
+from aioqless.validation import Seconds
 
 PAUSE = 0.5  # seconds before Redis is tried again
 END_EVENTS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
@@ -50,21 +52,22 @@ class JobWatcher:
         """Whether events arrive."""
         return self._subscribed
 
-    async def wait_for_end(self, jid: str, timeout: float | None = None) -> None:
+    async def wait_for_end(self, jid: str, timeout: Seconds | None = None) -> None:
         """Wait until a job is complete or failed, also through outages.
 
         Args:
             jid: Jid of the job.
-            timeout: Seconds to wait at most.
+            timeout: Time to wait at most.
 
         Raises:
             NoSuchJob: There is no such job, or it was canceled.
             TimeoutError: It has not ended in time.
             redis.exceptions.ConnectionError: The client was closed.
         """
+        seconds = None if timeout is None else validation.check_seconds("timeout", timeout)
         try:
             async with (
-                asyncio.timeout(timeout),
+                asyncio.timeout(seconds),
                 aclosing(self.watch(jid, lambda: self._store.states(jids=[jid]))) as readings,
             ):
                 async for (state,) in readings:

@@ -13,8 +13,9 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions, RecurOptions, TemplateOptions
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedule import Every, check_backlog, make_schedule
+from aioqless.client.recurring.schedule import check_backlog, make_every, make_schedule
 from aioqless.errors import AioqlessError, NoSuchJob
+from aioqless.validation import Seconds
 
 _PUT_ONLY = PutOptions.__annotations__.keys() - TemplateOptions.__annotations__.keys()
 
@@ -64,7 +65,7 @@ class RecurringChanges(TypedDict, total=False):
         klass: Klass of its instances.
         queue: Queue of its instances.
         backlog: Maximum number of missed instances to make up for, 0 for all.
-        every: Interval, in seconds, if it has one.
+        every: Interval, in seconds or as a timedelta, if it has one.
         interval: The same.
         cron: Cron expression, if it has one.
         timezone: Time zone of the cron expression.
@@ -76,8 +77,8 @@ class RecurringChanges(TypedDict, total=False):
     klass: str
     queue: str
     backlog: int
-    every: float
-    interval: float
+    every: Seconds
+    interval: Seconds
     cron: str
     timezone: str
 
@@ -103,7 +104,7 @@ async def recur(
         )
     store, schedule = backend.store, make_schedule(options)
     backlog = check_backlog(schedule, options.get("backlog"))
-    offset = validation.check_number("offset", options.get("offset", 0), least=0)
+    offset = validation.check_seconds("offset", options.get("offset", 0))
     put_options = {
         name: value for name, value in options.items() if name in TemplateOptions.__annotations__
     }
@@ -268,7 +269,9 @@ class RecurringJob:
         if "every" in changes:
             if "interval" in changes:
                 raise TypeError("every and interval are the same: pass one of them")
-            pairs["interval"] = Every(pairs.pop("every")).seconds
+            pairs["interval"] = make_every(pairs.pop("every")).seconds
+        elif "interval" in changes:
+            pairs["interval"] = validation.check_seconds("interval", changes["interval"])
         codec, klass = self._backend.codec, changes.get("klass", self.klass)
         if "data" not in changes and codec.bound_to_klass and klass != self.klass:
             pairs["data"] = self.data

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from aioqless import validation
 from aioqless.client.recurring.cron import Cron
+from aioqless.validation import Seconds
 
 MAX_CRON_BACKLOG = 1000
 
@@ -22,16 +23,24 @@ class Every:
 
     seconds: float
 
-    def __post_init__(self) -> None:
-        if validation.check_number("every", self.seconds, least=0) == 0:
-            raise ValueError("every must be more than 0 seconds")
-
     def next(self, after: float) -> float:
         """Return the time of an instance that is due after another one."""
         return after + self.seconds
 
 
 Schedule: TypeAlias = Every | Cron
+
+
+def make_every(interval: Seconds) -> Every:
+    """Return the schedule of an interval.
+
+    Raises:
+        TypeError: It is neither a number nor a timedelta.
+        ValueError: It is not more than 0.
+    """
+    if (seconds := validation.check_seconds("every", interval)) == 0:
+        raise ValueError("every must be more than 0 seconds")
+    return Every(seconds)
 
 
 def make_schedule(options: Mapping[str, Any]) -> Schedule:
@@ -44,7 +53,8 @@ def make_schedule(options: Mapping[str, Any]) -> Schedule:
     every, cron, timezone = options.get("every"), options.get("cron"), options.get("timezone")
     if (every is None) == (cron is None):
         raise TypeError(
-            "a recurring job has either every=, in seconds, or cron=, such as '0 9 * * mon-fri'"
+            "a recurring job has either every=, in seconds or as a timedelta, or cron=, such as "
+            "'0 9 * * mon-fri'"
         )
     if every is None:
         return Cron(
@@ -52,7 +62,7 @@ def make_schedule(options: Mapping[str, Any]) -> Schedule:
         )
     if timezone is not None:
         raise TypeError("timezone goes with cron: an interval has none")
-    return Every(every)
+    return make_every(every)
 
 
 def check_backlog(schedule: Schedule, backlog: int | None) -> int | None:

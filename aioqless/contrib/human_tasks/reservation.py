@@ -11,6 +11,7 @@ from aioqless.client.job import Job
 from aioqless.client.reservations import Lock, Reservations
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.errors import InvalidData
+from aioqless.validation import Duration, Seconds
 
 DAY = 86_400
 MAX_TTL = 9_999_999_999
@@ -31,32 +32,30 @@ class ReservationPolicy:
         ValueError: An invalid value.
     """
 
-    limit: float = 300
-    max_limit: float = 3600
+    limit: Duration = Duration(300, least=0.001)
+    max_limit: Duration = Duration(3600)
     next: str | None = None
     answer: str = "answer"
-    result_ttl: int = 604_800
+    result_ttl: Duration = Duration(604_800, least=1)
 
     def __post_init__(self) -> None:
-        validation.check_number("limit", self.limit, least=0.001)
         validation.check_number("max_limit", self.max_limit, least=self.limit)
         if self.max_limit > DAY:
             raise ValueError(f"max_limit {self.max_limit!r} must be at most {DAY} seconds, a day")
         validation.check_name("answer", self.answer)
         if self.next is not None:
             validation.check_name("next", self.next)
-        ttl = validation.check_number("result_ttl", self.result_ttl, least=1)
-        if ttl != int(ttl) or ttl > MAX_TTL:
+        if self.result_ttl % 1 or self.result_ttl > MAX_TTL:
             raise ValueError(
                 f"result_ttl {self.result_ttl!r} must be a whole number of seconds, at most "
                 f"{MAX_TTL}"
             )
 
-    def effective_limit(self, limit: float | None) -> float:
+    def effective_limit(self, limit: Seconds | None) -> float:
         """Return the limit for a reservation, in seconds; raise ValueError for 0 or less."""
         if limit is None:
             return self.limit
-        return min(validation.check_number("limit", limit, least=0.001), self.max_limit)
+        return min(validation.check_seconds("limit", limit, least=0.001), self.max_limit)
 
 
 @dataclass
@@ -82,7 +81,7 @@ class Reservation:
         """When the reservation expires."""
         return self.job.expires
 
-    async def extend(self, limit: float | None = None, *, request: str | None = None) -> float:
+    async def extend(self, limit: Seconds | None = None, *, request: str | None = None) -> float:
         """Let the reservation expire in `limit` seconds, or the policy's; return the time.
 
         A repeated request does not extend it again.
@@ -98,7 +97,7 @@ class Reservation:
         return expires
 
     async def hand_over(
-        self, to: str, limit: float | None = None, *, request: str | None = None
+        self, to: str, limit: Seconds | None = None, *, request: str | None = None
     ) -> None:
         """Pass the job to another person, who gets it with the next `reserve`.
 

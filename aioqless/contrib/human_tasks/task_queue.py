@@ -9,6 +9,7 @@ from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
 from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by
+from aioqless.validation import Seconds
 
 
 class TaskQueue:
@@ -32,7 +33,7 @@ class TaskQueue:
         self,
         person: Person | str,
         *,
-        limit: float | None = None,
+        limit: Seconds | None = None,
         again: bool = False,
         request: str | None = None,
     ) -> Reservation | None:
@@ -56,7 +57,7 @@ class TaskQueue:
         self,
         person: Person | str,
         *,
-        limit: float | None = None,
+        limit: Seconds | None = None,
         again: bool = False,
         request: str | None = None,
     ) -> tuple[Reservation | None, int]:

@@ -22,6 +22,7 @@ from aioqless.client.put_options import PutOptions
 from aioqless.errors import QueueFull, require_extra
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
+from aioqless.validation import Seconds
 
 with require_extra("sqlalchemy"):
     from sqlalchemy import (
@@ -132,12 +133,12 @@ class Relay:
     """
 
     def __init__(
-        self, outbox: Outbox, engine: AsyncEngine, client: Client, *, poll: float = 1.0
+        self, outbox: Outbox, engine: AsyncEngine, client: Client, *, poll: Seconds = 1.0
     ) -> None:
         self._table = outbox.table
         self._engine = engine
         self._client = client
-        self._poll = validation.check_number("poll", poll, least=0.01)
+        self._poll = validation.check_seconds("poll", poll, least=0.01)
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:

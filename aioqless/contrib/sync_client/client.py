@@ -20,6 +20,7 @@ from aioqless.client.job import Job
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
+from aioqless.validation import Seconds
 
 Result = TypeVar("Result")
 
@@ -48,7 +49,7 @@ class Client:
         job: str | Klass | NewJob,
         data: Any = None,
         *,
-        wait: float = 0,
+        wait: Seconds = 0,
         **options: Unpack[PutOptions],
     ) -> str:
         """Put a job, as `Queue.put` does.
@@ -61,7 +62,7 @@ class Client:
         """
         return self.call(lambda client: client.queue(queue).put(job, data, wait=wait, **options))
 
-    def put_many(self, queue: str, jobs: Iterable[NewJob], *, wait: float = 0) -> list[str]:
+    def put_many(self, queue: str, jobs: Iterable[NewJob], *, wait: Seconds = 0) -> list[str]:
         """Put many jobs, as `Queue.put_many` does.
 
         Returns:

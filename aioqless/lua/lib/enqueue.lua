@@ -3,6 +3,7 @@
 -- What all commands take that put jobs (`@options enqueue`); absent ones are kept from an existing
 -- job:
 --
+-- @option  at       seconds       when it may run, in seconds since 1970; overrides the delay
 -- @option  priority priority      negative runs sooner; default: 0
 -- @option  tags     tags
 -- @option  retries  count         default: 5
@@ -52,7 +53,8 @@ function enqueue.write(put, options)
   if job then enqueue.remove_former(job, put.worker or '', depends, put.now) end
   tagging.attach(put.jid, tags, put.now)
   dependency.link(put.jid, depends)
-  local state = enqueue.add(put.jid, put.queue, priority, put.delay, put.now, job or #depends > 0)
+  local delay = options.at and options.at - put.now or put.delay
+  local state = enqueue.add(put.jid, put.queue, priority, delay, put.now, job or #depends > 0)
   record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data,
     'priority', json.number(priority), 'tags', json.texts(tags), 'state', state, 'worker', '',
     'expires', '0', 'queue', put.queue, 'retries', json.number(retries),

@@ -1,0 +1,122 @@
+"""Durations are numbers of seconds or timedeltas; times are datetimes with a time zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, cast
+
+import pytest
+
+from aioqless import Durability, Job, Next, Retry, Settings, job
+from aioqless.client.constraints import check_constraints
+from aioqless.client.put import NewJob
+from aioqless.client.recurring.schedule import Every, make_schedule
+from aioqless.contrib.human_tasks import ReservationPolicy
+from aioqless.handlers.retry_policy import RetryPolicy, exponential, fixed
+from aioqless.testing import Clock
+from aioqless.validation import check_seconds, check_time
+from aioqless.worker.outage import ReconnectDelays
+from aioqless.worker.settings import ExecutorLimits
+
+MINUTE = timedelta(minutes=1)
+NAIVE = datetime(2030, 1, 1)
+AWARE = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [(60, "60"), (0.5, "0.5"), (MINUTE, "60"), (timedelta(milliseconds=1500), "1.5")],
+)
+def test_duration_is_converted_to_seconds(duration: float | timedelta, seconds: str) -> None:
+    assert repr(check_seconds("delay", duration)) == seconds
+
+
+@pytest.mark.parametrize("value", ["60", None, True, AWARE])
+def test_value_that_is_no_duration_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"delay .*timedelta"):
+        check_seconds("delay", value)
+
+
+@pytest.mark.parametrize("value", [-1, timedelta(seconds=-1), float("nan"), float("inf")])
+def test_duration_out_of_range_is_refused(value: float | timedelta) -> None:
+    with pytest.raises(ValueError, match=r"delay -?[a-z1]+ must be finite and no less than 0"):
+        check_seconds("delay", value)
+
+
+def test_time_is_converted_whatever_its_time_zone() -> None:
+    there = AWARE.astimezone(timezone(timedelta(hours=9)))
+    assert check_time("at", there) == check_time("at", AWARE) == AWARE.timestamp()
+
+
+def test_time_without_time_zone_is_refused_with_a_way_out() -> None:
+    with pytest.raises(ValueError, match=r"at 2030-01-01T00:00:00 has no time zone.*now\(UTC\)"):
+        check_time("at", NAIVE)
+    with pytest.raises(TypeError, match="at must be a datetime"):
+        check_time("at", cast(datetime, 5))
+
+
+def test_options_of_put_take_timedeltas() -> None:
+    options = {"delay": MINUTE, "expires_in": MINUTE, "unique": "a", "unique_for": MINUTE}
+    with_timedeltas = NewJob("a", jid="a", rate_limit=(2, MINUTE), **cast(Any, options))
+    seconds = {name: 60 if value is MINUTE else value for name, value in options.items()}
+    with_numbers = NewJob("a", jid="a", rate_limit=(2, 60), **cast(Any, seconds))
+    assert with_timedeltas.prepare(1000) == with_numbers.prepare(1000)
+
+
+def test_at_is_stored_as_time_and_excludes_delay() -> None:
+    assert NewJob("a", at=AWARE).prepare(1000)["at"] == AWARE.timestamp()
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        NewJob("a", at=AWARE, delay=1).prepare(1000)
+    with pytest.raises(ValueError, match="has no time zone"):
+        NewJob("a", at=NAIVE).prepare(1000)
+    with pytest.raises(TypeError, match="pass the time as at="):
+        NewJob("a", delay=cast(Any, AWARE)).prepare(1000)
+
+
+def test_options_of_handlers_take_timedeltas() -> None:
+    @job(timeout=MINUTE, result_ttl=timedelta(hours=1), every=MINUTE, rate_limit=(1, MINUTE))
+    async def handler(job: Job) -> None: ...
+
+    assert (handler.timeout, handler.result_ttl) == (60, 3600)
+    assert handler.recurrence and handler.recurrence.schedule == Every(60)
+    assert handler.constraints["rate_limit"] == (1, 60)
+
+
+def test_backoffs_take_and_return_timedeltas() -> None:
+    assert fixed(MINUTE)(0) == 60
+    assert exponential(MINUTE, timedelta(hours=1), jitter=0)(1) == 120
+    assert RetryPolicy(OSError, lambda _used: MINUTE).delay(OSError(), 0) == 60
+
+
+def test_outcomes_take_timedeltas() -> None:
+    assert Retry(MINUTE).delay == 60
+    assert Next("mail", delay=MINUTE) == Next("mail", delay=60)
+
+
+def test_settings_take_timedeltas_and_are_read_as_seconds() -> None:
+    settings = Settings(
+        grace=MINUTE,
+        executors=ExecutorLimits(kill_after=MINUTE),
+        reconnect=ReconnectDelays(first=timedelta(seconds=1), longest=MINUTE),
+    )
+    assert settings == Settings(
+        grace=60,
+        executors=ExecutorLimits(kill_after=60),
+        reconnect=ReconnectDelays(first=1, longest=60),
+    )
+    assert Durability(timeout=MINUTE).timeout == 60
+    assert ReservationPolicy(limit=MINUTE).effective_limit(timedelta(seconds=5)) == 5
+    with pytest.raises(ValueError, match=r"poll 0 must be .* no less than 0.01"):
+        Settings(poll=timedelta())
+
+
+def test_constraints_and_schedules_take_timedeltas() -> None:
+    checked = check_constraints({"unique_for": MINUTE, "rate_limit": (3, MINUTE)})
+    assert checked == {"unique_for": 60, "rate_limit": (3, 60)}
+    assert make_schedule({"every": MINUTE}) == Every(60)
+
+
+def test_clock_takes_a_datetime_and_moves_by_a_timedelta() -> None:
+    clock = Clock(AWARE)
+    clock.move(MINUTE)
+    assert clock() == AWARE.timestamp() + 60
