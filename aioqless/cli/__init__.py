@@ -1,7 +1,7 @@
 """The command line: the only place that knows argv and exit codes.
 
 main.py              runs the command that argv names
-app.py               the Typer app, and the sections of its help
+app.py               the Typer app of all other commands, and the sections of its help
 options.py           options that several commands share
 commands/            one file per group of commands; those of extensions are in contrib/commands
 presentation/        tables, JSON, prompts, job details
@@ -13,7 +13,8 @@ completion.py        shell completion
 watch.py             watches jobs until they have ended
 json_input.py        reads a job's data
 exit_codes.py        exit codes
-worker_options.py    the options of `aioqless worker`
+worker_command.py    runs `aioqless worker`
+worker_options.py    its options, which argparse parses
 worker_process.py    a worker as the main program of a process
 signal_handlers.py   signal handlers of a worker process
 status_reporter.py   reports a worker's status to its supervisor

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from aioqless.client import Client
 
+T = TypeVar("T")
 
-def run_with_client(
-    url: str | None, namespace: str, act: Callable[[Client], Awaitable[None]]
-) -> None:
-    """Call `act` with a connected client, on an event loop of its own."""
 
-    async def connected() -> None:
+def run_with_client(url: str | None, namespace: str, act: Callable[[Client], Awaitable[T]]) -> T:
+    """Call `act` with a connected client, on an event loop of its own; return its result."""
+
+    async def connected() -> T:
         async with Client(url, namespace=namespace) as client:
-            await act(client)
+            return await act(client)
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(connected())
+        return runner.run(connected())
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

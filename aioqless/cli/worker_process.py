@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-import typer
-
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
 from aioqless.cli.health_check import serve_health_checks
@@ -49,12 +47,12 @@ class WorkerProcess:
     status_fd: int | None = None
     paused: bool = False
 
-    def run(self, handlers: Sequence[ModuleType]) -> None:
-        """Run jobs until the process is stopped or recycled."""
+    def run(self, handlers: Sequence[ModuleType]) -> int:
+        """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
-        run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
+        return run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
 
-    async def _run(self, client: Client, handlers: Sequence[ModuleType]) -> None:
+    async def _run(self, client: Client, handlers: Sequence[ModuleType]) -> int:
         log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
@@ -82,8 +80,7 @@ class WorkerProcess:
         if worker.abandoned:
             await worker.release_abandoned()
             timer.exit_now()
-        if timer.exit_code:
-            raise typer.Exit(timer.exit_code)
+        return timer.exit_code
 
     async def _report(self, worker: Worker, timer: ShutdownTimer, stack: AsyncExitStack) -> None:
         """Report the status to the supervisor, or else to health checks."""

@@ -120,14 +120,14 @@ async def test_forked_children_of_a_handler_end_by_signals(
 async def test_hup_does_not_end_a_worker_that_is_still_starting(
     folder: Path, start: Start, until: Until, options: list[str], event: str
 ) -> None:
-    # Found in place of a library that the command line imports: the signal comes in the midst of
+    # Found in place of a library that a worker imports: the signal comes in the midst of
     # the imports.
-    (folder / "typer.py").write_text(
+    (folder / "msgspec.py").write_text(
         "import os, signal, sys\n"
         "os.kill(os.getpid(), signal.SIGHUP)\n"
         "here = sys.path.pop(0)\n"
-        "del sys.modules['typer']\n"
-        "import typer\n"
+        "del sys.modules['msgspec']\n"
+        "import msgspec\n"
         "sys.path.insert(0, here)\n"
     )
     async with start(*options) as worker:

@@ -15,6 +15,7 @@ import pytest
 from aioqless import Client
 from tests.cli.conftest import Aioqless, Start
 from tests.conftest import Until
+from tests.unit import core_only
 
 
 async def state_of(client: Client, jid: str) -> str | None:
@@ -44,6 +45,18 @@ async def test_signal_lets_running_jobs_finish_and_starts_no_more(
     ]
     assert all({"timestamp", "level"} <= line.keys() for line in worker.lines)
     assert worker.lines[2]["jid"] == "a" and worker.lines[0]["url"] == client.url
+
+
+async def test_worker_runs_jobs_where_only_the_core_is_installed(
+    client: Client, folder: Path, redis_url: str
+) -> None:
+    await client.queue("mail").put("Slow", jid="a")
+    ended = await asyncio.to_thread(
+        core_only.run, "worker", "jobs", "-q", "mail", "--burst",
+        folder=folder,
+        environment={"AIOQLESS_URL": redis_url, "AIOQLESS_NAMESPACE": client.namespace},
+    )  # fmt: skip
+    assert (ended.returncode, await state_of(client, "a")) == (0, "complete"), ended.stderr
 
 
 async def test_full_garbage_collection_visits_few_objects(client: Client, start: Start) -> None:
@@ -261,8 +274,13 @@ async def test_running_worker_is_subscribed_by_its_name(
         (["--poll", "0"], 1, "poll 0.0 must be finite and no less than 0.01"),
         (["--name", ""], 1, "name must not be empty"),
         (["--log-level", "loud"], 1, "log level 'loud' must be one of debug, info, warning, error"),
-        (["--colour", "red"], 2, "No such option"),
-        (["-c", "many"], 2, "Invalid value"),
+        (["--colour", "red"], 2, "Error: no such option: --colour"),
+        (["--concurency", "3"], 2, "no such option: --concurency; did you mean --concurrency?"),
+        (["--conc", "3"], 2, "no such option: --conc; did you mean --concurrency?"),
+        (["-c"], 2, "argument -c/--concurrency: expected one argument"),
+        (["-c", "many"], 2, "argument -c/--concurrency: invalid int value: 'many'"),
+        (["-w", "0"], 2, "argument -w/--workers: '0' must be a whole number of 1 or more"),
+        (["--max-memory", "5X"], 2, "'5X' must be a number of bytes, or of them with K, M or G"),
     ],
 )
 async def test_invalid_options_are_refused_with_a_reason(
@@ -326,7 +344,7 @@ def test_too_low_open_file_limit_is_refused_with_a_hint(
 
 async def test_worker_without_modules_is_refused(here: Aioqless) -> None:
     ended = await here("worker")
-    assert ended.code == 2 and "Missing argument" in ended.err
+    assert ended.code == 2 and "the following arguments are required: MODULE" in ended.err
 
 
 async def test_worker_waits_for_an_unreachable_redis(

@@ -9,17 +9,21 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import packages_distributions, requires
+from pathlib import Path
 from types import ModuleType
 
 from packaging.requirements import Requirement
 
 from tests.unit.source import FILES, name_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def distributions(name: str, *extras: str) -> set[str]:
@@ -45,6 +49,33 @@ def owners() -> dict[str, set[str]]:
         module: {_normal(name) for name in names}
         for module, names in packages_distributions().items()
     }
+
+
+def run(
+    *words: str,
+    extra: str | None = None,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as if only the core and perhaps one extra were installed."""
+    installed = distributions("aioqless", *([extra] if extra else []))
+    others = {module for module, names in owners().items() if not names & installed}
+    # Copies of standard modules, such as argparse, are installed with some packages.
+    hidden = " ".join(others - sys.stdlib_module_names)
+    return subprocess.run(
+        [sys.executable, "-m", "tests.unit.core_only", *words],
+        cwd=folder,
+        env={
+            **os.environ,
+            "AIOQLESS_HIDDEN": hidden,
+            "PYTHONPATH": str(ROOT),
+            **(environment or {}),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def _normal(name: str) -> str:

@@ -17,6 +17,7 @@ import typer
 import aioqless
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
+from aioqless.cli.worker_options import parse_options
 from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
@@ -99,6 +100,8 @@ def options_of(command: Any) -> set[str]:
 
 def read(command: Any, words: list[str]) -> None:
     """Read a command line without doing anything. Raises what a user would be shown."""
+    if words[:1] == ["worker"]:  # of which Typer knows only the names of the options
+        parse_options(words[1:])
     context = command.make_context("aioqless", words)
     if hasattr(command, "commands") and (rest := [*context._protected_args, *context.args]):
         _, inner, rest = command.resolve_command(context, rest)

@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
-from typing import TypeAlias
 
 import pytest
+import typer
 
+import aioqless
 from aioqless import AioqlessError
+from aioqless.cli.app import app
+from aioqless.cli.main import COMMANDS, load_command
 from aioqless.errors import MissingExtra, require_extra
-from tests.unit.core_only import distributions, owners
+from tests.unit.core_only import distributions, owners, run
 
 ELSEWHERE = {"aioqless.testing.plugin": "pytest"}  # only pytest itself imports this
+# `aioqless.cli.main` imports these, and names their extra.
+COMMAND_LINE = ("aioqless.cli.", "aioqless.contrib.commands.")
 
 
-Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="module")
-def run() -> Run:
-    """`run("queues", AIOQLESS_URL=...)`: a command where only the core is installed."""
-    core = distributions("aioqless") | {"aioqless"}
-    hidden = " ".join(module for module, names in owners().items() if not names & core)
-
-    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tests.unit.core_only", *words]
-        given = os.environ | {"AIOQLESS_HIDDEN": hidden} | environment
-        return subprocess.run(
-            command, env=given, capture_output=True, text=True, timeout=60, check=False
-        )
-
-    return run
-
-
-def test_every_module_imports_without_extras_or_names_the_missing_extra(run: Run) -> None:
+def test_every_module_imports_without_extras_or_names_the_missing_extra() -> None:
     done = run("modules")
     assert done.returncode == 0, done.stderr
     extras = set()
     for module, extra, missing, message in json.loads(done.stdout):
         if module in ELSEWHERE:
             assert missing == ELSEWHERE[module]
+            continue
+        if module.startswith(COMMAND_LINE) and not extra:
+            assert missing in ("typer", "rich")
             continue
         assert message.endswith(
             f'is not installed. Install it with: pip install "aioqless[{extra}]"'
@@ -59,24 +44,61 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra(run: Run
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
     [
-        ("web", "starlette", "web"),
-        ("outbox sqlite+aiosqlite://", "sqlalchemy", "sqlalchemy"),
+        ("queues", "typer", "cli"),
+        ("--namespace x queues", "typer", "cli"),
+        ("web", "typer", "web"),
+        ("outbox sqlite+aiosqlite://", "typer", "cli,sqlalchemy"),
+        ("pipeline archive", "typer", "spark"),
         ("worker app.jobs --reload", "watchfiles", "reload"),
         ("worker aioqless.contrib.telemetry.sentry", "sentry_sdk", "sentry"),
+    ],
+)
+def test_command_of_the_core_alone_names_its_missing_extra_in_one_line(
+    words: str, package: str, extra: str
+) -> None:
+    done = run(*words.split(), environment={"AIOQLESS_URL": "redis://127.0.0.1:1"})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == missing(package, extra)
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "extra"),
+    [
+        ("web", "starlette", "web"),
+        ("outbox sqlite+aiosqlite://", "sqlalchemy", "sqlalchemy"),
         ("pipeline archive", "pyarrow", "spark"),
         ("queues", "cryptography", "encryption"),
     ],
 )
-def test_command_names_its_missing_extra_in_one_line(
-    run: Run, words: str, package: str, extra: str
+def test_command_with_the_command_line_names_its_missing_extra_in_one_line(
+    words: str, package: str, extra: str
 ) -> None:
     keys = {"AIOQLESS_SEAL_KEYS": "A" * 43 + "="} if extra == "encryption" else {}
-    done = run(*words.split(), AIOQLESS_URL="redis://127.0.0.1:1", **keys)
+    environment = {"AIOQLESS_URL": "redis://127.0.0.1:1", **keys}
+    done = run(*words.split(), extra="cli", environment=environment)
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        done.stderr == f"aioqless: {package} is not installed. Install it with: pip install "
-        f'"aioqless[{extra}]"\n'
+    assert done.stderr == missing(package, extra)
+
+
+def missing(package: str, extra: str) -> str:
+    return (
+        f'aioqless: {package} is not installed. Install it with: pip install "aioqless[{extra}]"\n'
     )
+
+
+def test_core_alone_lists_all_commands_and_what_to_install() -> None:
+    load_command()
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    listed = {name for names in COMMANDS.values() for name in names.split()}
+    assert listed | {"worker"} == set(commands)
+    for words, code in ((["--help"], 0), ([], 2)):
+        done = run(*words)
+        assert (done.returncode, done.stderr) == (code, "")
+        assert done.stdout.startswith("Usage: aioqless COMMAND [OPTIONS]")
+        assert listed | {"worker"} <= set(done.stdout.split())
+        assert 'pip install "aioqless[cli]"' in done.stdout
+    assert run("--version").stdout == f"aioqless {aioqless.__version__}\n"
+    assert run("worker", "--help").stdout.startswith("usage: aioqless worker [OPTIONS] MODULE...")
 
 
 def test_installed_package_that_fails_to_import_raises_its_own_error() -> None:
