@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
+
+MOST_LISTED = 10  # known klasses in the message about an unknown one
 
 
 class Handlers:
@@ -54,9 +57,19 @@ class Handlers:
         """Return the handler of a klass; raise UnknownKlass when there is none."""
         handler = self._by_klass.get(klass)
         if handler is None:
-            known = ", ".join(sorted(self._by_klass)) or "none"
-            raise UnknownKlass(f"no handler here claims {klass!r}; this worker knows {known}")
+            raise self.unknown(klass)
         return handler
+
+    def unknown(self, klass: str) -> UnknownKlass:
+        """Return the error for a klass without a handler."""
+        known = sorted(self._by_klass)
+        close = difflib.get_close_matches(klass, known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+        listed = ", ".join(known[:MOST_LISTED]) or "none"
+        return UnknownKlass(
+            f"no handler here claims {klass!r}{hint}; this worker knows {listed}{more}"
+        )
 
     def __len__(self) -> int:
         return len({id(handler) for handler in self._by_klass.values()})

@@ -39,6 +39,7 @@ a job's data are never logged.
     job.retried                  info     seconds delay remaining
     job.failed                   warning  seconds group message exhausted
     job.released                 info     seconds delay why
+    job.declined                 warning  why delay timeout
     job.settled                  info     seconds error
     job.abandoned                warning  jid klass queue seconds stack
     job.lock_lost                warning  seconds why

@@ -316,6 +316,20 @@ class Store(ABC):
             self.send, "declare", read_texts, [encode(self.namespace)], argv, request, writes=True,
         )
 
+    def decline(
+        self, *, jid: str, worker: str, now: float | None = None, delay: float, timeout: float,
+        group: str, message: str, fence: int | str | None = None, request: str | None = None,
+    ) -> Call[str]:
+        """Give back a job without a handler in the worker, as if it had not been popped."""
+        argv = [
+            encode(jid), encode(worker), self._encode_time(now), encode(delay), encode(timeout),
+            encode(group), encode(message), *encode_option(b"fence", fence),
+        ]
+        return Call(
+            self.send, "decline", read_text, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
+
     def dependency_results(self, *, jid: str, start: int | None = None) -> Call[Json]:
         """The kept results of the jobs that a job was last put to depend on."""
         argv = [encode(jid), *encode_option(b"start", start)]

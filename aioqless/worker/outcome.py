@@ -135,11 +135,24 @@ class Released:
     why: str = "the worker stops"
 
 
+@dataclass(frozen=True)
+class Declined:
+    """No handler here claims the klass: the job goes back for `delay` seconds, without a trace.
+
+    It fails when workers have declined it for `timeout` seconds.
+    """
+
+    delay: float
+    timeout: float
+    group: str
+    message: str
+
+
 class RemoteTraceback(Exception):
     """The traceback of an error raised in another process; the cause of its copy in this one."""
 
 
-Outcome: TypeAlias = Completed | Retried | Failed | Released
+Outcome: TypeAlias = Completed | Retried | Failed | Released | Declined
 # What Redis said: a state, or how many retries remain; a refusal; None: it could not be stored.
 Reply: TypeAlias = str | int | Exception | None
 
@@ -152,15 +165,30 @@ class End(NamedTuple):
     fields: dict[str, object]
 
 
+class Patience(NamedTuple):
+    """How long jobs of an unknown klass are left to other workers, in seconds.
+
+    Attributes:
+        delay: Until it is offered again.
+        timeout: Until it fails; 0: at once.
+    """
+
+    delay: float = 0.0
+    timeout: float = 0.0
+
+
+NO_PATIENCE = Patience()
+
+
 def outcome_of(
-    run: Run, policy: RetryPolicy = NEVER, release_unknown: float | None = None
+    run: Run, policy: RetryPolicy = NEVER, patience: Patience = NO_PATIENCE
 ) -> Outcome | None:
     """Decide what to store of a run that has ended.
 
     Args:
         run: The run.
         policy: Retry policy for handlers without one of their own.
-        release_unknown: Release jobs of an unknown klass for this many seconds; None: they fail.
+        patience: What becomes of a job of an unknown klass; by default it fails.
 
     Returns:
         The outcome; None if the job is no longer this run's.
@@ -171,7 +199,7 @@ def outcome_of(
         return _overdue(run)
     if run.error is None:
         return Completed(run.result if isinstance(run.result, Next) else None, run.data, run.kept)
-    return _outcome_of_error(run, run.error, policy, release_unknown)
+    return _outcome_of_error(run, run.error, policy, patience)
 
 
 def _overdue(run: Run) -> Failed:
@@ -184,15 +212,15 @@ def _overdue(run: Run) -> Failed:
 
 
 def _outcome_of_error(
-    run: Run, error: BaseException, policy: RetryPolicy, release_unknown: float | None
+    run: Run, error: BaseException, policy: RetryPolicy, patience: Patience
 ) -> Outcome:
     match error:
         case Retry():
             return Retried(error.delay, error.group, error.message)
         case Fail(group=str(group)) if group:
             return Failed(group, error.message)
-        case UnknownKlass() if release_unknown is not None:
-            return Released(release_unknown, validation.to_text(error))
+        case UnknownKlass() if patience.timeout > 0:
+            return Declined(*patience, group_of(run, error), validation.to_text(error))
         case UnknownKlass() | InvalidData():
             return Failed(group_of(run, error), validation.to_text(error))
         case _ if run.stopped_by == "shutdown":
@@ -245,13 +273,18 @@ def _end_of_refused(refusal: Exception) -> End:
     return End("error", "job.refused", {"why": str(refusal)})
 
 
-def _end_of_unfinished(run: Run, outcome: Outcome, reply: Reply) -> End:
+def _end_of_unfinished(run: Run, outcome: Outcome, reply: Reply) -> End | None:
     match outcome, reply:
         case Retried(delay), int() as remaining if remaining >= 0:
             return End("info", "job.retried", {"delay": delay, "remaining": remaining})
         case Released(delay, why), _:
             return End("info", "job.released", {"delay": delay, "why": why})
-        case Retried(_, group, message) | Failed(group, message), _:
+        case Declined(), state if state != "failed":  # logged once for its klass
+            return None
+        case (
+            Retried(_, group, message) | Failed(group, message) | Declined(_, _, group, message),
+            _,
+        ):
             group = group or exhausted_group(run.job.queue)
             exhausted = isinstance(outcome, Retried)  # it had no retries left
             return End(

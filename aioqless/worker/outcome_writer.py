@@ -23,7 +23,15 @@ from aioqless.store import Call, CompleteManyRow, Store
 from aioqless.store.script_store import RETRY_WINDOW
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW, Outage
-from aioqless.worker.outcome import Completed, Failed, Outcome, Released, Reply, Retried
+from aioqless.worker.outcome import (
+    Completed,
+    Declined,
+    Failed,
+    Outcome,
+    Released,
+    Reply,
+    Retried,
+)
 from aioqless.worker.running_jobs import Run
 
 MOST_PER_CALL = 100
@@ -133,7 +141,7 @@ class OutcomeWriter:
             return [unknown if isinstance(each, ScriptError) else each for each in replies]
         return replies
 
-    def _command(self, run: Run, outcome: Failed | Retried | Released) -> Command:
+    def _command(self, run: Run, outcome: Failed | Retried | Released | Declined) -> Command:
         job, store = run.job, self._store
         held: HeldLock = {"jid": job.jid, "worker": self._worker, "fence": job.fence}
         match outcome:
@@ -142,6 +150,9 @@ class OutcomeWriter:
             case Retried(delay, group, message):
                 retry = partial(store.retry, **held, queue=job.queue, delay=delay)
                 return partial(retry, group=group, message=message)
+            case Declined(delay, timeout, group, message):
+                decline = partial(store.decline, **held, delay=delay, timeout=timeout)
+                return partial(decline, group=group, message=message)
             case Released(delay):
                 return partial(store.release, **held, delay=delay or None)
 

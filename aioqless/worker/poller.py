@@ -29,7 +29,8 @@ PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a pu
 NAMES_PER_PAGE = 1000
 LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
-StartJob: TypeAlias = Callable[[Job, float], object]  # the job, and the seconds its lock lasts
+# Takes the job and the seconds its lock lasts; returns whether it has a handler.
+StartJob: TypeAlias = Callable[[Job, float], bool]
 # The jobs, seconds until more become due, and Redis' time.
 Popped: TypeAlias = tuple[list[JobFields], float, float]
 NOTHING: Popped = ([], 0.0, 0.0)
@@ -151,9 +152,8 @@ class Poller:
         jobs, due, now = await self._pop(count)
         if jobs:
             log.debug("poller.popped", jobs=len(jobs), asked=count)
-            for fields in jobs:
-                start(Job(self._backend, fields), fields.expires - now)
-            self._lifecycle.count_jobs(len(jobs))
+            begun = [start(Job(self._backend, job), job.expires - now) for job in jobs]
+            self._lifecycle.count_jobs(sum(begun))  # others have no handler here
             self.subscriptions.end_turn(jobs[-1].queue)
             return 0
         if self._settings.burst and not caught_up:

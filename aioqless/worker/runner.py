@@ -19,7 +19,9 @@ from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outcome import (
+    Declined,
     Failed,
+    Patience,
     Reply,
     end_of,
     group_of,
@@ -34,6 +36,7 @@ from aioqless.worker.watchdog import stack_of
 KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
 # Seconds. A third of a longer lock has not gone before the lock renewer looks at it by itself.
 SHORT_LOCK = 3.0
+MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
 OnRun = Callable[[Run], object]
 
@@ -64,14 +67,16 @@ class Runner:
         self._middleware = middleware
         self._writer = writer
         self._settings = settings
+        self._patience = Patience(settings.unknown_klass_delay, settings.unknown_klass_timeout)
+        self._unknown: set[str] = set()  # klasses without a handler that were logged
         self._lifecycle = lifecycle
         self._on_short_lock = on_short_lock  # called when a run begins whose lock is short
         self._on_end = on_end  # called when a run leaves its slot, and when it leaves the table
         self._threads = ThreadPool(settings.executors.threads)
         self._processes = ProcessPool(handlers, settings.executors)
 
-    def start(self, job: Job, lock: float) -> None:
-        """Begin a job whose lock lasts `lock` seconds from now."""
+    def start(self, job: Job, lock: float) -> bool:
+        """Begin a job whose lock lasts `lock` seconds from now; return whether it has a handler."""
         now = time.monotonic()
         run = Run(job, now, lock, deadline=now + lock, handler=self._handlers.get(job.klass))
         if self._lifecycle.releasing:
@@ -83,6 +88,7 @@ class Runner:
         run.watcher = loop.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
         if lock < SHORT_LOCK:
             self._on_short_lock(run)
+        return run.handler is not None
 
     def release_all(self) -> None:
         """Stop and release all runs, and those that start from now on."""
@@ -118,6 +124,9 @@ class Runner:
         """
         if run.stopped_by is not None:
             run.error = asyncio.CancelledError()
+            return
+        if run.handler is None and self._patience.timeout > 0:  # nothing for each time it is met
+            run.error = self._handlers.unknown(run.job.klass)
             return
         log.info("job.started")
         if run.timeout is not None:
@@ -159,7 +168,9 @@ class Runner:
         An outcome that Redis rejects fails the job: else it would run forever.
         """
         reply: Reply = None
-        outcome = outcome_of(run, self._settings.retry, self._settings.release_unknown)
+        outcome = outcome_of(run, self._settings.retry, self._patience)
+        if isinstance(outcome, Declined):
+            self._log_unknown(run.job.klass, outcome)
         if outcome is not None:
             reply = await self._writer.store(run, outcome)
             if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
@@ -171,6 +182,15 @@ class Runner:
             log.write(end.level, end.event, fields)
             if self._middleware.hooks[end.event]:
                 await self._middleware.call_hooks(run.job, end.event, fields)
+
+    def _log_unknown(self, klass: str, declined: Declined) -> None:
+        """Log an unknown klass, once: a job may be offered many times."""
+        if klass in self._unknown or len(self._unknown) >= MOST_UNKNOWN:
+            return
+        self._unknown.add(klass)
+        log.warning(
+            "job.declined", why=declined.message, delay=declined.delay, timeout=declined.timeout
+        )
 
     async def __aenter__(self) -> Self:
         return self

@@ -75,7 +75,9 @@ class Settings:
         burst: Stop when nothing is ready and nothing runs.
         scheduler: Declare the handlers' recurring jobs, and put those whose cron expression is due.
         retry: Retry policy of handlers without one of their own.
-        release_unknown: Release jobs of an unknown klass for this long; None: they fail.
+        unknown_klass_delay: A job whose klass has no handler here is released for this long, for
+            workers that have one.
+        unknown_klass_timeout: It fails when workers have released it for this long; 0: at once.
         allow_eviction: Work on a Redis that may delete keys when its memory is full.
         importers: Other systems whose clients' jobs are imported.
         executors: Limits of threads and processes.
@@ -96,7 +98,8 @@ class Settings:
     burst: bool = False
     scheduler: bool = True
     retry: RetryPolicy = NEVER
-    release_unknown: float | None = None
+    unknown_klass_delay: Duration = Duration(5.0, least=0.1)
+    unknown_klass_timeout: Duration = Duration(600.0)
     allow_eviction: bool = False
     importers: Sequence[ImportSource] = ()
     executors: ExecutorLimits = field(default_factory=ExecutorLimits)
@@ -120,8 +123,6 @@ class Settings:
             isinstance(each, ImportSource) for each in self.importers
         ):
             raise TypeError(f"importers must be a list of sources, not {self.importers!r}")
-        if self.release_unknown is not None:
-            validation.check_number("release_unknown", self.release_unknown, least=0.1)
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

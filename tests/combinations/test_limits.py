@@ -205,7 +205,7 @@ async def test_limited_job_with_too_many_lost_locks_frees_its_key(
     assert await states(client, "deadly") == ["failed"]
 
 
-async def test_burst_ends_despite_released_and_delayed_jobs(
+async def test_burst_ends_despite_declined_and_delayed_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Visit", concurrency_key="api", rate_limit=(1, 3600))
@@ -213,9 +213,9 @@ async def test_burst_ends_despite_released_and_delayed_jobs(
 
     await client.queue("mail").put_many(NewJob(visit) for _ in range(3))
     await client.queue("mail").put("Unknown", jid="unknown")
-    async with work(visit, burst=True, release_unknown=600) as worker:
+    async with work(visit, burst=True) as worker:
         await until(lambda: not worker.healthy)
-    assert (len(lines.of("job.completed")), len(lines.of("job.released"))) == (1, 1)
+    assert (len(lines.of("job.completed")), len(lines.of("job.declined"))) == (1, 1)
     assert (await client.queue("mail").counts()).scheduled == 3
 
 

@@ -116,7 +116,7 @@ async def test_exception_of_middleware_is_the_outcome(
 async def test_middleware_sees_jobs_of_unknown_klasses(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(blocking, outer):
+    async with work(blocking, outer, unknown_klass_timeout=0):
         await client.queue("mail").put("Nobody")
         await until(lambda: lines.of("job.failed", group="mail-UnknownKlass"))
     assert seen == ["outer begins", "outer ends"]

@@ -20,6 +20,7 @@ EVENTS = {
     "retried": "To be retried",
     "moved": "Moved",
     "released": "Handed back",
+    "declined": "Declined: {worker} has no handler for its klass",
     "advanced": "Went on to {q}",
     "abandoned": "Time ran out for {worker}",
     "skipped": "Skipped by {worker}",

@@ -39,7 +39,7 @@ function completion.advance(job, done)
   history.append_put(job.jid, job, done.now, done.next)
   queue_sets.register_queue(done.next, done.now)
   dependency.link(job.jid, done.depends or {})
-  record.delete_fields(job.jid, 'x-lost')
+  record.delete_fields(job.jid, 'x-lost', 'x-declined')
   local state = enqueue.add(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
   if archive.is_on() then
     archive.append(job, 'advance', done.now, {to = done.next, state = state})

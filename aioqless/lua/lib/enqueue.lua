@@ -111,5 +111,5 @@ function enqueue.remove_former(job, worker, depends, now)
   end
   if job.state == 'complete' then redis.call('ZREM', keys.completed(), job.jid) end
   if job.state == 'failed' then failures.leave_group(job) end
-  record.delete_fields(job.jid, 'grace', 'scheduled', 'x-lost')
+  record.delete_fields(job.jid, 'grace', 'scheduled', 'x-lost', 'x-declined')
 end

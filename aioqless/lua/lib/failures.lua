@@ -26,7 +26,7 @@ function failures.fail(job, group, message, worker, now, exhausted)
   queue_sets.remove(job.queue, job.jid)
   if job.terms then limits.release(job, now) end
   if job.worker ~= '' then redis.call('ZREM', keys.worker_jobs(job.worker), job.jid) end
-  record.delete_fields(job.jid, 'grace', 'scheduled')
+  record.delete_fields(job.jid, 'grace', 'scheduled', 'x-declined')
   failures.store(job, group, message, worker, now)
 end
 

@@ -30,6 +30,12 @@ function history.append(jid, job, now, what, extra)
   if length > 1 then history.trim(jid, length) end
 end
 
+-- Remove the latest event if it is of this kind.
+function history.remove_last(jid, what)
+  local event = json.parse_list(redis.call('LINDEX', keys.history(jid), -1))
+  if event[2] == what then redis.call('RPOP', keys.history(jid)) end
+end
+
 -- A job was put into a queue; a batch formats the event once.
 function history.append_put(jid, job, now, queue)
   put_to[queue] = put_to[queue] or cjson.encode({q = queue})

@@ -71,6 +71,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-cascade   a dependent has an on_failed policy
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
+--   x-declined  since when workers without a handler for its klass have declined it
 --   x-terms     its uniqueness, concurrency and rate limits
 --   x-runs      its earlier runs in this stage, if the archive is on
 --   x-archived  the `time` it had when its end was archived

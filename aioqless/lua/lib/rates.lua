@@ -29,7 +29,14 @@ end
 
 function rates.record_starts(of, rate, jids, now)
   for _, jid in ipairs(jids) do
-    redis.call('ZADD', keys.rate_starts(of), now, jid .. string.format(':%.6f', now))
+    redis.call('ZADD', keys.rate_starts(of), now, rates.format_start(jid, now))
   end
   redis.call('PEXPIRE', keys.rate_starts(of), string.format('%.0f', math.max(1, rate[2] * 1000)))
+end
+
+function rates.format_start(jid, now) return jid .. string.format(':%.6f', now) end
+
+-- Forget a start that was no run. Return 1 if it was stored.
+function rates.remove_start(of, jid, time)
+  return redis.call('ZREM', keys.rate_starts(of), rates.format_start(jid, time))
 end

@@ -20,11 +20,41 @@ end
 
 -- Remove a job from its worker and its queue; the caller puts it somewhere.
 function release.remove_from_worker(job, now)
-  record.delete_fields(job.jid, 'grace')
+  record.delete_fields(job.jid, 'grace', 'x-declined')
   queue_sets.remove(job.queue, job.jid)
   if job.terms then limits.release(job, now) end
   redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
   record.set_fields(job.jid, 'worker', '', 'expires', 0)
+end
+
+-- Since when workers without a handler have declined the job; nil if none has since its last run.
+function release.read_declined_since(job)
+  return tonumber(redis.call('HGET', keys.job(job.jid), 'x-declined'))
+end
+
+-- Remove the traces of the pop that began this run: from the history, the statistics and the rates.
+-- A peer's pop keeps no `x-put`, and counts.
+function release.undo_pop(job, now)
+  history.remove_last(job.jid, 'popped')
+  if not (job.put and job.time) then return end
+  stats.remove('wait', job.queue, job.time, job.time - job.put)
+  local freed = rates.remove_start('q:' .. job.queue, job.jid, job.time)
+  local key = job.terms and constraints.read(job.terms).key
+  if key then rates.remove_start('k:' .. key, job.jid, job.time) end
+  if freed > 0 then events.publish_ready(job.queue) end
+end
+
+-- Schedule a declined job; its wait goes on. The history keeps the first time only.
+function release.decline(job, since, now, delay)
+  local first = not release.read_declined_since(job)
+  local start_by = tonumber(redis.call('HGET', keys.job(job.jid), 'x-start-by'))
+  if start_by then delay = math.min(delay, math.max((start_by - now) / 2, 0.1)) end
+  if first then history.append(job.jid, job, now, 'declined', cjson.encode({worker = job.worker})) end
+  release.remove_from_worker(job, now)
+  local state = enqueue.add(job.jid, job.queue, job.priority, delay, now, false)
+  record.set_fields(job.jid, 'state', state, 'time', record.format_time(job.put or now),
+    'x-declined', json.number(since))
+  return state
 end
 
 -- Release the next jobs of a dead worker, at most `most`; return how many there were. This uses no

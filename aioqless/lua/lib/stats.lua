@@ -61,12 +61,28 @@ function stats.add(kind, queue, now, seconds)
     day.mean = before + (seconds - before) / day.total
     day.vk = day.vk + (seconds - day.mean) * (seconds - before)
   end
+  stats.count_bins(day, seconds, 1)
+end
+
+function stats.count_bins(day, seconds, by)
   local bin = stats.find_bin(seconds)
-  day.bins[bin] = (day.bins[bin] or 0) + 1
+  day.bins[bin] = (day.bins[bin] or 0) + by
   if seconds >= 0 and seconds < 1 then
     local fine = stats.find_millisecond_bin(seconds)
-    day.bins[fine] = (day.bins[fine] or 0) + 1
+    day.bins[fine] = (day.bins[fine] or 0) + by
   end
+end
+
+-- Remove a value that was added at `time`.
+function stats.remove(kind, queue, time, seconds)
+  local day = stats.read_pending(kind, time, queue)
+  if day.total <= 0 then return end
+  local before = day.mean
+  day.total = day.total - 1
+  day.mean = day.total > 0 and (before * (day.total + 1) - seconds) / day.total or 0
+  day.vk = day.total > 1 and math.max(0, day.vk - (seconds - before) * (seconds - day.mean)) or 0
+  stats.count_bins(day, seconds, -1)
+  latest = day
 end
 
 -- The values to write, by kind, day and queue.

@@ -1,4 +1,4 @@
-"""Jobs that a worker does not run: unknown klasses and jobs past their start deadline."""
+"""Jobs past their start deadline, which a worker does not run."""
 
 from __future__ import annotations
 
@@ -14,18 +14,6 @@ ran: list[str] = []
 @job(klass="Known")
 async def known(job: Job[Any]) -> None:
     ran.append(job.jid)
-
-
-async def test_job_of_an_unknown_klass_is_released_for_another_worker(
-    client: Client, work: Work, until: Until, lines: Lines
-) -> None:
-    ran.clear()
-    await client.queue("mail").put(known, jid="new", retries=0)
-    async with work(release_unknown=0.2):
-        await until(lambda: lines.of("job.released", jid="new", delay=0.2))
-        assert "no handler here claims 'Known'" in lines.of("job.released")[0]["why"]
-        async with work(known):
-            await until(lambda: ran == ["new"])
 
 
 async def test_job_past_its_start_deadline_fails_without_a_run(
