@@ -35,7 +35,7 @@ if typing.TYPE_CHECKING:
     )
     from aioqless.handlers import Handler, Inject, job, middleware, on_finish, on_lag, resource
     from aioqless.redis.durability import Durability
-    from aioqless.worker import Fail, Next, Retry, Settings, Subscription, Worker
+    from aioqless.worker import Fail, Next, Retry, Settings, Snooze, Subscription, Worker
 
 __all__ = [
     "AioqlessError",
@@ -56,6 +56,7 @@ __all__ = [
     "QueueFull",
     "Retry",
     "Settings",
+    "Snooze",
     "Subscription",
     "Worker",
     "WrongState",
@@ -82,7 +83,7 @@ _HOMES = {
     "client.workflows": "chain group in_queue",
     "handlers": "Handler Inject job middleware on_finish on_lag resource",
     "redis.durability": "Durability",
-    "worker": "Fail Next Retry Settings Subscription Worker",
+    "worker": "Fail Next Retry Settings Snooze Subscription Worker",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 

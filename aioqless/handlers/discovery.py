@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import TypeAlias, TypeVar
 
@@ -13,7 +13,7 @@ from aioqless.handlers.middleware_stack import Hook, Middleware
 from aioqless.handlers.resources import Resource
 
 Declared: TypeAlias = Handler[...] | Resource | Middleware | Hook
-Source: TypeAlias = ModuleType | str | Declared | list["Source"] | tuple["Source", ...]
+Source: TypeAlias = ModuleType | str | Declared | Sequence["Source"]
 Kind = TypeVar("Kind", bound=Declared)
 
 

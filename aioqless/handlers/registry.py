@@ -46,6 +46,9 @@ class Handlers:
         if not handlers:
             raise ValueError(
                 f"there is no handler in {_listed(sources)}: decorate functions with @aioqless.job"
+                if any(sources)
+                else "a worker needs handlers: pass modules or handlers, as in "
+                "Worker(client, app.jobs) or Worker(client, [greet])"
             )
         return cls(handlers)
 
@@ -79,9 +82,8 @@ class Handlers:
 
 
 def _listed(sources: Iterable[Source]) -> str:
-    return (
-        ", ".join(each.__name__ if isinstance(each, ModuleType) else repr(each) for each in sources)
-        or "nothing"
+    return ", ".join(
+        each.__name__ if isinstance(each, ModuleType) else repr(each) for each in sources
     )
 
 

@@ -36,5 +36,5 @@ def refusal(what: str) -> AioqlessError:
     """Return the error for something that needs a connection."""
     return AioqlessError(
         f"{what}: a job in a process of its own has no connection to Redis. Change job.data, "
-        "return Next, raise Retry or Fail; for anything else use a Client of that process"
+        "return Next, raise Retry, Snooze or Fail; for anything else use a Client of that process"
     )

@@ -31,7 +31,7 @@ stable_name.py     NameLease      a stable name, and the jobs of a former proces
 
 from aioqless.worker.importer import Imported, Importer, ImportSource
 from aioqless.worker.outage import ReconnectDelays
-from aioqless.worker.outcome import Fail, Next, Retry
+from aioqless.worker.outcome import Fail, Next, Retry, Snooze
 from aioqless.worker.settings import ExecutorLimits, RecycleLimits, Settings
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import Worker
@@ -47,6 +47,7 @@ __all__ = [
     "RecycleLimits",
     "Retry",
     "Settings",
+    "Snooze",
     "Subscription",
     "Worker",
 ]

@@ -78,6 +78,33 @@ class Retry(Exception):
         return type(self), (self.delay, self.group, self.message)
 
 
+class Snooze(Exception):
+    """Raise it in a handler to run the job again later; unlike Retry, it uses no retry.
+
+    It fits what is no error: a result that isn't there yet, a service that asks to come back later.
+    A job may be snoozed any number of times.
+
+    Args:
+        delay: Seconds, or a timedelta, before it runs again.
+
+    Raises:
+        ValueError: The delay is not more than 0.
+        TypeError: It is neither a number nor a timedelta.
+    """
+
+    delay: float = 0
+
+    def __init__(self, delay: Seconds) -> None:
+        seconds = validation.check_seconds("delay", delay)
+        if seconds == 0:
+            raise ValueError("delay must be > 0: a job snoozed for no time would run without end")
+        super().__init__(f"snoozed for {seconds} s")
+        self.delay = seconds
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.delay,)
+
+
 class Fail(Exception):
     """Raise it in a handler to fail the job in a group of your choice.
 
@@ -217,6 +244,8 @@ def _outcome_of_error(
     match error:
         case Retry():
             return Retried(error.delay, error.group, error.message)
+        case Snooze():
+            return Released(error.delay, "snoozed")
         case Fail(group=str(group)) if group:
             return Failed(group, error.message)
         case UnknownKlass() if patience.timeout > 0:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from aioqless import Fail, Job, Retry, middleware
+from aioqless import Fail, Job, Retry, Snooze, middleware
 from aioqless.errors import AioqlessError, require_extra
 from aioqless.handlers import Call
 
@@ -69,7 +69,7 @@ async def report(job: Job[Any], call: Call) -> Any:
         scope.add_event_processor(_DataFilter(job))
         try:
             return await call()
-        except (Retry, Fail, asyncio.CancelledError):
+        except (Retry, Snooze, Fail, asyncio.CancelledError):
             raise
         except BaseException as error:
             sentry_sdk.capture_exception(error)
