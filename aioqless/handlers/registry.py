@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from types import ModuleType
 
 from aioqless.errors import DuplicateKlass, UnknownKlass
@@ -65,14 +66,7 @@ class Handlers:
 
     def unknown(self, klass: str) -> UnknownKlass:
         """Return the error for a klass without a handler."""
-        known = sorted(self._by_klass)
-        close = difflib.get_close_matches(klass, known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
-        listed = ", ".join(known[:MOST_LISTED]) or "none"
-        return UnknownKlass(
-            f"no handler here claims {klass!r}{hint}; this worker knows {listed}{more}"
-        )
+        return UnknownKlass(_describe_unknown(klass, tuple(self._by_klass)))
 
     def __len__(self) -> int:
         return len({id(handler) for handler in self._by_klass.values()})
@@ -89,3 +83,12 @@ def _listed(sources: Iterable[Source]) -> str:
 
 def _location(handler: Handler) -> str:
     return f"{handler.fn.__module__}.{handler.fn.__qualname__}"
+
+
+@lru_cache(1000)  # the same job may be offered many times
+def _describe_unknown(klass: str, known: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(klass, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    listed = ", ".join(sorted(known)[:MOST_LISTED]) or "none"
+    return f"no handler here claims {klass!r}{hint}; this worker knows {listed}{more}"

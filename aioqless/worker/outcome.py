@@ -248,14 +248,19 @@ def _outcome_of_error(
             return Released(error.delay, "snoozed")
         case Fail(group=str(group)) if group:
             return Failed(group, error.message)
-        case UnknownKlass() if patience.timeout > 0:
-            return Declined(*patience, group_of(run, error), validation.to_text(error))
         case UnknownKlass() | InvalidData():
-            return Failed(group_of(run, error), validation.to_text(error))
+            return _declined_or_failed(run, error, patience)
         case _ if run.stopped_by == "shutdown":
             return Released()
         case _:
             return _retried_or_failed(run, error, policy)
+
+
+def _declined_or_failed(run: Run, error: Exception, patience: Patience) -> Declined | Failed:
+    group, message = group_of(run, error), validation.to_text(error)
+    if isinstance(error, UnknownKlass) and patience.timeout > 0:
+        return Declined(*patience, group, message)
+    return Failed(group, message)
 
 
 def _retried_or_failed(run: Run, error: BaseException, policy: RetryPolicy) -> Retried | Failed:

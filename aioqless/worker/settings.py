@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aioqless import validation
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.validation import Duration
 from aioqless.worker.importer import ImportSource

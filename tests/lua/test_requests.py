@@ -41,6 +41,11 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("fail",), {"jid": "a", "worker": "ann", "group": "typo", "message": "no", "now": 10}),
     (("retry",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10}),
     (("release",), {"jid": "a", "worker": "ann", "now": 10}),
+    (
+        ("decline",),
+        {"jid": "a", "worker": "ann", "now": 10, "delay": 5, "timeout": 600, "group": "g"}
+        | {"message": "m"},
+    ),
     (("reserve",), {"queue": "mail", "person": "ada", "worker": "ada@1", "limit": 60, "now": 10}),
     (("extend",), {"jid": "a", "worker": "ann", "limit": 90, "now": 10}),
     (("hand_over",), {"jid": "a", "worker": "ann", "to": "eve", "limit": 90, "now": 10}),

@@ -273,11 +273,18 @@ def test_objects_other_than_handlers_and_modules_are_refused(source: Any, why: s
 
 
 @pytest.mark.parametrize(
-    ("sources", "where"), [((), "nothing"), ((module("bare"),), "bare"), (([],), re.escape("[]"))]
+    ("sources", "why"),
+    [
+        ((), "a worker needs handlers: pass modules or handlers"),
+        (([],), "a worker needs handlers: pass modules or handlers"),
+        ((module("bare"),), "there is no handler in bare: decorate functions with @aioqless.job"),
+    ],
 )
-def test_worker_without_handlers_is_refused(sources: tuple[Any, ...], where: str) -> None:
-    with pytest.raises(
-        ValueError,
-        match=f"there is no handler in {where}: decorate functions with @aioqless.job",
-    ):
+def test_worker_without_handlers_is_refused(sources: tuple[Any, ...], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
         Handlers.collect(*sources)
+
+
+def test_error_for_an_unknown_klass_suggests_a_similar_one() -> None:
+    with pytest.raises(UnknownKlass, match=f"did you mean '{greet.klass}'"):
+        Handlers([greet]).find(greet.klass[:-1])

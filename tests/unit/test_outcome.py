@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from aioqless import Fail, Job, Next, Retry
+from aioqless import Fail, Job, Next, Retry, Snooze
 from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.worker.outcome import (
     LONGEST_MESSAGE,
     Completed,
+    Declined,
     Failed,
+    Patience,
     Released,
     Retried,
     format_error,
@@ -106,6 +110,29 @@ def test_unknown_klass_has_its_own_group_and_lists_known_ones() -> None:
     assert outcome_of(ended(error=UnknownKlass("no handler"))) == Failed(
         "mail-UnknownKlass", "no handler"
     )
+
+
+def test_unknown_klass_is_declined_by_a_worker_with_patience() -> None:
+    assert outcome_of(
+        ended(error=UnknownKlass("no handler")), patience=Patience(5, 600)
+    ) == Declined(5, 600, "mail-UnknownKlass", "no handler")
+
+
+@pytest.mark.parametrize("delay", [30, timedelta(seconds=30)])
+def test_snoozed_job_is_released_for_that_time(delay: float | timedelta) -> None:
+    assert outcome_of(ended(error=Snooze(delay))) == Released(30, "snoozed")
+
+
+@pytest.mark.parametrize(
+    ("delay", "kind"), [(0, ValueError), (-1, ValueError), ("30", TypeError), (None, TypeError)]
+)
+def test_snooze_needs_a_delay(delay: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="delay"):
+        Snooze(delay)
+
+
+def test_snooze_survives_the_way_between_processes() -> None:
+    assert pickle.loads(pickle.dumps(Snooze(2.5))).delay == 2.5
 
 
 def test_invalid_data_has_its_own_group() -> None:

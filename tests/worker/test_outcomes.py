@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, Next, Retry, job
+from aioqless import Client, Job, NewJob, Next, Retry, Snooze, job
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.states import after, state_of
@@ -46,6 +47,25 @@ async def test_outcome_is_stored_although_the_handler_canceled_its_own_task_last
         jids = [await client.queue("mail").put(last) for _ in range(3)]
         for jid in jids:
             await after(client, until, jid, "complete")
+
+
+async def test_snoozed_job_runs_again_later_without_using_a_retry(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    runs: list[int] = []
+
+    @job(klass="Report", retries=0)
+    async def report(job: Job[Any]) -> None:
+        runs.append(job.remaining)
+        if len(runs) < 3:
+            raise Snooze(timedelta(milliseconds=50))
+
+    jid = await client.queue("mail").put(report)
+    async with work(report):
+        done = await after(client, until, jid, "complete")
+    assert (runs, done.remaining) == ([0, 0, 0], 0)
+    assert len(lines.of("job.released", jid=jid, delay=0.05, why="snoozed")) == 2
+    assert [event["what"] for event in done.events].count("released") == 2
 
 
 async def test_fence_rises_with_each_run(client: Client, work: Work, until: Until) -> None:

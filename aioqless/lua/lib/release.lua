@@ -49,7 +49,9 @@ function release.decline(job, since, now, delay)
   local first = not release.read_declined_since(job)
   local start_by = tonumber(redis.call('HGET', keys.job(job.jid), 'x-start-by'))
   if start_by then delay = math.min(delay, math.max((start_by - now) / 2, 0.1)) end
-  if first then history.append(job.jid, job, now, 'declined', cjson.encode({worker = job.worker})) end
+  if first then
+    history.append(job.jid, job, now, 'declined', cjson.encode({worker = job.worker}))
+  end
   release.remove_from_worker(job, now)
   local state = enqueue.add(job.jid, job.queue, job.priority, delay, now, false)
   record.set_fields(job.jid, 'state', state, 'time', record.format_time(job.put or now),
