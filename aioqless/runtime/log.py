@@ -65,7 +65,7 @@ a job's data are never logged.
     archive.cut                  warning  after entries
     archive.unread               warning  why
     archive.rewound              warning  after
-    pipeline.put                 info     jobs rejects
+    pipeline.rows_put            info     put existing rejected
     pipeline.put_failed          warning  put
     outcomes.stored              debug    jobs
     listener.failed              debug    error

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from aioqless.contrib import private_redis
 from tests.contrib.dashboard.conftest import CHROMIUM, browsing
-from tests.contrib.lake.conftest import configured
+from tests.contrib.lake.conftest import write_configuration
 
 ROOT = Path(__file__).parents[2]
 PAGES = 12
@@ -85,7 +85,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     ]
     environment |= {
         "AIOQLESS_DATA": str(data),
-        "SPARK_CONF_DIR": configured(tmp_path_factory.mktemp("spark") / "conf"),
+        "SPARK_CONF_DIR": write_configuration(tmp_path_factory.mktemp("spark") / "conf"),
     }
     ran = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300

@@ -1,5 +1,4 @@
-"""What becomes of jobs that ended: a lake of Delta tables, made and read by Spark, statistics and
-a report.
+"""The history of ended jobs: a lake of Delta tables, statistics and a report.
 
 The only package that imports pyspark; it needs `pip install "aioqless[spark]"`.
 
@@ -9,11 +8,11 @@ lake.py      the tables of a lake, made and opened
 snapshot.py  a table at one version, and commits of the next one
 table_files.py  Parquet files of tables, read and written by Spark's tasks
 java.py      finding a Java
-spark_env.py what Spark is started with here
+spark_env.py the environment in which Spark is started
 session.py   a Spark session
-ship_package.py what executors elsewhere need of us
-row_files.py files of rows that are to be jobs
-conf/        how much Java says
+ship_package.py sends this package to executors on other machines
+row_files.py files of rows that are put as jobs
+conf/        configuration of Spark: what Java logs
 archiver.py  moves the archive's stream into the lake, each entry exactly once
 batch.py     a range of the stream, divided into shares that tasks write
 position.py  how far the events of a namespace are in the lake

@@ -1,10 +1,9 @@
 """The archiver moves a namespace's archive stream into the lake, each entry exactly once.
 
 A batch is a range of the stream. Tasks of Spark write its shares as Parquet files, or this process
-does if they are few, and this process adds the files to the table in one commit that records the
-position behind the batch. Only what is committed
-is trimmed from Redis. A batch that was not committed is planned anew from the position in the
-table; of two archivers at once, one fails to commit.
+does if they are few. The driver adds the files to the table in one commit that records the last
+entry of the batch. Only what is committed is trimmed from Redis. A batch that was not committed is
+planned anew from the position in the table; of two archivers at once, one fails to commit.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import Position
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
-from aioqless.contrib.lake.source.async_bridge import asked
-from aioqless.contrib.lake.source.events import EventLog, place
-from aioqless.contrib.lake.source.options import Options, Where
+from aioqless.contrib.lake.source.async_bridge import call
+from aioqless.contrib.lake.source.events import EventLog, parse_id
+from aioqless.contrib.lake.source.options import ClientSettings, Options
 from aioqless.contrib.lake.storage import LakeError, Storage
 from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table, run_tasks
 
@@ -93,7 +92,7 @@ class Archiver:
         given = {"namespace": namespace, **({"url": url} if url is not None else {})}
         self._open_session = open_session
         self._lake = lake
-        self._where: Where = Options(given).where()
+        self._settings: ClientSettings = Options(given).client_settings()
         self._entries = entries
         self._local_shares = local_shares
         self._report = report
@@ -102,7 +101,7 @@ class Archiver:
     @property
     def namespace(self) -> str:
         """The namespace that is archived."""
-        return self._where.namespace
+        return self._settings.namespace
 
     def once(self, stop: threading.Event | None = None, *, take_over: bool = False) -> Archived:
         """Archive everything that is in the stream now.
@@ -194,7 +193,7 @@ class Archiver:
     def _write(self, batch: Batch, storages: dict[str, Storage], quarantined: int) -> Written:
         """Have the shares of a batch written as files."""
         number = len(batch.shares)
-        write = partial(write_share, self._where, storages, batch.shares, quarantined)
+        write = partial(write_share, self._settings, storages, batch.shares, quarantined)
         if number > self._local_shares:
             rows = run_tasks(self._open_session(), number, write, WRITTEN).collect()
             return Written.of(row.asDict() for row in rows)
@@ -230,7 +229,7 @@ class Archiver:
                     "has; --take-over makes this one the only one"
                 )
             self._ask(lambda client: client.archive.trim("0-0", reader, takeover=True))
-        elif state.read and place(state.read) > (position.ms, position.seq) and not take_over:
+        elif state.read and parse_id(state.read) > (position.ms, position.seq) and not take_over:
             raise LakeError(
                 f"{self._lake.url} has the events of {self.namespace} up to entry {position.id}, "
                 f"but those up to {state.read} were archived and trimmed: it is an older copy of "
@@ -291,7 +290,7 @@ class Archiver:
         return False
 
     def _ask(self, act: Callable[[Client], Awaitable[Result]]) -> Result:
-        return asked(self._where, act)
+        return call(self._settings, act)
 
 
 def _shorten(error: Exception) -> str:

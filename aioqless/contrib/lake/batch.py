@@ -16,10 +16,10 @@ from aioqless.client.archive import Archive
 from aioqless.client.archive.entry import Event
 from aioqless.contrib.lake.position import Position
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
-from aioqless.contrib.lake.source.async_bridge import drawn
+from aioqless.contrib.lake.source.async_bridge import iterate
 from aioqless.contrib.lake.source.event_columns import SCHEMA, batch_of
-from aioqless.contrib.lake.source.events import Entry, EventLog, State, place
-from aioqless.contrib.lake.source.options import Where
+from aioqless.contrib.lake.source.events import Entry, EventLog, StreamState, parse_id
+from aioqless.contrib.lake.source.options import ClientSettings
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import ADDED, FileWriter, as_actions
 from aioqless.errors import AioqlessError
@@ -45,7 +45,7 @@ class Share:
     """The entries after one id, up to another; `last` is the number in the lake of the latter."""
 
     after: str
-    upto: str
+    until: str
     last: int
 
 
@@ -87,7 +87,7 @@ async def plan_batch(
             pass
         state = await log.state()
         start = _adjust(position, state)
-        if state.last.place <= (position.ms, position.seq):
+        if state.last.id_parts <= (position.ms, position.seq):
             return None
         batch = await _divide(log, start, state, entries, size)
         if (await log.state()).first == state.first:  # nothing was cut meanwhile
@@ -98,7 +98,7 @@ async def plan_batch(
     )
 
 
-def _adjust(position: Position, state: State) -> Position:
+def _adjust(position: Position, state: StreamState) -> Position:
     """Compare the number of entries that Redis has deleted with those that the lake has."""
     deleted, archived = state.first - 1, position.ordinal - position.forgotten
     if deleted >= archived:
@@ -108,14 +108,14 @@ def _adjust(position: Position, state: State) -> Position:
 
 
 async def _divide(
-    log: EventLog, start: Position, state: State, entries: int, size: int
+    log: EventLog, start: Position, state: StreamState, entries: int, size: int
 ) -> Batch | None:
     shares: list[Share] = []
     at = share_start = start.id
     ordinal = share_first = start.ordinal
     share_bytes = total = 0
     count = _FIRST_PAGE
-    while page := await log.page(at, state.last.sid, min(count, entries)):
+    while page := await log.read_page(at, state.last.id, min(count, entries)):
         at = page[-1][0].decode()
         ordinal, entries = ordinal + len(page), entries - len(page)
         page_bytes = _size_of(page)
@@ -131,7 +131,7 @@ async def _divide(
         shares.append(Share(share_start, at, ordinal))
     if not shares:
         return None
-    ms, seq = place(at)
+    ms, seq = parse_id(at)
     return Batch(start, replace(start, ms=ms, seq=seq, ordinal=ordinal), tuple(shares))
 
 
@@ -144,21 +144,21 @@ def _next_count(entries: int, size: int) -> int:
     return max(1, min(_PAGE_ENTRIES, _PAGE_BYTES * entries // max(1, size)))
 
 
-async def _read_share(log: EventLog, share: Share) -> AsyncIterator[tuple[int, list[Entry]]]:
+async def read_share(log: EventLog, share: Share) -> AsyncIterator[tuple[int, list[Entry]]]:
     """Yield pages, the last one first, each with the number before its first entry.
 
     Entries are only ever cut at the start of the stream, so counting from the end keeps the numbers
     right even if that happens meanwhile.
     """
-    last, upto, count = share.last, share.upto, _FIRST_PAGE
-    while page := await log.page_before(share.after, upto, count):
+    last, until, count = share.last, share.until, _FIRST_PAGE
+    while page := await log.read_page_before(share.after, until, count):
         count = _next_count(len(page), _size_of(page))
         yield last - len(page), page
-        last, upto = last - len(page), f"({page[0][0].decode()}"
+        last, until = last - len(page), f"({page[0][0].decode()}"
 
 
 def write_share(
-    where: Where,
+    settings: ClientSettings,
     storages: dict[str, Storage],
     shares: Sequence[Share],
     quarantined: int,
@@ -167,7 +167,7 @@ def write_share(
     """Write the entries of a share as files, and yield what `WRITTEN` says.
 
     Args:
-        where: The namespace.
+        settings: How to connect to the namespace.
         storages: The places of the tables of events and of rejected entries.
         shares: The shares of the batch.
         quarantined: The last entry of which the quarantine may know already.
@@ -175,9 +175,10 @@ def write_share(
     """
     writers = {name: FileWriter(storages[name], TABLES[name]) for name in storages}
     share, read = shares[number], 0
-    for n, entries in drawn(where, lambda client: _read_share(EventLog(client), share)):
+    pages = iterate(settings, lambda client: read_share(EventLog(client), share))
+    for ordinal, entries in pages:
         rows = _with_partition(
-            batch_of(n, entries, SCHEMA, find_implausible_time), where.namespace, entries
+            batch_of(ordinal, entries, SCHEMA, find_implausible_time), settings.namespace, entries
         )
         read += len(entries)
         is_event = pc.is_null(rows["problem"])
@@ -194,7 +195,7 @@ def _with_partition(
     rows: pa.RecordBatch, namespace: str, entries: Sequence[Entry]
 ) -> pa.RecordBatch:
     """Add the namespace, and the day on which Redis got each entry."""
-    days = [place(id)[0] * 1000 // _DAY_US for id, _ in entries]
+    days = [parse_id(id)[0] * 1000 // _DAY_US for id, _ in entries]
     dates = pa.array(days, pa.int32()).cast(pa.date32())
     added = [pa.repeat(namespace, len(rows)), dates]
     return pa.RecordBatch.from_arrays(
@@ -204,7 +205,7 @@ def _with_partition(
 
 def find_implausible_time(event: Event) -> str | None:
     """Return what is wrong with the times of an event: before 2010, or later than Redis' clock."""
-    latest = place(event.id)[0] * 1000 + _DAY_US
+    latest = parse_id(event.id)[0] * 1000 + _DAY_US
     times = [("put", event.put), ("popped", event.popped), ("ended", event.ended)]
     for run in event.runs:
         times += [

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from aioqless.errors import AioqlessError
 
-OLDEST = 17
-NEEDED = "jdk.incubator.vector"  # Spark starts Java with it, and a Java without it doesn't start
-PLACES = (
+OLDEST_VERSION = 17
+MODULE = "jdk.incubator.vector"  # Spark starts Java with it; a Java that lacks it doesn't start
+USUAL_PLACES = (
     "/usr/lib/jvm/*",
     "/usr/java/*",
     "/opt/java/*",
@@ -27,8 +27,9 @@ PLACES = (
     "C:/Program Files/Java/*",
     "C:/Program Files/Eclipse Adoptium/*",
 )
-TO_INSTALL = {
-    "linux": "on Debian and Ubuntu `apt install openjdk-17-jre-headless` (or 21), on Fedora `dnf install java-21-openjdk-headless`",
+HOW_TO_INSTALL = {
+    "linux": "on Debian and Ubuntu `apt install openjdk-17-jre-headless` (or 21), on Fedora "
+    "`dnf install java-21-openjdk-headless`",
     "darwin": "`brew install openjdk@17`",
     "win32": "`winget install EclipseAdoptium.Temurin.17.JRE`",
 }
@@ -36,8 +37,13 @@ TO_INSTALL = {
 
 @dataclass(frozen=True)
 class Java:
-    """An installed Java: its home, its version (17 for 17.0.12), and what Spark would stumble
-    over."""
+    """An installed Java.
+
+    Attributes:
+        home: Its folder.
+        version: Its version, 17 for 17.0.12.
+        modules: Its modules; empty if it doesn't say.
+    """
 
     home: Path
     version: int
@@ -45,72 +51,71 @@ class Java:
 
     @property
     def unfit(self) -> str | None:
-        """Why Spark can't run on it."""
-        if self.version < OLDEST:
-            return f"it is version {self.version}, and Spark needs {OLDEST} or later"
-        if self.modules and NEEDED not in self.modules:
-            return f"it was built without the module {NEEDED}, which Spark starts Java with"
+        """Why Spark can't run on it, or None."""
+        if self.version < OLDEST_VERSION:
+            return f"it is version {self.version}, and Spark needs {OLDEST_VERSION} or later"
+        if self.modules and MODULE not in self.modules:
+            return f"it was built without the module {MODULE}, which Spark starts Java with"
         return None
 
 
 def find_java(environment: dict[str, str] | None = None) -> Java:
-    """The Java of JAVA_HOME, else of PATH, else the oldest fit one of the usual places: the nearest
-    to what Spark is tested with.
+    """Return the Java to start Spark with: of JAVA_HOME, of PATH, or of the usual places.
 
-    Raises AioqlessError, which says what was found and what to install.
+    Of those in the usual places, the oldest one that Spark can run on is nearest to the version
+    that Spark is tested with.
+
+    Args:
+        environment: Environment variables; those of this process unless given.
+
+    Raises:
+        AioqlessError: There is none; the text says what was found and what to install.
     """
     environment = dict(os.environ) if environment is None else environment
+    preferred = filter(None, map(_inspect, _list_preferred(environment)))
+    usual = filter(None, map(_inspect, sorted(set(_list_usual()))))
     unfit: dict[Path, str] = {}
-    nearest = sorted(
-        filter(None, map(_looked_at, _in_usual_places())), key=lambda java: java.version
-    )
-    for java in (*filter(None, map(_looked_at, _named(environment))), *nearest):
+    for java in (*preferred, *sorted(usual, key=lambda java: java.version)):
         if not java.unfit:
             return java
         unfit[java.home] = java.unfit
-    told = (
-        f" Found, but of no use: {'; '.join(f'{home}: {why}' for home, why in unfit.items())}."
-        if unfit
-        else ""
-    )
-    where = TO_INSTALL.get(sys.platform, "from https://adoptium.net")
+    found = "; ".join(f"{home}: {why}" for home, why in unfit.items())
+    unusable = f" Found, but unusable: {found}." if found else ""
+    where = HOW_TO_INSTALL.get(sys.platform, "from https://adoptium.net")
     raise AioqlessError(
-        f"Spark needs Java {OLDEST} or later, and there is none by JAVA_HOME, in PATH or in the usual places.{told} "
-        f"Install one, {where}, or set JAVA_HOME to the directory of one that is there"
+        f"Spark needs Java {OLDEST_VERSION} or later, and there is none by JAVA_HOME, in PATH or "
+        f"in the usual places.{unusable} Install one, {where}, or set JAVA_HOME to the folder of "
+        "an installed one"
     )
 
 
-def _named(environment: dict[str, str]) -> list[Path]:
-    """What the environment names, the first first."""
+def _list_preferred(environment: dict[str, str]) -> list[Path]:
+    """Return the homes that the environment names, JAVA_HOME first."""
     homes = []
-    if named := environment.get("JAVA_HOME"):
-        homes.append(Path(named).expanduser())
-    if on_path := shutil.which("java", path=environment.get("PATH", "")):
-        homes.append(Path(on_path).resolve().parent.parent)
+    if home := environment.get("JAVA_HOME"):
+        homes.append(Path(home).expanduser())
+    if program := shutil.which("java", path=environment.get("PATH", "")):
+        homes.append(Path(program).resolve().parent.parent)
     return homes
 
 
-def _in_usual_places() -> list[Path]:
-    return sorted(set(_globbed()))
-
-
-def _globbed() -> Iterator[Path]:
-    for place in PLACES:
+def _list_usual() -> Iterator[Path]:
+    for place in USUAL_PLACES:
         pattern = Path(place).expanduser()
         fixed = next(parent for parent in pattern.parents if "*" not in str(parent))
-        yield from (found.resolve() for found in fixed.glob(str(pattern.relative_to(fixed))))
+        yield from (home.resolve() for home in fixed.glob(str(pattern.relative_to(fixed))))
 
 
-def _looked_at(home: Path) -> Java | None:
-    """What a directory is, by its `release` file, or by asking its java."""
+def _inspect(home: Path) -> Java | None:
+    """Return the Java of a folder, by its file `release`, or else by running it."""
     program = home / "bin" / ("java.exe" if sys.platform == "win32" else "java")
     if not program.is_file():
         return None
-    told = dict(re.findall(r'^(\w+)="(.*?)"', _read(home / "release"), re.MULTILINE))
-    version = told.get("JAVA_VERSION") or _asked(program)
-    if (number := _number(version)) is None:
+    release = dict(re.findall(r'^(\w+)="(.*?)"', _read(home / "release"), re.MULTILINE))
+    version = release.get("JAVA_VERSION") or _run_for_version(program)
+    if (number := _parse_version(version)) is None:
         return None
-    return Java(home, number, frozenset(told.get("MODULES", "").split()))
+    return Java(home, number, frozenset(release.get("MODULES", "").split()))
 
 
 def _read(file: Path) -> str:
@@ -120,7 +125,7 @@ def _read(file: Path) -> str:
         return ""
 
 
-def _asked(program: Path) -> str:
+def _run_for_version(program: Path) -> str:
     try:
         answer = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=30, check=False
@@ -131,7 +136,7 @@ def _asked(program: Path) -> str:
     return found[1] if found else ""
 
 
-def _number(version: str) -> int | None:
-    """17 of 17.0.12, 8 of 1.8.0_402."""
+def _parse_version(version: str) -> int | None:
+    """Return 17 for 17.0.12, and 8 for 1.8.0_402."""
     found = re.match(r"(?:1\.)?(\d+)", version)
     return int(found[1]) if found else None

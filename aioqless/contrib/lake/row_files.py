@@ -1,4 +1,4 @@
-"""Files of rows, to be put as jobs."""
+"""Files of rows that are put as jobs."""
 
 from __future__ import annotations
 
@@ -9,38 +9,49 @@ from aioqless.errors import AioqlessError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-KINDS = ("csv", "json", "parquet")
-NUMBERS = {"priority": "double", "delay": "double", "retries": "long"}
-LISTS = ("tags", "depends")
+FORMATS = ("csv", "json", "parquet")
+_ALIASES = {"jsonl": "json", "ndjson": "json"}
+# Columns of CSV that are no strings.
+_NUMBERS = {"priority": "double", "delay": "double", "retries": "long"}
+_LISTS = ("tags", "depends")
 
 
-def rows_of(
+def read_rows(
     spark: SparkSession, path: str, *, kind: str | None = None, schema: str | None = None
 ) -> DataFrame:
-    """The rows of a file or folder. `kind` is what it is, by default what its name ends in;
-    `schema` are columns as of SQL.
+    """Return the rows of a file or folder.
 
-    What CSV holds are texts, but for the columns priority, delay and retries, which are numbers,
-    and tags and depends, which are lists separated by commas: nothing is guessed, so 007 stays 007.
-    JSON is one object a line. Raises AioqlessError for another kind."""
-    found = kind or path.rstrip("/").removesuffix(".gz").rpartition(".")[2].lower()
-    found = {"jsonl": "json", "ndjson": "json"}.get(found, found)
-    if found not in KINDS:
+    Args:
+        spark: The session.
+        path: The file or folder.
+        kind: csv, json or parquet; by default the ending of the name.
+        schema: The columns as SQL. Without it, all columns of CSV are strings, but for numbers and
+            lists that a job has.
+
+    Raises:
+        AioqlessError: The format is unknown.
+    """
+    ending = kind or path.rstrip("/").removesuffix(".gz").rpartition(".")[2].lower()
+    form = _ALIASES.get(ending, ending)
+    if form not in FORMATS:
         raise AioqlessError(
-            f"{path}: what kind of file it is can't be told from its name: say one of {', '.join(KINDS)} by --format"
+            f"the name {path} doesn't say its format: give one of {', '.join(FORMATS)} by --format"
         )
     reader = spark.read.schema(schema) if schema else spark.read
-    if found == "parquet":
+    if form == "parquet":
         return reader.parquet(path)
-    if found == "json":
-        return reader.option("mode", "FAILFAST").json(path)
-    rows = (
-        reader.option("header", True).option("mode", "FAILFAST").option("multiLine", True).csv(path)
-    )
-    for name, number in NUMBERS.items():
+    reader = reader.option("mode", "FAILFAST")
+    if form == "json":
+        return reader.json(path)
+    return _convert(reader.option("header", True).option("multiLine", True).csv(path))
+
+
+def _convert(rows: DataFrame) -> DataFrame:
+    """Return rows of CSV with the numbers and lists of jobs as such."""
+    for name, number in _NUMBERS.items():
         if name in rows.columns:
             rows = rows.withColumn(name, rows[name].cast(number))
-    for name in LISTS:
+    for name in _LISTS:
         if name in rows.columns:
             rows = rows.selectExpr(
                 *(

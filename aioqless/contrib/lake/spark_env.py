@@ -1,5 +1,4 @@
-"""What Spark is started with on this machine: which Java, which Python, how little they say, and
-where it finds itself."""
+"""The environment in which Spark is started on this machine: its Java, home and configuration."""
 
 from __future__ import annotations
 
@@ -15,24 +14,25 @@ from pathlib import Path
 
 from aioqless.contrib.lake.java import find_java
 
-OF_PYTHON = "python"  # the folder of a Spark's home that has pyspark in a zip file
+PYTHON_FOLDER = "python"  # of a Spark home: has pyspark in a zip file
 
 
 @contextmanager
 def prepared(*, here: bool) -> Iterator[None]:
-    """While Spark is started: the environment that it is to have. `here`: all its processes are on
-    this machine.
+    """Set the environment variables that Spark is started with.
 
-    Raises AioqlessError, which says what to install, without a Java.
+    Args:
+        here: All of Spark's processes are on this machine.
+
+    Raises:
+        AioqlessError: There is no Java; the text says what to install.
     """
     os.environ["JAVA_HOME"] = str(find_java().home)
-    if os.environ.get(
-        "SPARK_HOME"
-    ):  # an installation of the user's own, with a configuration of its own
+    if os.environ.get("SPARK_HOME"):  # the user's installation has its own configuration
         yield
         return
     os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
-    if here and (home := _unzipped()):
+    if here and (home := _make_home()):
         os.environ["SPARK_HOME"] = str(home)
     try:
         yield
@@ -40,10 +40,12 @@ def prepared(*, here: bool) -> Iterator[None]:
         os.environ.pop("SPARK_HOME", None)
 
 
-def _unzipped() -> Path | None:
-    """A home with all that Spark's own has, but for the zip file of pyspark, which each of its
-    Python processes would prefer to the installed one, and compile anew: a second of processor
-    time. None where pyspark isn't installed for this Python."""
+def _make_home() -> Path | None:
+    """Make a Spark home of links to the installed one, without the zip file of pyspark.
+
+    Python processes of Spark would prefer the zip file to the installed pyspark, and compile it
+    each time, which takes a second. Returns None if pyspark isn't installed for this Python.
+    """
     import pyspark
 
     own = Path(pyspark.__file__).parent
@@ -54,7 +56,7 @@ def _unzipped() -> Path | None:
         return None
     home = Path(tempfile.mkdtemp(prefix="aioqless-spark-"))
     for each in own.iterdir():
-        if each.name != OF_PYTHON:
+        if each.name != PYTHON_FOLDER:
             (home / each.name).symlink_to(each)
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     return home

@@ -1,5 +1,7 @@
-"""A program with executors of its own: `python -m tests.contrib.lake.cluster URL NAMESPACE FOLDER`
-prints what it found as JSON."""
+"""A program with executors that are processes; prints what it found as JSON.
+
+`python -m tests.contrib.lake.cluster URL NAMESPACE FOLDER`
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aioqless.contrib.lake.session import session
-from tests.contrib.lake.conftest import LITTLE, QUICK
+from tests.contrib.lake.conftest import FAST, FAST_JAVA
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 ROWS = 1_500
 
 
-def fails_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition; its first attempt ends before the last of them."""
+def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a partition; the first attempt fails half way."""
     from pyspark import TaskContext
 
     task = TaskContext.get()
@@ -28,12 +30,12 @@ def fails_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield batch.slice(0, batch.num_rows // 2)
         if task.attemptNumber() == 0:
-            raise RuntimeError("this attempt ends here")
+            raise RuntimeError("the first attempt fails")
         yield batch.slice(batch.num_rows // 2)
 
 
-def where(_: Any) -> Iterator[tuple[str, str]]:
-    """On which executor a task runs, and from where it has the package."""
+def locate(_: Any) -> Iterator[tuple[str, str]]:
+    """Yield the folder of the executor that runs a task, and the file of the package."""
     import aioqless
 
     yield str(Path.cwd()), aioqless.__file__
@@ -44,35 +46,35 @@ def main(url: str, namespace: str, folder: str) -> None:
         "cluster",
         master="local-cluster[2,1,512]",
         conf={
-            **QUICK,
+            **FAST,
             "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": LITTLE,
+            "spark.executor.extraJavaOptions": FAST_JAVA,
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
         },
     )
     options = {"url": url, "namespace": namespace}
-    rows = spark.range(0, ROWS, 1, 2).selectExpr("id as n").mapInArrow(fails_once, "n long")
+    rows = spark.range(0, ROWS, 1, 2).selectExpr("id as n").mapInArrow(fail_once, "n long")
     rows.write.format("aioqless").mode("append").options(queue="bulk", klass="k", **options).save()
     jobs = spark.read.format("aioqless").options(partitions=4, **options).load("jobs")
     from pyspark.sql import functions as F
 
     read = jobs.select("jid", F.spark_partition_id().alias("part")).collect()
-    places = spark.sparkContext.parallelize(range(4), 4).mapPartitions(where).collect()
+    places = spark.sparkContext.parallelize(range(4), 4).mapPartitions(locate).collect()
     batches: list[int] = []
     events = (
         spark.readStream.format("aioqless").options(entriesPerTask=50, **options).load("events")
     )
     query = events.writeStream.foreachBatch(lambda batch, _: batches.append(batch.count()))
     query.option("checkpointLocation", folder).trigger(availableNow=True).start().awaitTermination()
-    told = {
+    found = {
         "jobs": len({row.jid for row in read}),
         "parts": sorted(Counter(row.part for row in read).values()),
         "executors": len({place for place, _ in places}),
         "from": sorted({file for _, file in places}),
         "events": batches,
     }
-    print(json.dumps(told))
+    print(json.dumps(found))
     spark.stop()
 
 

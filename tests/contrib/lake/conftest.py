@@ -1,5 +1,7 @@
-"""One Spark session for all tests of the pipeline, and one lake for those that only read: either
-takes longer to make than most of them."""
+"""One Spark session for all tests of the lake, and one lake for those that only read.
+
+Either takes longer to make than most tests take.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
 
     from aioqless.contrib.lake.lake import Lake
 
-# The least work for Java: one compiler, one collector, nothing verified or compressed, no code
-# generated for queries of a few rows. Literal rows come in two partitions, and meet in one.
-LITTLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-QUICK = {
-    "spark.driver.extraJavaOptions": f"{LITTLE} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+# Settings that start fast: one compiler, one collector, no verification, compression or generated
+# code, and one partition after a shuffle.
+FAST_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+FAST = {
+    "spark.driver.extraJavaOptions": (
+        f"{FAST_JAVA} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    ),
     "spark.driver.memory": "1g",
     "spark.driver.maxResultSize": "4m",
     "spark.sql.codegen.wholeStage": "false",
@@ -39,33 +43,31 @@ QUICK = {
 }
 
 
-def configured(folder: Path) -> str:
-    """A new folder of Spark's configuration for a program of its own (SPARK_CONF_DIR): ours, and
-    the same as here."""
+def write_configuration(folder: Path) -> str:
+    """Write a folder of Spark's configuration for another process (SPARK_CONF_DIR)."""
     shutil.copytree(Path(aioqless.__file__).parent / "contrib/lake/conf", folder)
     (folder / "spark-defaults.conf").write_text(
-        "".join(f"{name} {value}\n" for name, value in QUICK.items())
+        "".join(f"{name} {value}\n" for name, value in FAST.items())
     )
     return str(folder)
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session on two cores of this machine, which ends with the tests."""
+    """Yield a session on two cores of this machine."""
     from aioqless.contrib.lake.session import session
 
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(Path.cwd()), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
-    spark = session("tests", master="local[2]", conf=QUICK)
+    spark = session("tests", master="local[2]", conf=FAST)
     yield spark
     spark.stop()
 
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake of all events of `lakes.py`, in three batches, and the tables of them. Tests that
-    change it make a copy."""
+    """Return a lake of all events of `lakes.py`; tests that change it make a copy."""
     from aioqless.contrib.lake.lake import Lake
     from aioqless.contrib.lake.refresh import refresh
     from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark

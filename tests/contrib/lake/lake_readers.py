@@ -1,4 +1,4 @@
-"""The rows of a lake as programs other than ours read them."""
+"""The rows of a lake as other programs read them."""
 
 from __future__ import annotations
 

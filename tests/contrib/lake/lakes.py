@@ -1,5 +1,4 @@
-"""The lake that most tests look at: eight jobs of three namespaces and two days; and what is in its
-files, without Spark."""
+"""The events of most tests, eight jobs of three namespaces and two days, and the rows of a lake."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ LATE = [
     ),  # worked in the end: it waited over midnight
     event(
         "c", run(20, 30, 40), id="4-0", date=TOMORROW, swept=True, tags=["x"]
-    ),  # told of a day late
+    ),  # reported a day late
     event("d", run(DAY + 5, DAY + 6, DAY + 7), id="5-0", date=TOMORROW, depends=["a", "b"]),
     event(
         "e",

@@ -1,4 +1,4 @@
-"""Events and runs written down as rows: what isn't said is what most have."""
+"""Events and runs as literal rows, with defaults for what a test doesn't give."""
 
 from __future__ import annotations
 
@@ -45,11 +45,24 @@ def event(jid: str, *attempts: Mapping[str, Any], **more: Any) -> dict[str, Any]
         "move": "waiting",
     }
     usual = {
-        "id": f"{int(last['ended'].timestamp() * 1000)}-0", "what": what, "jid": jid, "klass": "Greet", "queue": "mail",
-        "state": states[what], "priority": 0.0, "tags": [], "depends": [], "retries": 5, "remaining": 5, "swept": False,
-        "put": attempts[0]["put"] if attempts else None, "popped": last.get("popped"), "ended": last["ended"], "worker": last.get("worker"),
-        "failure_group": last.get("failure_group"), "message": last.get("message"), "runs": list(attempts), "namespace": "ql",
-    }  # fmt: skip
+        "id": f"{int(last['ended'].timestamp() * 1000)}-0",
+        "what": what,
+        "jid": jid,
+        "klass": "Greet",
+        "queue": "mail",
+        "state": states[what],
+        "priority": 0.0,
+        "tags": [],
+        "depends": [],
+        "retries": 5,
+        "remaining": 5,
+        "swept": False,
+        "put": attempts[0]["put"] if attempts else None,
+        **{name: last.get(name) for name in ("popped", "worker", "failure_group", "message")},
+        "ended": last["ended"],
+        "runs": list(attempts),
+        "namespace": "ql",
+    }
     row = dict.fromkeys(NAMES) | usual | more
     return row | {"date": row["date"] or date(2026, 11, 21)}
 

@@ -1,4 +1,4 @@
-"""Every entry of the archive is in the lake exactly once, whatever is killed, restored or doubled.
+"""Every entry of the archive is in the lake exactly once, although processes are killed.
 
 `python -m tests.contrib.lake.proof --jobs 200000 --kills 10` is the long form (`nox -s proof`), on
 an object store; the tests run shorter ones.

@@ -1,5 +1,4 @@
-"""What the jobs of the proof do: most nothing at all, some go on in another queue, some are
-retried, some fail."""
+"""Handlers of the proof: most do nothing, some advance to another queue, are retried, or fail."""
 
 from __future__ import annotations
 

@@ -15,10 +15,12 @@ from aioqless.contrib.lake.schema import PARTITION_COLUMNS, TABLES
 PAGE: Final = Path(__file__).parents[3] / "docs" / "lake-tables.md"
 _HEAD: Final = """# Tables of the lake
 
-All tables and columns of [the lake](lake.md). The same descriptions are in the metadata of the Delta tables.
+All tables and columns of [the lake](lake.md). The same descriptions are in the metadata of the
+Delta tables.
 
-Every table is partitioned by `namespace` and `date`, a day in UTC. Timestamps have microseconds and are in UTC;
-durations are seconds. Any column may be null, and columns that were added later are null in older files.
+Every table is partitioned by `namespace` and `date`, a day in UTC. Timestamps have microseconds and
+are in UTC; durations are seconds. Any column may be null, and columns that were added later are
+null in older files.
 """
 _TYPES: Final = {
     pa.string(): "string",

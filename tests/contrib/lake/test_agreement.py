@@ -1,4 +1,4 @@
-"""What Redis counts and what the tables say of the same jobs is the same."""
+"""The statistics of Redis and the tables agree about the same jobs."""
 
 from __future__ import annotations
 

@@ -390,7 +390,7 @@ async def test_batches_and_shares_are_bounded_by_entries_and_bytes(
 
 @with_spark
 async def test_entries_larger_than_the_driver_takes_are_archived(place: Place) -> None:
-    """Rows never come to the driver, whose limit is QUICK's spark.driver.maxResultSize."""
+    """Rows never come to the driver, whose limit is FAST's spark.driver.maxResultSize."""
     for number in range(150):
         await place.add(f"j{number}", data="x" * 80_000)
     assert await place.once() == Archived(batches=1, events=150)
@@ -400,14 +400,14 @@ async def test_entries_larger_than_the_driver_takes_are_archived(place: Place) -
 async def test_a_share_is_numbered_rightly_though_its_first_entries_are_cut(place: Place) -> None:
     await place.end(*(f"j{number}" for number in range(300)))
     log = EventLog(place.client)
-    ids = [id.decode() for id, _ in await log.page("0-0", "+")]
+    ids = [id.decode() for id, _ in await log.read_page("0-0", "+")]
     found = [
         (n + at, entry[0].decode())
-        async for n, page in batch_module._read_share(log, batch_module.Share("0-0", ids[249], 250))
+        async for n, page in batch_module.read_share(log, batch_module.Share("0-0", ids[249], 250))
         for at, entry in enumerate(page, 1)
     ]
     assert sorted(found) == list(enumerate(ids[:250], 1))
-    pages = batch_module._read_share(log, batch_module.Share("0-0", ids[-1], 300))
+    pages = batch_module.read_share(log, batch_module.Share("0-0", ids[-1], 300))
     first = await anext(pages)
     await place.client.redis.xtrim(place.key, minid=ids[100], approximate=False)
     rest = [page async for page in pages]

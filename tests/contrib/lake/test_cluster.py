@@ -1,5 +1,4 @@
-"""With executors that are processes of their own: what they need is sent to them, and they read and
-put side by side."""
+"""Executors in other processes get the package, read and put in parallel."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
-from tests.contrib.lake.test_events import ended
+from tests.contrib.lake.test_events import complete_jobs
 
 
 @pytest.mark.long
-async def test_executors_elsewhere_read_and_put_and_a_task_that_is_tried_again_puts_nothing_twice(
+async def test_executors_read_and_put_and_a_repeated_task_puts_nothing_twice(
     client: Client, tmp_path: Path
 ) -> None:
-    await ended(client, 150)
+    await complete_jobs(client, 150)
     command = [
         sys.executable,
         "-m",
@@ -32,8 +31,8 @@ async def test_executors_elsewhere_read_and_put_and_a_task_that_is_tried_again_p
     )
     out, complaints = await asyncio.wait_for(process.communicate(), 300)
     assert process.returncode == 0, complaints.decode()[-3000:]
-    told = json.loads(out.decode().splitlines()[-1])
-    assert await client.queue("bulk").length() == 1_500 and told["jobs"] == 1_650
-    assert told["executors"] == 2 and len(told["parts"]) > 1 and sum(told["parts"]) == 1_650
-    assert told["from"] and all("aioqless.zip" in file for file in told["from"])
-    assert told["events"] == [150]
+    found = json.loads(out.decode().splitlines()[-1])
+    assert await client.queue("bulk").length() == 1_500 and found["jobs"] == 1_650
+    assert found["executors"] == 2 and len(found["parts"]) > 1 and sum(found["parts"]) == 1_650
+    assert found["from"] and all("aioqless.zip" in file for file in found["from"])
+    assert found["events"] == [150]

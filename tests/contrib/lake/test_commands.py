@@ -1,4 +1,4 @@
-"""`aioqless pipeline` as people run it: statistics, SQL, the report and compaction, of one lake."""
+"""`aioqless pipeline` as operators run it: statistics, SQL, the report and compaction."""
 
 from __future__ import annotations
 
@@ -28,27 +28,26 @@ from tests.contrib.lake.lakes import SECRET, comparable, contents, copied, no_sp
 
 
 @pytest.fixture
-def told(
+def run(
     spark: SparkSession,
     whole: Lake,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Any:
-    """Run a command of `pipeline` in this process; returns its exit code, and what it wrote to
-    standard output and error."""
+    """Return a function that runs a `pipeline` command: its exit code, stdout and stderr."""
     monkeypatch.setenv("AIOQLESS_LAKE", whole.url)
 
-    def run_it(*arguments: str) -> tuple[int, str, str]:
+    def run_command(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         return (int(ended.value.code or 0), *capsys.readouterr())
 
-    return run_it
+    return run_command
 
 
-def test_statistics_are_told_as_a_table_and_as_json(told: Any) -> None:
-    code, out, _ = told("stats", "--since", "2026-11-21", "--by", "klass, queue")
+def test_statistics_are_printed_as_a_table_and_as_json(run: Any) -> None:
+    code, out, _ = run("stats", "--since", "2026-11-21", "--by", "klass, queue")
     assert code == 0
     heads, *lines = out.splitlines()
     assert heads.split()[:5] == ["queue", "klass", "runs", "done", "failed"]
@@ -56,7 +55,7 @@ def test_statistics_are_told_as_a_table_and_as_json(told: Any) -> None:
         ["mail", "Greet", "6", "4", "3"],
         ["mail", "Send", "1", "1", "0"],
     ]
-    code, out, _ = told("stats", "--since", "2026-11-21", "--by", "tag", "--json", "--no-refresh")
+    code, out, _ = run("stats", "--since", "2026-11-21", "--by", "tag", "--json", "--no-refresh")
     (x,) = json.loads(out)
     assert (x["tag"], x["runs"], x["wait"]["count"], x["wait"]["bins"]) == (
         "x",
@@ -66,14 +65,14 @@ def test_statistics_are_told_as_a_table_and_as_json(told: Any) -> None:
     )
 
 
-def test_sql_asks_the_tables(told: Any) -> None:
+def test_sql_queries_the_tables(run: Any) -> None:
     query = "SELECT jid, state FROM jobs WHERE namespace = 'ql' ORDER BY jid DESC LIMIT 2"
-    assert told("sql", query, "--csv") == (0, "jid,state\ne,failed\nd,complete\n", "")
+    assert run("sql", query, "--csv") == (0, "jid,state\ne,failed\nd,complete\n", "")
     assert (
-        told("sql", query, "--json", "--no-refresh")[1].splitlines()[0]
+        run("sql", query, "--json", "--no-refresh")[1].splitlines()[0]
         == '{"jid":"e","state":"failed"}'
     )
-    assert told("sql", query, "--no-refresh")[1].splitlines() == [
+    assert run("sql", query, "--no-refresh")[1].splitlines() == [
         "jid  state",
         "e    failed",
         "d    complete",
@@ -103,10 +102,8 @@ def test_sql_asks_the_tables(told: Any) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line_without_java(
-    told: Any, arguments: list[str], why: str
-) -> None:
-    code, out, err = told(*arguments)
+def test_errors_are_one_line_without_a_java_trace(run: Any, arguments: list[str], why: str) -> None:
+    code, out, err = run(*arguments)
     (line,) = [line for line in err.splitlines() if line != "the report"]
     assert code == 1 and out == "" and line.startswith("aioqless: ") and why in line
     assert "java" not in line.replace("AIOQLESS_JAVA_LOG", "").lower() and "JVM" not in line
@@ -130,9 +127,9 @@ class Page(HTMLParser):
         self.links += [value for value in named if not value.startswith("#")]
 
 
-def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Path) -> None:
+def test_the_report_is_one_page_that_loads_nothing(run: Any, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    code, out, _ = told("report", "-o", str(file), "--since", "2026-11-21", "--no-refresh")
+    code, out, _ = run("report", "-o", str(file), "--since", "2026-11-21", "--no-refresh")
     assert (code, out) == (0, f"{file}\n")
     text = file.read_text("utf-8")
     page = Page(text)
@@ -173,12 +170,12 @@ def test_the_report_is_one_page_that_needs_nothing_else(told: Any, tmp_path: Pat
         ("cancelled", ["Throughput and concurrency"]),
     ],
 )
-def test_the_report_of_few_jobs_leaves_out_what_there_is_nothing_of(
-    told: Any, tmp_path: Path, namespace: str, headings: list[str]
+def test_the_report_of_few_jobs_omits_empty_sections(
+    run: Any, tmp_path: Path, namespace: str, headings: list[str]
 ) -> None:
     file = tmp_path / "report.html"
     assert (
-        told("report", "-o", str(file), "--since", "2026-11-21", "--of", namespace, "--no-refresh")[
+        run("report", "-o", str(file), "--since", "2026-11-21", "--of", namespace, "--no-refresh")[
             0
         ]
         == 0
@@ -211,7 +208,9 @@ def test_compaction_merges_files_and_changes_no_row(
     assert compact(lake, no_spark) == 0
 
 
-def test_compaction_deletes_old_files_of_old_versions_only(whole: Lake, tmp_path: Path) -> None:
+def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
+    whole: Lake, tmp_path: Path
+) -> None:
     lake = copied(whole, tmp_path / "lake")
     folder = Path(lake.url, EVENTS, lake.snapshot(EVENTS).files("ql")[0].path).parent
     for name, age in (("old", 800), ("new", 1)):
@@ -280,7 +279,7 @@ def test_bad_options_of_spark_are_refused_before_anything_starts(
         "k8s://https://a:443",
     ],
 )
-def test_addresses_of_clusters_are_accepted(master: str) -> None:
+def test_urls_of_clusters_are_accepted(master: str) -> None:
     check_master(master)
 
 

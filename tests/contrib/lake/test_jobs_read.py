@@ -1,4 +1,4 @@
-"""Which jobs there are, and what is read of them, without Spark."""
+"""Scanning and parsing jobs, without Spark."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ import pytest
 from aioqless import Client, NewJob
 from aioqless.contrib.lake.source import job_scan
 from aioqless.contrib.lake.source.job_columns import SCHEMA, batch_of, fields_of
-from aioqless.contrib.lake.source.job_scan import Finder, Heap, Named, Part, Piece, Span, Wanted
-from aioqless.contrib.lake.source.jobs import narrowed
+from aioqless.contrib.lake.source.job_scan import (
+    FailureGroup,
+    JidList,
+    JobFilter,
+    JobScanner,
+    KeyspacePart,
+    Piece,
+    ScoreRange,
+)
+from aioqless.contrib.lake.source.jobs import narrow
 
 
-async def found(client: Client, pieces: Sequence[Piece]) -> list[str]:
-    """The jids of all pieces, with those that were found twice."""
-    finder = Finder(client)
+async def list_jids(client: Client, pieces: Sequence[Piece]) -> list[str]:
+    """Return the jids of all pieces, sorted, with duplicates."""
+    scanner = JobScanner(client)
     return sorted(
-        [jid.decode() for piece in pieces async for page in finder.jids(piece) for jid in page]
+        [jid.decode() for piece in pieces async for page in scanner.jids(piece) for jid in page]
     )
 
 
@@ -30,17 +38,17 @@ async def put(client: Client, number: int, queue: str = "mail", **options: Any) 
     )
 
 
-async def test_the_parts_of_the_keyspace_have_every_job_once(
+async def test_parts_of_the_keyspace_have_every_job_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jids = await put(client, 5_000)
     monkeypatch.setattr(job_scan, "PAGE", 70)  # so that pages end within other parts
-    pieces = await Finder(client).pieces(Wanted(), 8)
-    assert pieces == [Part(number, 8) for number in range(8)]
-    assert await found(client, pieces) == sorted(jids)
+    pieces = await JobScanner(client).divide(JobFilter(), 8)
+    assert pieces == [KeyspacePart(number, 8) for number in range(8)]
+    assert await list_jids(client, pieces) == sorted(jids)
 
 
-async def test_a_job_that_moves_all_the_time_is_found_too(
+async def test_moving_jobs_are_found_in_the_keyspace(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jids = await put(client, 3_000)
@@ -53,34 +61,36 @@ async def test_a_job_that_moves_all_the_time_is_found_too(
                 await job.complete()
 
     mover = asyncio.create_task(move())
-    pieces = await Finder(client).pieces(Wanted(), 4)
-    assert await found(client, pieces) == sorted(jids)
+    pieces = await JobScanner(client).divide(JobFilter(), 4)
+    assert await list_jids(client, pieces) == sorted(jids)
     moving = False
     await mover
 
 
-async def test_jobs_of_other_namespaces_and_what_belongs_to_jobs_are_no_jobs(
+async def test_other_namespaces_and_other_keys_of_jobs_are_skipped(
     client: Client, redis_url: str
 ) -> None:
     jid = (await put(client, 1, depends=["none"]))[0]
     async with Client(redis_url, namespace=f"{client.namespace}[x]*") as other:
         mine = await put(other, 2)
-        assert await found(client, [Part()]) == [jid]
-        assert await found(other, [Part()]) == sorted(mine)
+        assert await list_jids(client, [KeyspacePart()]) == [jid]
+        assert await list_jids(other, [KeyspacePart()]) == sorted(mine)
 
 
-async def test_an_index_is_read_by_score_so_that_what_is_put_meanwhile_hides_nothing(
+async def test_an_index_has_every_staying_job_while_others_are_put_and_popped(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_scan, "PAGE", 10)
     monkeypatch.setattr(job_scan, "KEYS_PER_PART", 40)
     jids = await put(client, 100)
-    finder = Finder(client)
-    spans = await finder.pieces(Wanted(queues=frozenset({"mail"}), states=frozenset({"waiting"})))
-    assert len(spans) == 3 and all(isinstance(span, Span) for span in spans)
+    scanner = JobScanner(client)
+    ranges = await scanner.divide(
+        JobFilter(queues=frozenset({"mail"}), states=frozenset({"waiting"}))
+    )
+    assert len(ranges) == 3 and all(isinstance(part, ScoreRange) for part in ranges)
     seen = []
-    for span in spans:
-        async for page in finder.jids(span):
+    for part in ranges:
+        async for page in scanner.jids(part):
             seen += [jid.decode() for jid in page]
             await put(client, 3, priority=5)
             for job in await client.queue("mail").pop(2):
@@ -88,25 +98,25 @@ async def test_an_index_is_read_by_score_so_that_what_is_put_meanwhile_hides_not
     assert set(jids) <= set(seen) and len(seen) == len(set(seen))
 
 
-async def test_of_many_with_the_same_score_none_is_missed(
+async def test_all_members_of_one_score_are_found(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_scan, "PAGE", 4)
-    key = Finder(client).keys("completed")
+    key = JobScanner(client).keys("completed")
     await client.redis.zadd(key, {f"a{n}": 1 for n in range(11)} | {f"b{n}": 2 for n in range(11)})
-    assert len(await found(client, [Span(key)])) == 22
-    assert await found(client, [Span(key, b"2")]) == sorted(f"b{n}" for n in range(11))
+    assert len(await list_jids(client, [ScoreRange(key)])) == 22
+    assert await list_jids(client, [ScoreRange(key, b"2")]) == sorted(f"b{n}" for n in range(11))
 
 
-async def test_failed_jobs_are_found_whatever_comes_and_goes_in_their_group(
+async def test_failed_jobs_are_found_while_their_group_changes(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_scan, "PAGE", 10)
-    finder = Finder(client)
-    key = finder.keys("group", "g")
+    scanner = JobScanner(client)
+    key = scanner.keys("group", "g")
     await client.redis.rpush(key, *[f"j{n}" for n in range(60)])
     seen: list[str] = []
-    async for page in finder.jids(Heap(key)):
+    async for page in scanner.jids(FailureGroup(key)):
         seen += [jid.decode() for jid in page]
         await client.redis.lrem(key, 1, seen[0])
         await client.redis.lrem(key, 1, seen[1])
@@ -114,35 +124,37 @@ async def test_failed_jobs_are_found_whatever_comes_and_goes_in_their_group(
     assert {f"j{n}" for n in range(60)} <= set(seen) and len(seen) == len(set(seen))
 
 
-async def test_filters_choose_the_narrowest_index_there_is(client: Client) -> None:
+async def test_filters_choose_the_smallest_index(client: Client) -> None:
     await put(client, 3, tags=["a"])
     (job,) = await client.queue("mail").pop(1)
     await job.fail("broken", "no")
     (job,) = await client.queue("mail").pop(1)
     await job.complete()
-    finder = Finder(client)
-    keys = finder.keys
+    scanner = JobScanner(client)
+    keys = scanner.keys
     cases = {
-        Wanted(jids=frozenset({"x"}), queues=frozenset({"mail"})): [Named((b"x",))],
-        Wanted(tag="a"): [Span(keys("tag", "a"))],
-        Wanted(states=frozenset({"failed"})): [Heap(keys("group", "broken"))],
-        Wanted(states=frozenset({"complete"})): [Span(keys("completed"))],
-        Wanted(states=frozenset({"complete"}), since=12.5): [Span(keys("completed"), b"12.5")],
-        Wanted(queues=frozenset({"mail"}), states=frozenset({"waiting"})): [
-            Span(keys("waiting", "mail"))
+        JobFilter(jids=frozenset({"x"}), queues=frozenset({"mail"})): [JidList((b"x",))],
+        JobFilter(tag="a"): [ScoreRange(keys("tag", "a"))],
+        JobFilter(states=frozenset({"failed"})): [FailureGroup(keys("group", "broken"))],
+        JobFilter(states=frozenset({"complete"})): [ScoreRange(keys("completed"))],
+        JobFilter(states=frozenset({"complete"}), since=12.5): [
+            ScoreRange(keys("completed"), b"12.5")
         ],
-        Wanted(queues=frozenset({"mail"})): [
-            Span(keys("waiting", "mail")),
-            Heap(keys("group", "broken")),
+        JobFilter(queues=frozenset({"mail"}), states=frozenset({"waiting"})): [
+            ScoreRange(keys("waiting", "mail"))
         ],
-        Wanted(states=frozenset({"waiting"})): [Part()],
-        Wanted(since=1.0): [Part()],
+        JobFilter(queues=frozenset({"mail"})): [
+            ScoreRange(keys("waiting", "mail")),
+            FailureGroup(keys("group", "broken")),
+        ],
+        JobFilter(states=frozenset({"waiting"})): [KeyspacePart()],
+        JobFilter(since=1.0): [KeyspacePart()],
     }
     for wanted, pieces in cases.items():
-        assert await finder.pieces(wanted) == pieces, wanted
+        assert await scanner.divide(wanted) == pieces, wanted
 
 
-async def test_a_job_is_read_as_callers_see_it(client: Client) -> None:
+async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put(
         "greet", {"n": 1}, jid="a", priority=-5, tags=["x", "y"], retries=3, depends=["nobody"]
@@ -157,9 +169,19 @@ async def test_a_job_is_read_as_callers_see_it(client: Client) -> None:
         for jid in "abz"
     ]
     failed, scheduled = batch_of(stored, SCHEMA).to_pylist()
-    assert [failed[name] for name in ("jid", "klass", "queue", "state", "priority", "tags", "data", "worker", "retries", "expires")] == [
-        "a", "greet", "mail", "failed", -5.0, ["x", "y"], '{"n":1}', None, 3, None,
-    ]  # fmt: skip
+    expected = {
+        "jid": "a",
+        "klass": "greet",
+        "queue": "mail",
+        "state": "failed",
+        "priority": -5.0,
+        "tags": ["x", "y"],
+        "data": '{"n":1}',
+        "worker": None,
+        "retries": 3,
+        "expires": None,
+    }
+    assert {name: failed[name] for name in expected} == expected
     assert (
         failed["failure"]["group"] == "broken"
         and failed["failure"]["message"] == "it was \u00fc"
@@ -174,7 +196,7 @@ async def test_a_job_is_read_as_callers_see_it(client: Client) -> None:
     )
 
 
-def test_what_careless_clients_left_is_read_as_far_as_it_goes() -> None:
+def test_invalid_fields_of_a_job_are_null_or_replaced() -> None:
     stored = [[b"j", b"\xff", None, b"", b"0x", b"{", b'{"type":"old"}', b"", b"zz"]]
     names = ["klass", "queue", "worker", "priority", "tags", "failure", "expires", "fence"]
     (row,) = batch_of(stored, pa.schema([SCHEMA.field(name) for name in names])).to_pylist()
@@ -187,16 +209,16 @@ def test_what_careless_clients_left_is_read_as_far_as_it_goes() -> None:
     assert row["priority"] == 0 and row["expires"] is None and row["fence"] is None
 
 
-def test_filters_that_say_nothing_of_an_index_are_left_to_spark() -> None:
+def test_filters_without_an_index_are_left_to_spark() -> None:
     from pyspark.sql.datasource import EqualTo, GreaterThan, In, StringStartsWith
 
-    wanted = Wanted()
+    wanted = JobFilter()
     for each in (
         In(("queue",), ("a", "b")),
         EqualTo(("queue",), "b"),
         EqualTo(("klass",), "k"),
         StringStartsWith(("jid",), "x"),
     ):
-        wanted = narrowed(wanted, each)
-    assert wanted == Wanted(queues=frozenset({"b"}))
-    assert narrowed(wanted, GreaterThan(("retries",), 3)) == wanted
+        wanted = narrow(wanted, each)
+    assert wanted == JobFilter(queues=frozenset({"b"}))
+    assert narrow(wanted, GreaterThan(("retries",), 3)) == wanted

@@ -1,4 +1,4 @@
-"""No entry is lost or doubled, whatever is killed: short forms of `nox -s proof`."""
+"""No entry is lost or doubled when processes are killed: short forms of `nox -s proof`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ pytest.importorskip("deltalake")
 from aioqless.contrib.lake.archiver import Archiver
 from aioqless.contrib.lake.lake import Lake
 from tests.contrib.lake.archiver_process import Target
-from tests.contrib.lake.conftest import configured
+from tests.contrib.lake.conftest import write_configuration
 from tests.contrib.lake.proof import prove
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_each_entry_is_in_the_lake_once_although_the_archiver_was_killed_at_a_commit(
+def test_each_entry_is_in_the_lake_once_after_the_archiver_was_killed_within_a_commit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SPARK_CONF_DIR", configured(tmp_path / "conf"))
+    monkeypatch.setenv("SPARK_CONF_DIR", write_configuration(tmp_path / "conf"))
 
     def finish(target: Target, entries: int) -> None:
         """Archive in this process, whose Spark is there already."""
@@ -39,10 +39,10 @@ def test_each_entry_is_in_the_lake_once_although_the_archiver_was_killed_at_a_co
 
 
 @pytest.mark.long
-def test_each_entry_is_on_the_object_store_once_whatever_is_killed_restored_or_doubled(
+def test_each_entry_is_on_the_object_store_once_after_all_kinds_of_faults(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SPARK_CONF_DIR", configured(tmp_path / "conf"))
+    monkeypatch.setenv("SPARK_CONF_DIR", write_configuration(tmp_path / "conf"))
     proof = prove(tmp_path, 20_000, 4, seed=7, spark=lambda: spark, report=lambda line: None)
     assert proof.entries == proof.events + proof.quarantined
     assert sum(proof.faults.values()) == 9

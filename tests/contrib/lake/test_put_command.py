@@ -1,5 +1,4 @@
-"""`aioqless pipeline put`, as people type it: files of each kind become jobs, once, and what can't
-be one is told with the reason."""
+"""`aioqless pipeline put` as operators run it: files of each format become jobs, once."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from aioqless import Client
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.main import main
 
-Told = Callable[..., tuple[int, str, str]]
+RunPut = Callable[..., tuple[int, str, str]]
 
 
 def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
@@ -38,14 +37,13 @@ def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.fixture
-def told(
+def run_put(
     client: Client,
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> Told:
-    """Run `pipeline put` in this process, in the tests' session; returns its exit code and what it
-    wrote to standard output and error."""
+) -> RunPut:
+    """Return a function that runs `pipeline put`: its exit code, stdout and stderr."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         place = ("--url", client.url, "--namespace", client.namespace)
@@ -60,43 +58,43 @@ def told(
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-async def test_a_file_becomes_jobs_and_once_again_nothing(
-    told: Told, client: Client, tmp_path: Path, kind: str
+async def test_rows_of_a_file_become_jobs_once(
+    run_put: RunPut, client: Client, tmp_path: Path, kind: str
 ) -> None:
     file = written(tmp_path, kind, [{"order": "007", "amount": 1}, {"order": "008", "amount": 2}])
     given = (file, "--queue", "billing", "--klass", "app.jobs.bill", "--tags", "a, b")
-    code, out, err = told(*given)
-    assert (code, out.splitlines()[-1]) == (0, "2 put, 0 there already, 0 rejected"), err
+    code, out, err = run_put(*given)
+    assert (code, out.splitlines()[-1]) == (0, "2 put, 0 existed, 0 rejected"), err
     jobs = {job.data["order"]: job for job in await client.queue("billing").peek(10)}
     amount = "1" if kind == "csv" else 1  # nothing is guessed of texts
     assert set(jobs) == {"007", "008"} and jobs["007"].data == {"order": "007", "amount": amount}
     assert jobs["007"].klass == "app.jobs.bill" and jobs["007"].tags == ["a", "b"]
 
-    assert told(*given)[:2] == (0, "0 put, 2 there already, 0 rejected\n")
+    assert run_put(*given)[:2] == (0, "0 put, 2 existed, 0 rejected\n")
     assert await client.queue("billing").length() == 2
     if kind == "json":
-        assert told(*given, "--batch", "monday")[:2] == (0, "2 put, 0 there already, 0 rejected\n")
+        assert run_put(*given, "--batch", "monday")[:2] == (0, "2 put, 0 existed, 0 rejected\n")
 
 
-async def test_what_can_not_be_a_job_is_kept_with_the_reason_and_the_exit_code_says_so(
-    told: Told, client: Client, tmp_path: Path
+async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
+    run_put: RunPut, client: Client, tmp_path: Path
 ) -> None:
     file = written(
         tmp_path, "json", [{"jid": "a", "n": 1}, {"jid": "b-history", "n": 2}, {"jid": "c", "n": 3}]
     )
     given = (file, "--queue", "billing", "--klass", "k")
-    code, out, err = told(*given)
+    code, out, err = run_put(*given)
     assert (
         (code, out) == (1, "")
         and "a row can't be put as jobs" in err
         and "b-history" in err
         and "rejects" in err
     )
-    code, out, err = told(*given, "--rejects", tmp_path / "rejects")
-    put, there, rejected = (int(each.split()[0]) for each in out.split(", "))
+    code, out, err = run_put(*given, "--rejects", tmp_path / "rejects")
+    put, existing, rejected = (int(each.split()[0]) for each in out.split(", "))
     assert (
         code == ROWS_REJECTED
-        and (put + there, rejected) == (2, 1)
+        and (put + existing, rejected) == (2, 1)
         and str(tmp_path / "rejects") in err
     )
     (reject,) = pq.read_table(tmp_path / "rejects").to_pylist()
@@ -111,7 +109,7 @@ async def test_what_can_not_be_a_job_is_kept_with_the_reason_and_the_exit_code_s
             "orders.xml",
             "<a/>",
             ["--queue", "q", "--klass", "k"],
-            "say one of csv, json, parquet by --format",
+            "give one of csv, json, parquet by --format",
         ),
         ("none.csv", None, ["--queue", "q", "--klass", "k"], "none.csv"),
         ("orders.csv", "n\n1\n", ["--queue", "q"], "there is no column 'klass' and no option"),
@@ -123,8 +121,8 @@ async def test_what_can_not_be_a_job_is_kept_with_the_reason_and_the_exit_code_s
         ),
     ],
 )
-async def test_what_is_wrong_is_said_in_a_line_and_nothing_is_put(
-    told: Told,
+async def test_errors_are_one_line_and_nothing_is_put(
+    run_put: RunPut,
     client: Client,
     tmp_path: Path,
     name: str,
@@ -134,6 +132,6 @@ async def test_what_is_wrong_is_said_in_a_line_and_nothing_is_put(
 ) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
-    code, out, err = told(tmp_path / name, *arguments)
+    code, out, err = run_put(tmp_path / name, *arguments)
     assert (code, out) == (1, "") and why in err.splitlines()[-1]
     assert await client.queues() == []

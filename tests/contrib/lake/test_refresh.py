@@ -1,4 +1,4 @@
-"""The tables follow the events: each counts once, whatever is killed or runs at the same time."""
+"""A refresh counts each event once, also after a kill and beside another refresh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refresh and compaction by executors in other processes, and by those of a Spark Connect server."""
+"""Refresh and compaction by executors in other processes, and of a Spark Connect server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding a Java, and what is said when there is none."""
+"""Finding a Java, and the errors of Spark."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from aioqless.errors import AioqlessError
 
 
 @pytest.fixture(autouse=True)
-def nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(java, "PLACES", (f"{tmp_path}/places/*",))
+def only_these_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(java, "USUAL_PLACES", (f"{tmp_path}/places/*",))
 
 
 def installed(
@@ -34,7 +34,7 @@ def installed(
     return home
 
 
-def test_the_java_of_java_home_goes_first(tmp_path: Path) -> None:
+def test_the_java_of_java_home_is_preferred(tmp_path: Path) -> None:
     home = installed(tmp_path / "own", "21.0.2")
     installed(tmp_path / "places" / "17", "17.0.1")
     assert java.find_java({"JAVA_HOME": str(home)}) == java.Java(
@@ -49,13 +49,13 @@ def test_a_java_in_path_is_found_where_it_is_installed(tmp_path: Path) -> None:
     assert java.find_java({"PATH": str(tmp_path / "bin")}).home == home
 
 
-def test_of_several_in_the_usual_places_the_oldest_that_will_do_is_taken(tmp_path: Path) -> None:
+def test_the_oldest_usable_java_of_the_usual_places_is_chosen(tmp_path: Path) -> None:
     for version in ("25", "21.0.2", "17.0.9", "11.0.1"):
         installed(tmp_path / "places" / version, version)
     assert java.find_java({}).version == 17
 
 
-def test_a_java_that_does_not_say_its_version_in_a_file_is_asked(tmp_path: Path) -> None:
+def test_a_java_without_a_release_file_is_run_for_its_version(tmp_path: Path) -> None:
     assert (
         java.find_java(
             {"JAVA_HOME": str(installed(tmp_path / "own", "17.0.2", release=False))}
@@ -64,7 +64,7 @@ def test_a_java_that_does_not_say_its_version_in_a_file_is_asked(tmp_path: Path)
     )
 
 
-def test_one_that_is_too_old_or_lacks_a_module_is_passed_over_and_told_of(tmp_path: Path) -> None:
+def test_unusable_javas_are_skipped_and_named_in_the_error(tmp_path: Path) -> None:
     old, small = (
         installed(tmp_path / "old", "1.8.0_402"),
         installed(tmp_path / "places" / "small", "21.0.2", "java.base"),
@@ -76,13 +76,13 @@ def test_one_that_is_too_old_or_lacks_a_module_is_passed_over_and_told_of(tmp_pa
     assert "Install one" in str(refused.value)
 
 
-def test_of_a_trace_the_error_that_began_it_is_told() -> None:
+def test_the_innermost_python_error_of_a_trace_is_shown() -> None:
     trace = """An error occurred while calling o47.load.
 : org.apache.spark.api.python.PythonException: Traceback (most recent call last):
   File "/x/source.py", line 7, in schema
     raise ValueError(f"there is no table here")
 ValueError: there is no table 'x' here: load one of jobs
-	at org.apache.spark.sql.errors.QueryCompilationErrors$.pythonDataSourceError(QueryCompilationErrors.scala:2)
+	at org.apache.spark.sql.errors.QueryCompilationErrors$.sourceError(Errors.scala:2)
 java.io.IOException: something
 """
     assert told(trace).startswith("there is no table 'x' here: load one of jobs (")

@@ -281,7 +281,7 @@ def test_a_folder_with_other_contents_is_refused(
     assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == [Path(name).name]
 
 
-def test_a_lake_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
+def test_reading_does_not_create_a_lake(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="there is no lake at"):
         Lake(tmp_path / "lake")
     assert not (tmp_path / "lake").exists()

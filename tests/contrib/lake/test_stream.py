@@ -1,4 +1,4 @@
-"""The archive as Spark reads it."""
+"""The archive as a stream of Spark's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aioqless import Client
-from tests.contrib.lake.test_events import ended
+from tests.contrib.lake.test_events import complete_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,25 +52,25 @@ def run(spark: SparkSession, client: Client, checkpoint: Path, each: Heard, **op
     return query
 
 
-async def test_a_query_that_failed_reads_the_same_batch_again_and_then_goes_on(
+async def test_a_failed_query_reads_the_same_batch_again_and_continues(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    await ended(client, 25)
+    await complete_jobs(client, 25)
     heard = Heard()
     heard.fails_at = 1
     with pytest.raises(Exception, match="just here"):
         run(spark, client, tmp_path, heard, maxEntries=10, entriesPerTask=4)
-    await ended(client, 2)
+    await complete_jobs(client, 2)
     heard.fails_at = None
     run(spark, client, tmp_path, heard, maxEntries=10, entriesPerTask=4)
     first, second, third = list(range(1, 11)), list(range(11, 21)), list(range(21, 28))
     assert heard.batches == [(0, first), (1, second), (1, second), (2, third)]
 
 
-async def test_only_what_was_committed_is_trimmed(
+async def test_only_committed_entries_are_trimmed(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    await ended(client, 25)
+    await complete_jobs(client, 25)
     heard = Heard()
     run(spark, client, tmp_path / "a", heard, maxEntries=10, trim="true", reader="lake")
     assert heard.ordinals == [list(range(1, 11)), list(range(11, 21)), list(range(21, 26))]
@@ -81,18 +81,18 @@ async def test_only_what_was_committed_is_trimmed(
         run(spark, client, tmp_path / "b", Heard(), trim="true", reader="another", maxEntries=2)
 
 
-async def test_what_was_cut_unread_stands_in_the_progress(
+async def test_the_progress_has_the_number_of_lost_entries(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    await ended(client, 5)
+    await complete_jobs(client, 5)
     heard = Heard()
     run(spark, client, tmp_path, heard)
-    await ended(client, 5)
+    await complete_jobs(client, 5)
     await client.redis.xtrim(f"{client.namespace}:x:archive", maxlen=2, approximate=False)
     query = run(spark, client, tmp_path, heard)
     assert heard.ordinals == [[1, 2, 3, 4, 5], [9, 10]]
     assert '"lost": 3' in query.lastProgress["sources"][0]["endOffset"]
-    await ended(client, 5)
+    await complete_jobs(client, 5)
     await client.redis.xtrim(f"{client.namespace}:x:archive", maxlen=2, approximate=False)
-    with pytest.raises(Exception, match=r"3 events behind .* failOnLoss says to stop"):
+    with pytest.raises(Exception, match=r"3 events behind .* failOnLoss is true"):
         run(spark, client, tmp_path, heard, failOnLoss="true")

@@ -1,4 +1,4 @@
-"""Each table, of literal rows."""
+"""Each table, made of literal rows."""
 
 from __future__ import annotations
 
@@ -157,9 +157,17 @@ def test_times_are_on_the_utc_day_of_the_pop_for_waits_and_of_the_end_for_runs()
 @pytest.mark.parametrize(
     ("seconds", "fine", "coarse"),
     [
-        (0, "s0", "s0"), (59.999999, "s59", "s59"), (60, "m1", "m1"), (HOUR - 1, "m59", "m59"), (HOUR, "q4", "h1"),
-        (2 * HOUR - 1, "q7", "h1"), (DAY - 1, "q95", "h23"), (DAY, "h24", "d1"), (3 * DAY - 1, "h71", "d2"),
-        (3 * DAY, "d3", "d3"), (40 * DAY, "d40", "d40"),
+        (0, "s0", "s0"),
+        (59.999999, "s59", "s59"),
+        (60, "m1", "m1"),
+        (HOUR - 1, "m59", "m59"),
+        (HOUR, "q4", "h1"),
+        (2 * HOUR - 1, "q7", "h1"),
+        (DAY - 1, "q95", "h23"),
+        (DAY, "h24", "d1"),
+        (3 * DAY - 1, "h71", "d2"),
+        (3 * DAY, "d3", "d3"),
+        (40 * DAY, "d40", "d40"),
     ],
 )  # fmt: skip
 def test_name_of_a_bin_says_its_range(seconds: float, fine: str, coarse: str) -> None:
@@ -197,7 +205,7 @@ def test_times_have_a_fine_histogram_and_that_of_qless() -> None:
     assert len(QLESS) == 148 and set(row.histogram) <= set(QLESS)
 
 
-def test_days_merge_to_what_all_of_their_numbers_come_to() -> None:
+def test_merged_days_equal_the_statistics_of_all_their_times() -> None:
     # Far from 0 and close together, where sums of squares lose their digits.
     waits = [10**6 + number * 0.001 for number in range(40)]
     days = [number % 3 * DAY for number in range(40)]

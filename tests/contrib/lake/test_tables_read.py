@@ -1,4 +1,4 @@
-"""Jobs and all that surrounds them as tables of Spark."""
+"""Jobs and summaries as tables of Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(spark: SparkSession, client: Client, table: str, **options: Any) -> Dat
     return reader.options(**options).load(table)
 
 
-async def test_jobs_are_read_by_several_tasks_and_filters_mean_what_they_mean_without_an_index(
+async def test_filters_return_the_same_jobs_with_and_without_an_index(
     client: Client, spark: SparkSession
 ) -> None:
     mail = client.queue("mail")
@@ -44,12 +44,19 @@ async def test_jobs_are_read_by_several_tasks_and_filters_mean_what_they_mean_wi
         jobs.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).map(lambda n: n > 200).collect()
     )
     since = jobs.where("state = 'complete'").agg({"time": "max"}).collect()[0][0]
-    for asked in (
-        "queue = 'mail'", "queue = 'mail' and state = 'waiting'", "queue in ('news', 'none')", "state = 'failed'", "state = 'complete'",
-        f"state = 'complete' and time >= timestamp'{since}'", "jid = 'n1'", "state in ('failed', 'complete')", "state = 'scheduled'",
-    ):  # fmt: skip
-        indexed = read(spark, client, "jobs").where(asked)
-        assert sorted(indexed.collect()) == sorted(jobs.where(asked).collect()) != [], asked
+    for condition in (
+        "queue = 'mail'",
+        "queue = 'mail' and state = 'waiting'",
+        "queue in ('news', 'none')",
+        "state = 'failed'",
+        "state = 'complete'",
+        f"state = 'complete' and time >= timestamp'{since}'",
+        "jid = 'n1'",
+        "state in ('failed', 'complete')",
+        "state = 'scheduled'",
+    ):
+        indexed = sorted(read(spark, client, "jobs").where(condition).collect())
+        assert indexed == sorted(jobs.where(condition).collect()) != [], condition
     assert read(spark, client, "jobs", tag="even").count() == 1500
     few = (
         spark.read.format("aioqless")
@@ -61,7 +68,9 @@ async def test_jobs_are_read_by_several_tasks_and_filters_mean_what_they_mean_wi
     ]
 
 
-async def test_what_surrounds_jobs_is_there_as_tables(client: Client, spark: SparkSession) -> None:
+async def test_queues_workers_failures_stats_and_recurring_jobs_are_tables(
+    client: Client, spark: SparkSession
+) -> None:
     mail = client.queue("mail")
     await mail.put_many([NewJob("greet") for _ in range(4)])
     await mail.recur("greet", {"x": 1}, jid="r", every=60, offset=60)
@@ -100,9 +109,7 @@ async def test_what_surrounds_jobs_is_there_as_tables(client: Client, spark: Spa
     )
 
 
-async def test_what_is_wrong_with_a_load_is_said_in_one_line(
-    client: Client, spark: SparkSession
-) -> None:
+async def test_invalid_loads_are_refused_in_one_line(client: Client, spark: SparkSession) -> None:
     cases: list[tuple[Any, str]] = [
         (
             lambda: read(spark, client, "jbs"),
@@ -124,7 +131,9 @@ async def test_what_is_wrong_with_a_load_is_said_in_one_line(
             "the column 'retries' is int64, not int32",
         ),
     ]
-    for act, told in cases:
+    for act, message in cases:
         with pytest.raises(AioqlessError) as refused, plainly():
             act()
-        assert str(refused.value).startswith(told) and "\n" not in str(refused.value), refused.value
+        assert str(refused.value).startswith(message) and "\n" not in str(refused.value), (
+            refused.value
+        )

@@ -1,4 +1,4 @@
-"""Old days and single jobs are deleted for good, and what is wrong with a lake is found."""
+"""Retention, erasure and checks of a lake."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def reject(lake: Lake, text: str) -> None:
     snapshot.commit(as_actions(writer.finish().to_pylist()))
 
 
-def test_days_before_a_date_are_deleted_from_all_tables_and_stay_away(lake: Lake) -> None:
+def test_pruned_days_are_deleted_from_all_tables_and_are_not_added_again(lake: Lake) -> None:
     kept = {name: [row for row in raw(lake, name) if row.date >= TOMORROW] for name in TABLES}
     assert prune(lake, TOMORROW) > 0
     for name in TABLES:
@@ -156,7 +156,7 @@ def test_erased_job_is_in_no_file_of_the_lake(
     assert erase(lake, [PERSONAL], open_session) == 0
 
 
-def test_check_finds_nothing_wrong_with_a_lake(lake: Lake) -> None:
+def test_check_finds_no_difference_in_an_intact_lake(lake: Lake) -> None:
     assert check(lake) == []
     compact(lake, no_spark)
     prune(lake, TOMORROW)
@@ -170,7 +170,7 @@ def test_check_finds_a_file_that_is_missing_from_a_table(lake: Lake, table: str)
     assert any(table in each.where for each in check(lake))
 
 
-def test_check_finds_an_event_that_is_there_twice_and_one_that_is_missing(lake: Lake) -> None:
+def test_check_finds_a_doubled_event_and_a_missing_one(lake: Lake) -> None:
     snapshot = lake.snapshot(EVENTS)
     (file,) = [each for each in snapshot.files("ql") if each.greatest["ordinal"] == 1]
     rows = read_table(snapshot.storage, snapshot.table, [file])

@@ -42,7 +42,7 @@ async def allowed(client: Client) -> str:
     return f"{scheme}://{client.namespace}:{SECRET}@{rest}"
 
 
-async def test_rows_become_jobs_once_however_often_they_are_written(
+async def test_rows_that_are_written_twice_become_jobs_once(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.range(500).selectExpr(
@@ -78,7 +78,7 @@ async def test_rows_become_jobs_once_however_often_they_are_written(
         ).save()
 
 
-async def test_a_stream_of_rows_becomes_jobs_too(
+async def test_rows_of_a_stream_become_jobs(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.range(20).write.parquet(str(tmp_path / "rows"))
@@ -98,7 +98,7 @@ async def test_a_stream_of_rows_becomes_jobs_too(
     assert await client.queue("mail").length() == 20
 
 
-async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(
+async def test_plans_progress_checkpoints_and_errors_do_not_have_the_password(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
     url = await allowed(client)
@@ -106,11 +106,11 @@ async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(
     await client.queue("q").put("k", jid="a")
     (job,) = await client.queue("q").pop(1)
     await job.complete()
-    told: list[str] = []
+    shown: list[str] = []
     reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
     jobs = reader.load("jobs").where("state = 'complete'")
     assert jobs.count() == 1
-    told.append(jobs._jdf.queryExecution().toString())
+    shown.append(jobs._jdf.queryExecution().toString())
     events = (
         spark.readStream.format("aioqless")
         .option("url", url)
@@ -125,8 +125,8 @@ async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(
         .start()
     )
     kept.awaitTermination()
-    told += [str(kept.lastProgress), kept._jsq.explainInternal(True)]
-    told += texts(tmp_path)
+    shown += [str(kept.lastProgress), kept._jsq.explainInternal(True)]
+    shown += texts(tmp_path)
     for wrong in (
         url.replace(SECRET, f"{SECRET}x"),
         f"redis://:{SECRET}@127.0.0.1:1/0",
@@ -134,6 +134,6 @@ async def test_a_password_is_in_no_plan_no_progress_no_checkpoint_and_no_error(
     ):
         with pytest.raises(Exception) as refused:
             spark.read.format("aioqless").option("url", wrong).load("queues").count()
-        told.append(str(refused.value))
-    told.append(str(spark.sparkContext.getConf().getAll()))
-    assert not [text for text in told if SECRET in text]
+        shown.append(str(refused.value))
+    shown.append(str(spark.sparkContext.getConf().getAll()))
+    assert not [text for text in shown if SECRET in text]

@@ -84,24 +84,22 @@ def put(
     }
     sessions = Sessions("put", master, conf)
     with shorten_errors(trace):
-        from aioqless.contrib.lake.row_files import rows_of
+        from aioqless.contrib.lake.row_files import read_rows
         from aioqless.contrib.lake.session import plainly as in_one_line
 
         with in_one_line():
-            rows = rows_of(sessions.open(), file, kind=format, schema=schema)
+            rows = read_rows(sessions.open(), file, kind=format, schema=schema)
             given = {name: str(value) for name, value in options.items() if value is not None}
             print_progress(f"putting the rows of {file}")
             counts = _write(rows, given)
-    print(
-        f"{counts['put']:,} put, {counts['there']:,} there already, {counts['rejected']:,} rejected"
-    )
+    print(f"{counts['put']:,} put, {counts['existing']:,} existed, {counts['rejected']:,} rejected")
     if counts["rejected"]:
         print_progress(f"what was rejected, and why: {rejects}")
         raise typer.Exit(ROWS_REJECTED)
 
 
 def _write(rows: DataFrame, options: dict[str, str]) -> dict[str, int]:
-    """Write the rows; return how many were put, already there, rejected."""
+    """Write the rows; return how many were put, existed already, and were rejected."""
     with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
         file = Path(folder) / "counts.json"
         rows.write.format("aioqless").mode("append").options(**options, counts=str(file)).save()

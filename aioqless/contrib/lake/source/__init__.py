@@ -1,19 +1,20 @@
-"""The Spark data source `aioqless`: jobs and all that surrounds them as tables, the archive as a
-stream, rows as jobs.
+"""The Spark data source `aioqless`.
 
+It reads jobs and summaries as tables, the archive as a stream, and writes rows as jobs.
+
+source.py         the data source: which reader or writer a load or save gets
 options.py        options of a load or a save
-async_bridge.py   rows from asynchronous iterators
-job_scan.py       finds jobs, in partitions
-job_columns.py    what Redis keeps of them as columns
+async_bridge.py   calls asynchronous clients from Spark's synchronous code
+job_scan.py       divides the jobs of a namespace into pieces, and lists the jids of a piece
+job_columns.py    fields of job hashes as columns
 jobs.py           load("jobs")
-summaries.py      load("queues") and others that are small
+summaries.py      load("queues"), "workers", "failures", "stats", "recurring"
 events.py         the archive's stream from one offset to another
-event_columns.py  its entries as columns
+event_columns.py  entries of the stream as columns
 stream.py         readStream…load("events")
 row_mapping.py    maps rows to jobs
 job_writer.py     puts jobs into their queues
 write.py          df.write…save()
-source.py         which of these a load is for
 """
 
 from aioqless.contrib.lake.source.source import AioqlessSource, register

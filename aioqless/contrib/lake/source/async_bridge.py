@@ -1,19 +1,19 @@
-"""Runs asynchronous reads of Redis for Spark, which asks for rows one after the other."""
+"""Calls asynchronous clients from Spark's synchronous code."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from aioqless.client import Client
-from aioqless.contrib.lake.source.options import Where
+from aioqless.contrib.lake.source.options import ClientSettings
 
 Item = TypeVar("Item")
 
 
-def runner() -> asyncio.Runner:
-    """Runs a loop, in the thread that asks."""
+def new_runner() -> asyncio.Runner:
+    """Return a runner with an event loop of its own, of uvloop where it is installed."""
     try:
         import uvloop
     except ImportError:  # no uvloop on this platform
@@ -21,27 +21,29 @@ def runner() -> asyncio.Runner:
     return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
-def asked(where: Where, act: Callable[[Client], Awaitable[Item]]) -> Item:
-    """What an answer takes one connection for."""
+def call(settings: ClientSettings, act: Callable[[Client], Awaitable[Item]]) -> Item:
+    """Call a function with a client that is connected for the call, and return its result."""
 
-    async def connected() -> Item:
-        async with where.client() as client:
+    async def connect() -> Item:
+        async with settings.client() as client:
             return await act(client)
 
-    with runner() as loop:
-        return loop.run(connected())
+    with new_runner() as loop:
+        return loop.run(connect())
 
 
-def drawn(where: Where, items: Callable[[Client], AsyncIterator[Item]]) -> Iterator[Item]:
-    """The items of an asynchronous iterator over one connection, which ends with them."""
+def iterate(
+    settings: ClientSettings, items: Callable[[Client], AsyncIterator[Item]]
+) -> Iterator[Item]:
+    """Yield the items of an asynchronous iterator; its client is connected until the last one."""
 
-    async def connected() -> AsyncIterator[Item]:
-        async with where.client() as client:
+    async def connect() -> AsyncGenerator[Item]:
+        async with settings.client() as client:
             async for item in items(client):
                 yield item
 
-    with runner() as loop:
-        source = connected()
+    with new_runner() as loop:
+        source = connect()
         try:
             while True:
                 try:
@@ -50,12 +52,8 @@ def drawn(where: Where, items: Callable[[Client], AsyncIterator[Item]]) -> Itera
                     return
                 yield item
         finally:
-            loop.run(_closed(source))
+            loop.run(source.aclose())
 
 
 async def _next(source: AsyncIterator[Item]) -> Item:
     return await anext(source)
-
-
-async def _closed(source: AsyncIterator[Item]) -> None:
-    await source.aclose()  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from aioqless.client.archive.entry import Event, Unreadable, parse_raw
 from aioqless.contrib.lake.schema import EVENT
 from aioqless.contrib.lake.source.events import Entry
 
-# Names of columns that the record calls otherwise; SQL reserves `to` and `group`.
+# Columns with another name than the attribute of an event: SQL reserves `to` and `group`.
 _ATTRIBUTES: Final = {"next_queue": "to", "failure_group": "group"}
 _RUNS: Final = EVENT.field("runs").type
 
@@ -28,20 +28,27 @@ SCHEMA: Final = pa.schema(
 
 
 def batch_of(
-    n: int,
+    ordinal: int,
     entries: Sequence[Entry],
     schema: pa.Schema,
     find_problem: Callable[[Event], str | None] = lambda _: None,
 ) -> pa.RecordBatch:
-    """Return the rows of entries that follow the `n`-th, with a schema's columns.
+    """Return the rows of entries, with a schema's columns.
 
-    Entries that can't be parsed, or with a problem by `find_problem`, have their reason instead.
+    Args:
+        ordinal: The number of the entry before the first one.
+        entries: Entries of the stream.
+        schema: The columns.
+        find_problem: Returns why an event that can be parsed is invalid nevertheless.
+
+    Returns:
+        One row per entry; an invalid one has its reason in `problem` and its fields in `raw`.
     """
     events: list[Event | None] = []
     problems: dict[int, str] = {}
-    for index, (sid, flat) in enumerate(entries):
+    for index, (id, flat) in enumerate(entries):
         try:
-            event = parse_raw(sid.decode(), flat)
+            event = parse_raw(id.decode(), flat)
             problem = find_problem(event)
         except Unreadable as why:
             problem = str(why)
@@ -50,23 +57,23 @@ def batch_of(
         else:
             events.append(None)
             problems[index] = problem
-    made: dict[str, Callable[[], Any]] = {
-        "id": lambda: [sid.decode() for sid, _ in entries],
-        "ordinal": lambda: range(n + 1, n + 1 + len(entries)),
+    special: dict[str, Callable[[], Any]] = {
+        "id": lambda: [id.decode() for id, _ in entries],
+        "ordinal": lambda: range(ordinal + 1, ordinal + 1 + len(entries)),
         "problem": lambda: [problems.get(index) for index in range(len(entries))],
         "raw": lambda: [
-            _shown(entries[index][1]) if index in problems else None
+            _to_json(entries[index][1]) if index in problems else None
             for index in range(len(entries))
         ],
     }
     columns = [
-        pa.array(made[field.name](), field.type)
-        if field.name in made
+        pa.array(special[field.name](), field.type)
+        if field.name in special
         else _column(field.name, events, bool(problems), field.type)
         for field in schema
     ]
-    made_of: pa.RecordBatch = pa.RecordBatch.from_arrays(columns, schema=schema)
-    return made_of
+    batch: pa.RecordBatch = pa.RecordBatch.from_arrays(columns, schema=schema)
+    return batch
 
 
 def _column(
@@ -114,7 +121,7 @@ def _lists(
     )
 
 
-def _shown(flat: Iterable[bytes]) -> str:
+def _to_json(flat: Iterable[bytes]) -> str:
     texts = [each.decode("utf-8", "replace") for each in flat]
     return json.dumps(
         dict(zip(texts[::2], [*texts[1::2], *([""] * (len(texts) % 2))], strict=True)),

@@ -1,4 +1,7 @@
-"""What Redis keeps of jobs as columns: whole columns at once, since that is what costs little."""
+"""Fields of job hashes as columns.
+
+A column is parsed as a whole, which is faster than value by value.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ FAILURE = pa.struct(
 )
 
 
-def texts(values: Stored) -> pa.Array:
-    """Bytes that aren't UTF-8, which a careless client may have put, are replaced."""
+def parse_texts(values: Stored) -> pa.Array:
+    """Return strings; bytes that aren't UTF-8 are replaced."""
     stored = pa.array(values, pa.binary())
     try:
         return stored.cast(pa.string())
@@ -32,44 +35,46 @@ def texts(values: Stored) -> pa.Array:
         )
 
 
-def named(values: Stored) -> pa.Array:
-    """A text that is stored empty where there is none."""
-    found = texts(values)
+def parse_optional_texts(values: Stored) -> pa.Array:
+    """Return strings, null where they are empty."""
+    found = parse_texts(values)
     return pc.if_else(pc.equal(found, ""), None, found)
 
 
-def numbers(values: Stored) -> pa.Array:
-    found = named(values)
+def parse_numbers(values: Stored) -> pa.Array:
+    """Return floating-point numbers, null where there is none."""
+    found = parse_optional_texts(values)
     try:
         return found.cast(pa.float64())
     except pa.ArrowInvalid:
-        return pa.array([_number(value) for value in values], pa.float64())
+        return pa.array([_parse_number(value) for value in values], pa.float64())
 
 
-def wholes(values: Stored) -> pa.Array:
-    return pc.floor(numbers(values)).cast(pa.int64(), safe=False)
+def parse_integers(values: Stored) -> pa.Array:
+    """Return integers, null where there is no number."""
+    return pc.floor(parse_numbers(values)).cast(pa.int64(), safe=False)
 
 
-def times(values: Stored) -> pa.Array:
-    """Seconds since 1970; 0 is none."""
-    seconds = numbers(values)
+def parse_times(values: Stored) -> pa.Array:
+    """Return timestamps of seconds since the epoch, null for 0."""
+    seconds = parse_numbers(values)
     micros = pc.round(pc.multiply(pc.if_else(pc.equal(seconds, 0.0), None, seconds), 1e6))
     return micros.cast(pa.int64(), safe=False).cast(TIME)
 
 
-def priorities(values: Stored) -> pa.Array:
-    """Callers' are negative where a job runs sooner, stored ones positive; adding 0 makes 0 of
-    -0."""
-    return pc.add(pc.negate(pc.coalesce(numbers(values), 0.0)), 0.0)
+def parse_priorities(values: Stored) -> pa.Array:
+    """Return priorities as callers give them: lower runs sooner. Redis stores the opposite."""
+    return pc.add(pc.negate(pc.coalesce(parse_numbers(values), 0.0)), 0.0)  # no -0.0
 
 
-def lists(values: Stored) -> pa.Array:
+def parse_lists(values: Stored) -> pa.Array:
+    """Return lists of strings, empty where there is none."""
     known: dict[bytes | None, list[str]] = {}
     offsets, items = [0], list[str]()
     for value in values:
         found = known.get(value)
         if found is None:
-            found = known[value] = _list(value)
+            found = known[value] = _parse_list(value)
         if found:
             items += found
         offsets.append(len(items))
@@ -78,59 +83,60 @@ def lists(values: Stored) -> pa.Array:
     )
 
 
-def failures(values: Stored) -> pa.Array:
-    return pa.array([_failure(value) for value in values], FAILURE)
+def parse_failures(values: Stored) -> pa.Array:
+    """Return failures as structs, null where there is none."""
+    return pa.array([_parse_failure(value) for value in values], FAILURE)
 
 
-Read: TypeAlias = Callable[[Stored], pa.Array]
+Parse: TypeAlias = Callable[[Stored], pa.Array]
 
-# Each column with the field of a job's hash that it is read from, its type, and how.
-COLUMNS: dict[str, tuple[str, pa.DataType, Read]] = {
-    "jid": ("jid", pa.string(), texts),
-    "klass": ("klass", pa.string(), texts),
-    "queue": ("queue", pa.string(), texts),
-    "state": ("state", pa.string(), texts),
-    "priority": ("priority", pa.float64(), priorities),
-    "tags": ("tags", TEXTS, lists),
-    "data": ("data", pa.string(), texts),
-    "worker": ("worker", pa.string(), named),
-    "retries": ("retries", pa.int64(), wholes),
-    "remaining": ("remaining", pa.int64(), wholes),
-    "expires": ("expires", TIME, times),
-    "time": ("time", TIME, times),
-    "failure": ("failure", FAILURE, failures),
-    "spawned_from": ("spawned_from_jid", pa.string(), named),
-    "depends": ("x-after", TEXTS, lists),
-    "fence": ("x-fence", pa.int64(), wholes),
+# Column: the field of the job's hash, the type, and the function that parses it.
+COLUMNS: dict[str, tuple[str, pa.DataType, Parse]] = {
+    "jid": ("jid", pa.string(), parse_texts),
+    "klass": ("klass", pa.string(), parse_texts),
+    "queue": ("queue", pa.string(), parse_texts),
+    "state": ("state", pa.string(), parse_texts),
+    "priority": ("priority", pa.float64(), parse_priorities),
+    "tags": ("tags", TEXTS, parse_lists),
+    "data": ("data", pa.string(), parse_texts),
+    "worker": ("worker", pa.string(), parse_optional_texts),
+    "retries": ("retries", pa.int64(), parse_integers),
+    "remaining": ("remaining", pa.int64(), parse_integers),
+    "expires": ("expires", TIME, parse_times),
+    "time": ("time", TIME, parse_times),
+    "failure": ("failure", FAILURE, parse_failures),
+    "spawned_from": ("spawned_from_jid", pa.string(), parse_optional_texts),
+    "depends": ("x-after", TEXTS, parse_lists),
+    "fence": ("x-fence", pa.int64(), parse_integers),
 }
 SCHEMA = pa.schema({name: kind for name, (_, kind, _) in COLUMNS.items()})
 
 
 def fields_of(schema: pa.Schema) -> list[str]:
-    """What to ask a job's hash for; its jid always, which tells whether there is a job."""
+    """Return the fields of a job's hash to read: first `jid`, which only a job has."""
     return ["jid", *(COLUMNS[name][0] for name in schema.names)]
 
 
 def batch_of(stored: Sequence[Sequence[bytes | None]], schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of those jobs that there are."""
+    """Return the rows of the jobs that exist, of the values of `fields_of`."""
     columns = list(zip(*[job for job in stored if job[0] is not None], strict=True)) or [()] * (
         len(schema) + 1
     )
-    made: pa.RecordBatch = pa.RecordBatch.from_arrays(
+    batch: pa.RecordBatch = pa.RecordBatch.from_arrays(
         [COLUMNS[name][2](column) for name, column in zip(schema.names, columns[1:], strict=True)],
         schema=schema,
     )
-    return made
+    return batch
 
 
-def _number(value: bytes | None) -> float | None:
+def _parse_number(value: bytes | None) -> float | None:
     try:
         return float(value) if value else None
     except ValueError:
         return None
 
 
-def _list(value: bytes | None) -> list[str]:
+def _parse_list(value: bytes | None) -> list[str]:
     if not value or value in (b"[]", b"{}"):
         return []
     try:
@@ -140,16 +146,16 @@ def _list(value: bytes | None) -> list[str]:
     return decode_texts(found) if isinstance(found, list) else []
 
 
-def _failure(value: bytes | None) -> dict[str, Any] | None:
+def _parse_failure(value: bytes | None) -> dict[str, Any] | None:
     if not value or value == b"{}":
         return None
     try:
-        told = msgspec.json.decode(value)
+        failure = msgspec.json.decode(value)
     except (ValueError, UnicodeDecodeError):
         return None
-    if not isinstance(told, dict) or not (told.get("group") or told.get("type")):
+    if not isinstance(failure, dict) or not (failure.get("group") or failure.get("type")):
         return None
-    when = told.get("when")
+    when = failure.get("when")
     micros = round(when * 1_000_000) if isinstance(when, int | float) else None
-    texts = {name: str(told.get(name) or "") for name in ("message", "worker")}
-    return {"group": str(told.get("group") or told["type"]), "when": micros, **texts}
+    texts = {name: str(failure.get(name) or "") for name in ("message", "worker")}
+    return {"group": str(failure.get("group") or failure["type"]), "when": micros, **texts}

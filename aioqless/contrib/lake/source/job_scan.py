@@ -1,10 +1,11 @@
-"""Which jobs there are: every key of the namespace, walked in parts at once, or an index where a
-filter allows for it.
+"""Lists the jids of a namespace, in pieces that tasks read in parallel.
 
-SCAN's cursor counts through the buckets of Redis' table with its bits reversed, so the keys whose
-hash ends in the same bits lie side by side, whatever the table's size: that is what divides the
-keyspace. A key that is there all the time is found, whatever becomes of its job. An index is read
-by score and not by rank, so what others put or take meanwhile hides nothing that stays."""
+A piece is a part of an index where a filter allows for one, otherwise of the keyspace. The cursor
+of SCAN counts the buckets of Redis' hash table with its bits reversed. So keys whose hash ends in
+the same bits are adjacent, whatever the size of the table, and a range of cursors is a part of the
+keyspace. A key that exists during the whole scan is found, wherever its job moves. An index is read
+by score, not by rank, so that changes meanwhile don't hide the members that stay.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ from aioqless.errors import AioqlessError
 
 PAGE = 2_000
 KEYS_PER_PART = 50_000
-MOST_PARTS = 256
-FEWEST_KEYS_PER_PART = 1_024  # or Redis' table might become smaller than the parts are many
-IN_QUEUE = {
+MAX_PARTS = 256
+MIN_KEYS_PER_PART = 1_024  # Redis' table must never have fewer buckets than there are parts
+INDEXES_OF_STATE = {
     "waiting": ("waiting", "scheduled"),
     "stalled": ("waiting",),
     "scheduled": ("scheduled",),
@@ -32,35 +33,37 @@ IN_QUEUE = {
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What filters leave of the jobs; None is no filter."""
+class JobFilter:
+    """Which jobs to read; None is no restriction.
+
+    `since` is in seconds since the epoch: put, popped or completed no earlier.
+    """
 
     jids: frozenset[str] | None = None
     queues: frozenset[str] | None = None
     states: frozenset[str] | None = None
     tag: str | None = None
-    since: float | None = None  # seconds since 1970: put, popped or completed no earlier
+    since: float | None = None
 
 
 @dataclass(frozen=True)
-class Named:
-    """Jobs by their jids."""
+class JidList:
+    """Certain jobs."""
 
     jids: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
-class Part:
-    """The `number`-th of `of` parts of the keyspace."""
+class KeyspacePart:
+    """Part `number`, from 0, of `of` equal parts of the keyspace."""
 
     number: int = 0
     of: int = 1
 
 
 @dataclass(frozen=True)
-class Span:
-    """The members of a sorted set with scores from `low`, up to but not including `high`; as Redis
-    writes scores."""
+class ScoreRange:
+    """The members of a sorted set with scores from `low` to below `high`, as Redis writes them."""
 
     key: bytes
     low: bytes = b"-inf"
@@ -68,22 +71,23 @@ class Span:
 
     @property
     def bounds(self) -> tuple[bytes, bytes]:
+        """The arguments of ZRANGE BYSCORE."""
         return self.low, self.high if self.high == b"+inf" else b"(" + self.high
 
 
 @dataclass(frozen=True)
-class Heap:
-    """The members of a list, newest first: those failed in a group."""
+class FailureGroup:
+    """The members of a list: the failed jobs of a group, the newest first."""
 
     key: bytes
 
 
-Piece: TypeAlias = Named | Part | Span | Heap
+Piece: TypeAlias = JidList | KeyspacePart | ScoreRange | FailureGroup
 
 
 @dataclass
-class Finder:
-    """Finds the jids of a client's namespace, in pieces that several tasks look for at once."""
+class JobScanner:
+    """Lists the jids of a client's namespace."""
 
     client: Client
     keys: Keys = field(init=False)
@@ -92,59 +96,63 @@ class Finder:
         self.keys = self.client.keyspace.key
         self._execute = self.client.keyspace.execute
 
-    async def pieces(self, wanted: Wanted, most: int | None = None) -> list[Piece]:
-        """What to look through: an index that has all that is wanted, the narrowest first, else the
-        whole keyspace."""
+    async def divide(self, wanted: JobFilter, most: int | None = None) -> list[Piece]:
+        """Return the pieces of the smallest index that has all jobs of a filter.
+
+        If no index has them, the pieces are parts of the keyspace, at most `most`.
+        """
         if wanted.jids is not None:
             return [
-                Named(tuple(jid.encode("utf-8", "surrogateescape") for jid in sorted(wanted.jids)))
+                JidList(
+                    tuple(jid.encode("utf-8", "surrogateescape") for jid in sorted(wanted.jids))
+                )
             ]
         if wanted.tag is not None:
-            return await self._spans(self.keys("tag", wanted.tag))
+            return await self._score_ranges(self.keys("tag", wanted.tag))
         if wanted.states is not None and wanted.states <= {"complete", "failed"}:
             return [
-                *(await self._completed(wanted)),
-                *(await self._failed() if "failed" in wanted.states else []),
+                *(await self._find_completed(wanted)),
+                *(await self._find_failed() if "failed" in wanted.states else []),
             ]
         if wanted.queues is not None:
-            return await self._in_queues(wanted.queues, wanted.states)
-        return await self._parts(most)
+            return await self._find_in_queues(wanted.queues, wanted.states)
+        return await self._divide_keyspace(most)
 
-    async def _in_queues(
+    async def _find_in_queues(
         self, queues: frozenset[str], states: frozenset[str] | None
     ) -> list[Piece]:
         sets = dict.fromkeys(
-            place
-            for state, places in IN_QUEUE.items()
+            index
+            for state, indexes in INDEXES_OF_STATE.items()
             if states is None or state in states
-            for place in places
+            for index in indexes
         )
         pieces = [
             piece
             for queue in sorted(queues)
             if queue
-            for place in sets
-            for piece in await self._spans(self.keys(place, queue))
+            for index in sets
+            for piece in await self._score_ranges(self.keys(index, queue))
         ]
         if states is None or "failed" in states:
-            pieces += await self._failed()
+            pieces += await self._find_failed()
         if "" in queues or (states is not None and "complete" in states):
-            pieces += await self._spans(self.keys("completed"))
+            pieces += await self._score_ranges(self.keys("completed"))
         return pieces
 
-    async def _completed(self, wanted: Wanted) -> list[Piece]:
+    async def _find_completed(self, wanted: JobFilter) -> list[Piece]:
         if wanted.states is None or "complete" not in wanted.states:
             return []
-        return await self._spans(self.keys("completed"), wanted.since)
+        return await self._score_ranges(self.keys("completed"), wanted.since)
 
-    async def _failed(self) -> list[Piece]:
+    async def _find_failed(self) -> list[Piece]:
         return [
-            Heap(self.keys("group", group))
+            FailureGroup(self.keys("group", group))
             for group in sorted(await self._execute("SMEMBERS", self.keys("failures")))
         ]
 
-    async def _spans(self, key: bytes, low: float | None = None) -> list[Piece]:
-        """A sorted set in stretches of about as many members."""
+    async def _score_ranges(self, key: bytes, low: float | None = None) -> list[Piece]:
+        """Divide a sorted set into ranges of about the same number of members."""
         first = b"-inf" if low is None else repr(low).encode()
         number = await self._execute("ZCOUNT", key, first, "+inf")
         before = await self._execute("ZCARD", key) - number
@@ -154,64 +162,65 @@ class Finder:
             if found and found[1] != bounds[-1]:
                 bounds.append(found[1])
         bounds.append(b"+inf")
-        return [Span(key, *pair) for pair in pairwise(bounds)] if number else []
+        return [ScoreRange(key, *pair) for pair in pairwise(bounds)] if number else []
 
-    async def _parts(self, most: int | None) -> list[Piece]:
+    async def _divide_keyspace(self, most: int | None) -> list[Piece]:
         info = (await self._execute("INFO", "CLUSTER")).decode() + (
             await self._execute("INFO", "SERVER")
         ).decode()
         size = await self._execute("DBSIZE")
         if "cluster_enabled:1" in info or "dragonfly_version" in info:
-            return [Part()]  # whose cursors have something else in these bits
+            return [KeyspacePart()]  # their cursors have another meaning in these bits
         parts = min(
-            most or MOST_PARTS,
+            most or MAX_PARTS,
             -(-size // (KEYS_PER_PART if most is None else 1)),
-            size // FEWEST_KEYS_PER_PART,
+            size // MIN_KEYS_PER_PART,
         )
         of = 1 << max(0, parts.bit_length() - 1)
-        return [Part(number, of) for number in range(of)]
+        return [KeyspacePart(number, of) for number in range(of)]
 
     async def jids(self, piece: Piece) -> AsyncIterator[Sequence[bytes]]:
-        """The jids of a piece, page by page, each once."""
+        """Yield the jids of a piece by the page, each once."""
         match piece:
-            case Named(jids):
+            case JidList(jids):
                 yield list(jids)
-            case Part():
-                async for page in self._scanned(piece):
+            case KeyspacePart():
+                async for page in self._scan_part(piece):
                     yield page
-            case Span():
-                async for page in self._ranged(piece):
+            case ScoreRange():
+                async for page in self._read_range(piece):
                     yield page
-            case Heap(key):
-                async for page in self._listed(key):
+            case FailureGroup(key):
+                async for page in self._read_list(key):
                     yield page
 
-    async def _scanned(self, part: Part) -> AsyncIterator[Sequence[bytes]]:
+    async def _scan_part(self, part: KeyspacePart) -> AsyncIterator[Sequence[bytes]]:
         first, end = part.number * (2**64 // part.of), (part.number + 1) * (2**64 // part.of)
-        cursor, seen, skip = reversed_bits(first), set[bytes](), len(self.keys("job", b""))
+        cursor, seen, skip = reverse_bits(first), set[bytes](), len(self.keys("job", b""))
         while True:
             at = cursor
             cursor, found = await self._scan(at)
-            if cursor and reversed_bits(cursor) <= reversed_bits(at):
+            if cursor and reverse_bits(cursor) <= reverse_bits(at):
                 raise AioqlessError(
-                    "this server's SCAN goes another way than Redis' does: read with the option partitions = 1"
+                    "the cursors of this server's SCAN differ from those of Redis: give the option "
+                    "partitions = 1"
                 )
-            reached = reversed_bits(cursor) if cursor else 2**64
+            reached = reverse_bits(cursor) if cursor else 2**64
             fresh = set(found) - seen
             if reached > end:
-                fresh -= await self._between(end, reached)
+                fresh -= await self._scan_between(end, reached)
             seen |= fresh
             yield [key[skip:] for key in fresh]
             if reached >= end:
                 return
 
-    async def _between(self, first: int, end: int) -> set[bytes]:
-        """A page ends where it likes: what of it is the next part's."""
+    async def _scan_between(self, first: int, end: int) -> set[bytes]:
+        """Return the keys of a page that belong to the next part: pages end anywhere."""
         keys: set[bytes] = set()
         while first < end:
-            cursor, found = await self._scan(reversed_bits(first))
+            cursor, found = await self._scan(reverse_bits(first))
             keys.update(found)
-            first = reversed_bits(cursor) if cursor else 2**64
+            first = reverse_bits(cursor) if cursor else 2**64
         return keys
 
     async def _scan(self, cursor: int) -> tuple[int, list[bytes]]:
@@ -221,15 +230,17 @@ class Finder:
         )
         return int(after), found
 
-    async def _ranged(self, span: Span) -> AsyncIterator[Sequence[bytes]]:
-        """By score: each page begins with the score that the last one ended with, whose members may
-        be many."""
-        low, high = span.bounds
+    async def _read_range(self, part: ScoreRange) -> AsyncIterator[Sequence[bytes]]:
+        """Yield the members of a range by score.
+
+        A page begins with the last score of the page before, which any number of members may have.
+        """
+        low, high = part.bounds
         at_low: set[bytes] = set()
         count = PAGE
         while True:
             flat = await self._execute(
-                "ZRANGE", span.key, low, high, "BYSCORE", "LIMIT", 0, count, "WITHSCORES"
+                "ZRANGE", part.key, low, high, "BYSCORE", "LIMIT", 0, count, "WITHSCORES"
             )
             members, scores = flat[::2], flat[1::2]
             yield [member for member in members if member not in at_low]
@@ -242,9 +253,12 @@ class Finder:
             }
             low = scores[-1]
 
-    async def _listed(self, key: bytes) -> AsyncIterator[Sequence[bytes]]:
-        """From the newest on. A page begins with one that was seen, or others went meanwhile and
-        the list is read from further up."""
+    async def _read_list(self, key: bytes) -> AsyncIterator[Sequence[bytes]]:
+        """Yield the members of a list, the newest first.
+
+        A page begins with the last member of the page before. If it doesn't, members were removed
+        meanwhile, and reading continues one page earlier.
+        """
         seen: set[bytes] = set()
         index = 0
         while members := await self._execute("LRANGE", key, max(0, index - 1), index + PAGE - 1):
@@ -259,5 +273,6 @@ class Finder:
             index += PAGE
 
 
-def reversed_bits(number: int) -> int:
+def reverse_bits(number: int) -> int:
+    """Return a 64-bit number with its bits in reverse order."""
     return int(f"{number:064b}"[::-1], 2)

@@ -1,4 +1,4 @@
-"""Jobs into their queues: in bounded batches, no faster than a queue may grow, and none twice."""
+"""Puts prepared rows into their queues: in batches, within a maximum depth, and each once."""
 
 from __future__ import annotations
 
@@ -10,64 +10,79 @@ import pyarrow as pa
 from aioqless.client import Client
 from aioqless.client.put import Backpressure, PreparedJob
 from aioqless.contrib.lake.source.options import Options
-from aioqless.contrib.lake.source.row_mapping import Recipe, Reject, shown
+from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping, format_row
 from aioqless.errors import AioqlessError, QueueFull
 
 OPTIONS = ("maxDepth", "wait", "rejects", "maxRejects")
+_MIN_PORTION = 50  # jobs that are put at once, if there is room
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How many jobs a queue may have before this write waits, for how many seconds it does, and how
-    many rows may be no jobs."""
+class PutLimits:
+    """Limits of a write.
+
+    Attributes:
+        depth: Number of jobs of a queue from which on the write waits; None: it never waits.
+        wait: Maximum time to wait, in seconds.
+        rejects: Maximum number of rejected rows of a task.
+    """
 
     depth: int | None = None
     wait: float = 3600.0
     rejects: int = 0
 
     @classmethod
-    def of(cls, options: Options) -> Limits:
+    def of(cls, options: Options) -> PutLimits:
+        """Return the limits that options give.
+
+        Raises:
+            ValueError: An option is invalid.
+        """
         most = options.whole("maxRejects", 10_000, least=0) or 0
         wait = options.number("wait", 3600.0)
         assert wait is not None
-        Backpressure(wait)
+        Backpressure(wait)  # checks the number
         return cls(options.whole("maxDepth", None), wait, most if options.text("rejects") else 0)
 
 
 @dataclass
-class Tally:
-    """What became of a task's rows; `there` are those whose jobs were there already."""
+class PutCounts:
+    """What a task did with its rows; `existing` counts those whose jobs existed already."""
 
     put: int = 0
-    there: int = 0
+    existing: int = 0
     rejects: list[Reject] = field(default_factory=list)
 
 
 async def put_rows(
-    client: Client, recipe: Recipe, limits: Limits, batches: Iterable[pa.RecordBatch]
-) -> Tally:
-    """Put the rows of a task. Raises AioqlessError when more of them are no jobs than may be,
-    QueueFull when there was no room."""
-    tally = Tally()
+    client: Client, mapping: RowMapping, limits: PutLimits, batches: Iterable[pa.RecordBatch]
+) -> PutCounts:
+    """Put the rows of a task.
+
+    Raises:
+        AioqlessError: More rows than allowed can't be jobs.
+        QueueFull: A queue had no room for longer than allowed.
+    """
+    counts = PutCounts()
     for batch in batches:
         queues: dict[str, list[PreparedJob]] = {}
-        for made in recipe.jobs(batch, client.codec):
-            if isinstance(made, Reject):
-                tally.rejects.append(made)
+        for prepared in mapping.jobs(batch, client.codec):
+            if isinstance(prepared, Reject):
+                counts.rejects.append(prepared)
             else:
-                queues.setdefault(made[0], []).append(made[1])
-        _check(tally, limits)
+                queues.setdefault(prepared[0], []).append(prepared[1])
+        _check_rejects(counts, limits)
         for queue, jobs in queues.items():
-            await _put(client, queue, jobs, limits, tally)
-        _check(tally, limits)
-    return tally
+            await _put(client, queue, jobs, limits, counts)
+        _check_rejects(counts, limits)
+    return counts
 
 
 async def _put(
-    client: Client, queue: str, jobs: list[PreparedJob], limits: Limits, tally: Tally
+    client: Client, queue: str, jobs: list[PreparedJob], limits: PutLimits, counts: PutCounts
 ) -> None:
     backpressure = Backpressure(limits.wait)
-    async for portion in _with_room(client, queue, jobs, limits.depth, backpressure):
+    async for portion in _await_room(client, queue, jobs, limits.depth, backpressure):
         answers = await client.queue(queue).put_prepared(
             portion, wait=backpressure.left, keep_existing=True
         )
@@ -75,30 +90,31 @@ async def _put(
             if isinstance(answer, QueueFull):
                 raise answer
             if isinstance(answer, Exception):
-                data = job["data"]
-                text = data if isinstance(data, str) else data.decode("utf-8", "replace")
-                told = {**job, "data": text, "queue": queue}
-                tally.rejects.append(
-                    Reject(
-                        str(answer),
-                        shown({name: value for name, value in told.items() if value is not None}),
-                    )
-                )
+                counts.rejects.append(_reject(job, queue, answer))
             elif answer:
-                tally.put += 1
+                counts.put += 1
             else:
-                tally.there += 1
+                counts.existing += 1
 
 
-async def _with_room(
+def _reject(job: PreparedJob, queue: str, error: Exception) -> Reject:
+    data = job["data"]
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    fields = {**job, "data": text, "queue": queue}
+    return Reject(str(error), format_row({k: v for k, v in fields.items() if v is not None}))
+
+
+async def _await_room(
     client: Client,
     queue: str,
     jobs: list[PreparedJob],
     depth: int | None,
     backpressure: Backpressure,
 ) -> AsyncIterator[list[PreparedJob]]:
-    """As many at a time as a queue has room for; other tasks put too, so it may get some more than
-    `depth`."""
+    """Yield as many jobs at a time as a queue has room for.
+
+    Other tasks put, too, so the queue may get a few more than `depth`.
+    """
     if depth is None:
         yield jobs
         return
@@ -108,21 +124,26 @@ async def _with_room(
         if room <= 0:
             if not await backpressure.pause():
                 raise AioqlessError(
-                    f"the queue {queue!r} had {depth:,} jobs or more for longer than wait, which says how many seconds"
+                    f"the queue {queue!r} had {depth:,} jobs or more for longer than the option "
+                    "wait allows, in seconds"
                 )
             continue
-        yield jobs[at : at + min(room, max(50, depth // 4))]
-        at += min(room, max(50, depth // 4))
+        count = min(room, max(_MIN_PORTION, depth // 4))
+        yield jobs[at : at + count]
+        at += count
 
 
-def _check(tally: Tally, limits: Limits) -> None:
-    if len(tally.rejects) > limits.rejects:
-        many = f"{len(tally.rejects):,} rows of one task" if len(tally.rejects) > 1 else "a row"
-        raise AioqlessError(
-            f"{many} can't be put as jobs, such as {tally.rejects[0].row[:200]}: {tally.rejects[0].reason}. "
-            + (
-                f"maxRejects allows {limits.rejects:,}"
-                if limits.rejects
-                else "With the option rejects, a folder, they go there instead"
-            )
-        )
+def _check_rejects(counts: PutCounts, limits: PutLimits) -> None:
+    rejects = counts.rejects
+    if len(rejects) <= limits.rejects:
+        return
+    rows = f"{len(rejects):,} rows of one task" if len(rejects) > 1 else "a row"
+    advice = (
+        f"maxRejects allows {limits.rejects:,}"
+        if limits.rejects
+        else "The option rejects names a folder that such rows are written to instead"
+    )
+    raise AioqlessError(
+        f"{rows} can't be put as jobs, such as {rejects[0].row[:200]}: {rejects[0].reason}. "
+        + advice
+    )

@@ -1,4 +1,4 @@
-"""`load("jobs")`: what Redis keeps of each job, read by many tasks at once."""
+"""`load("jobs")`: the jobs that are in Redis, read by many tasks in parallel."""
 
 from __future__ import annotations
 
@@ -12,66 +12,69 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from aioqless.client import Client
-from aioqless.contrib.lake.source.async_bridge import asked, drawn
+from aioqless.contrib.lake.source.async_bridge import call, iterate
 from aioqless.contrib.lake.source.job_columns import batch_of, fields_of
-from aioqless.contrib.lake.source.job_scan import Finder, Piece, Wanted
-from aioqless.contrib.lake.source.options import Options, Where
+from aioqless.contrib.lake.source.job_scan import JobFilter, JobScanner, Piece
+from aioqless.contrib.lake.source.options import ClientSettings, Options
 
 OPTIONS = ("partitions", "tag")
-# seconds by which a stored time may differ from its score: of what is read too much, Spark takes
-# its share
-CLOCKS = 0.001
+# Seconds by which the time in a job's hash may differ from its score in the index; Spark drops the
+# rows that are read too much.
+TOLERANCE = 0.001
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Reads jobs in pieces; knows nothing of Spark."""
+    """Reads jobs piece by piece, without Spark."""
 
-    where: Where
+    settings: ClientSettings
     schema: pa.Schema
 
-    def pieces(self, wanted: Wanted, most: int | None = None) -> list[Piece]:
-        return asked(self.where, lambda client: Finder(client).pieces(wanted, most))
+    def pieces(self, wanted: JobFilter, most: int | None = None) -> list[Piece]:
+        """Divide the jobs that pass a filter into pieces; see `JobScanner.divide`."""
+        return call(self.settings, lambda client: JobScanner(client).divide(wanted, most))
 
     def read(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        return drawn(self.where, lambda client: self._batches(client, piece))
+        """Yield the rows of a piece."""
+        return iterate(self.settings, lambda client: self._batches(client, piece))
 
     async def _batches(self, client: Client, piece: Piece) -> AsyncIterator[pa.RecordBatch]:
-        finder, fields = Finder(client), fields_of(self.schema)
-        execute_many, prefix = client.keyspace.execute_many, finder.keys("job", b"")
-        async for jids in finder.jids(piece):
+        scanner, fields = JobScanner(client), fields_of(self.schema)
+        execute_many, prefix = client.keyspace.execute_many, scanner.keys("job", b"")
+        async for jids in scanner.jids(piece):
             stored = await execute_many(
                 [("HMGET", prefix + jid, *fields) for jid in jids], raise_errors=False
             )
-            if rows := [
-                each for each in stored if isinstance(each, list)
-            ]:  # what isn't a hash is no job
+            # Another type of key than a hash gives an error, and is no job.
+            if rows := [each for each in stored if isinstance(each, list)]:
                 yield batch_of(rows, self.schema)
 
 
 class JobReader(DataSourceReader):
-    """Tells Spark what the pieces are. Filters choose an index; Spark applies them nevertheless, so
-    an index may hold too much."""
+    """Reader of Spark's. Filters choose an index; Spark applies them again to the rows."""
 
     def __init__(self, options: Options, schema: pa.Schema) -> None:
-        self._jobs = Jobs(options.where(), schema)
+        self._jobs = Jobs(options.client_settings(), schema)
         self._most = options.whole("partitions", None)
-        self._wanted = Wanted(tag=options.text("tag"))
+        self._wanted = JobFilter(tag=options.text("tag"))
 
     def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
+        """Narrow the jobs to read; return the filters, which Spark has to apply, too."""
         for each in filters:
-            self._wanted = narrowed(self._wanted, each)
+            self._wanted = narrow(self._wanted, each)
             yield each
 
     def partitions(self) -> list[InputPartition]:
+        """Return the pieces."""
         return [InputPartition(piece) for piece in self._jobs.pieces(self._wanted, self._most)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a piece."""
         return self._jobs.read(partition.value)
 
 
-def narrowed(wanted: Wanted, by: datasource.Filter) -> Wanted:
-    """What is wanted, where a filter says more of it."""
+def narrow(wanted: JobFilter, by: datasource.Filter) -> JobFilter:
+    """Return a filter that includes one of Spark's, if there is an index for it."""
     match by:
         case datasource.EqualTo((name,), value) | datasource.EqualNullSafe((name,), value) if (
             isinstance(value, str)
@@ -82,13 +85,14 @@ def narrowed(wanted: Wanted, by: datasource.Filter) -> Wanted:
         case datasource.GreaterThanOrEqual(("time",), datetime() as when) | datasource.GreaterThan(
             ("time",), datetime() as when
         ):
-            return replace(wanted, since=max(wanted.since or 0, when.timestamp() - CLOCKS))
+            return replace(wanted, since=max(wanted.since or 0, when.timestamp() - TOLERANCE))
     return wanted
 
 
-def _among(wanted: Wanted, column: str, values: frozenset[str]) -> Wanted:
-    if column not in (places := {"jid": "jids", "queue": "queues", "state": "states"}):
+def _among(wanted: JobFilter, column: str, values: frozenset[str]) -> JobFilter:
+    """Return a filter that also requires one of these values."""
+    if column not in (names := {"jid": "jids", "queue": "queues", "state": "states"}):
         return wanted
-    before: frozenset[str] | None = getattr(wanted, places[column])
-    change: dict[str, Any] = {places[column]: values if before is None else before & values}
+    before: frozenset[str] | None = getattr(wanted, names[column])
+    change: dict[str, Any] = {names[column]: values if before is None else before & values}
     return replace(wanted, **change)

@@ -1,4 +1,4 @@
-"""Rows as jobs: which column says what, and why a row can't be a job."""
+"""Maps rows to jobs, or to the reason why a row can't be one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ OPTIONS = (
     "maxData",
     "dropNulls",
 )
-CHECKS: Mapping[str, Callable[[Any], Any]] = {  # of what a column of the name says
+# How the value of a column is checked, for each column that isn't data.
+CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "queue": partial(validation.check_name, "queue"),
     "klass": partial(validation.check_name, "klass"),
     "jid": validation.check_jid,
@@ -39,34 +40,48 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {  # of what a column of the name s
     "tags": partial(validation.check_names, "tags"),
     "depends": partial(validation.check_names, "depends"),
 }
-NEEDED = {
+# What an error adds if the column is null.
+NOT_NULL = {
     "queue": "",
     "klass": "",
     "jid": ": leave the column out, and jids are derived from the rows",
 }
 KINDS = {
-    "queue": "a string", "klass": "a string", "jid": "a string", "priority": "a number", "delay": "a number", "retries": "a whole number",
-    "tags": "an array of strings", "depends": "an array of strings",
-}  # fmt: skip
+    "queue": "a string",
+    "klass": "a string",
+    "jid": "a string",
+    "priority": "a number",
+    "delay": "a number",
+    "retries": "a whole number",
+    "tags": "an array of strings",
+    "depends": "an array of strings",
+}
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Reject:
-    """A row that is no job, as JSON, and why."""
+    """A row that can't be a job, as JSON, and the reason."""
 
     reason: str
     row: str
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a row lacks of a job, and what a job without a jid is named after.
+class RowMapping:
+    """How rows become jobs.
 
-    A column of these names is what it says: queue, klass, jid, data, priority, delay, retries,
-    tags, depends. Without a column `data`, the other columns are the data, as an object. A text in
-    `data` is JSON. `drop_nulls` leaves out what is null in it."""
+    The columns queue, klass, jid, data, priority, delay, retries, tags and depends are used as
+    such; a string in `data` is JSON. Without a column `data`, all other columns are the data, as an
+    object.
+
+    Attributes:
+        constant: Values for rows that lack them.
+        batch: The name of the load, from which jids are derived.
+        max_data: Maximum size of the data, in bytes.
+        drop_nulls: Leave fields that are null out of the data.
+    """
 
     constant: Mapping[str, Any]
     batch: str = ""
@@ -74,102 +89,105 @@ class Recipe:
     drop_nulls: bool = False
 
     @classmethod
-    def of(cls, options: Options, schema: pa.Schema) -> Recipe:
-        """Raises ValueError for a column of another kind, and for rows that nothing gives a queue
-        or a klass."""
+    def of(cls, options: Options, schema: pa.Schema) -> RowMapping:
+        """Return the mapping for the columns of a schema.
+
+        Raises:
+            ValueError: A column has a wrong type, an option is invalid, or neither a column nor an
+                option gives the queue or the klass.
+        """
         for name in set(schema.names) & KINDS.keys():
-            if not _fits(KINDS[name], schema.field(name).type):
+            if not _is_of_kind(KINDS[name], schema.field(name).type):
                 raise ValueError(
                     f"the column {name!r} must be {KINDS[name]}, not {schema.field(name).type}"
                 )
+        tags = options.text("tags")
         constant: dict[str, Any] = {
             "queue": options.text("queue"),
             "klass": options.text("klass"),
             "priority": options.number("priority", None),
             "delay": options.number("delay", None),
             "retries": options.whole("retries", None, least=0),
-            "tags": None
-            if (tags := options.text("tags")) is None
-            else [tag.strip() for tag in tags.split(",")],
+            "tags": None if tags is None else [tag.strip() for tag in tags.split(",")],
         }
         for name in ("queue", "klass"):
             if constant[name] is None and name not in schema.names:
                 raise ValueError(
-                    f"there is no column {name!r} and no option: say .option({name!r}, …)"
+                    f"there is no column {name!r} and no option: give .option({name!r}, …)"
                 )
             if constant[name] is not None:
                 validation.check_name(name, constant[name])
         max_data = options.whole("maxData", 1 << 20) or 0
         given = {name: value for name, value in constant.items() if value is not None}
-        recipe = cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
-        recipe._usual()
-        return recipe
+        mapping = cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
+        mapping._default_job()  # checks the options
+        return mapping
 
     def jobs(
         self, batch: pa.RecordBatch, codec: Codec
     ) -> Iterator[tuple[str, PreparedJob] | Reject]:
-        """Each row as its queue and what the put scripts take, or the reason why not."""
+        """Yield each row as its queue and job, or as the reason why it can't be one."""
         columns = _Columns.of(batch.schema.names)
-        usual = self._usual()
+        default = self._default_job()
         for row in batch.to_pylist():
             try:
-                yield self._job(row, columns, usual, codec)
+                yield self._job(row, columns, default, codec)
             except (ValueError, TypeError, InvalidData) as why:
-                yield Reject(str(why), shown(row))
+                yield Reject(str(why), format_row(row))
 
-    def _usual(self) -> PreparedJob:
-        """What the scripts take of a job of which its row says nothing. Raises ValueError for an
-        option that can't be."""
-        return NewJob(
-            **{
-                "klass": "?",
-                **{name: value for name, value in self.constant.items() if name != "queue"},
-            }
-        ).prepare(self.max_data)
+    def _default_job(self) -> PreparedJob:
+        """Return the job of a row that says nothing.
+
+        Raises:
+            ValueError: An option is invalid.
+        """
+        constant = {name: value for name, value in self.constant.items() if name != "queue"}
+        return NewJob(**{"klass": "?", **constant}).prepare(self.max_data)
 
     def _job(
-        self, row: Row, columns: _Columns, usual: PreparedJob, codec: Codec
+        self, row: Row, columns: _Columns, default: PreparedJob, codec: Codec
     ) -> tuple[str, PreparedJob]:
-        """NewJob's arguments for a row. Most of them are the same for all rows, so only what a row
-        says is checked for each."""
-        job: dict[str, Any] = {**usual, "jid": None}
-        for name in columns.said:
+        """Return the queue and the job of a row.
+
+        Only values of the row are checked; the others are the same for all rows.
+        """
+        job: dict[str, Any] = {**default, "jid": None}
+        for name in columns.fields:
             if (value := row[name]) is not None:
                 job[name] = CHECKS[name](value)
-            elif name not in self.constant and name in NEEDED:
-                raise ValueError(f"{name} is null{NEEDED[name]}")
+            elif name not in self.constant and name in NOT_NULL:
+                raise ValueError(f"{name} is null{NOT_NULL[name]}")
         queue = job.pop("queue", None) or self.constant["queue"]
         text = job_data.encode(self._data(row, columns), self.max_data)
         job["data"] = codec.encode(text, job["klass"])
         if job["jid"] is None:
-            job["jid"] = self._derived(row)
+            job["jid"] = self._derive_jid(row)
         return queue, cast(PreparedJob, job)
 
     def _data(self, row: Row, columns: _Columns) -> Any:
-        if columns.of_data is not None:
-            data: Any = {name: row[name] for name in columns.of_data}
+        if columns.data is not None:
+            data: Any = {name: row[name] for name in columns.data}
         elif isinstance(row["data"], str):
             return msgspec.Raw(row["data"].encode())
         else:
             data = row["data"]
-        return without_nulls(data) if self.drop_nulls else data
+        return remove_nulls(data) if self.drop_nulls else data
 
-    def _derived(self, row: Row) -> str:
-        """The same row of the same batch makes the same jid, whoever puts it and how often."""
-        told = msgspec.json.encode(
+    def _derive_jid(self, row: Row) -> str:
+        """Return a jid that is the same for the same row of the same batch."""
+        identity = msgspec.json.encode(
             [self.batch, self.constant.get("queue"), self.constant.get("klass"), row],
             order="sorted",
         )
-        return hashlib.sha256(told).hexdigest()[:32]
+        return hashlib.sha256(identity).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Which columns of a batch say something of the job, and which are its data, where no column is
-    that."""
+    """Columns that are fields of a job, and those that are its data; None with a column `data`."""
 
-    said: list[str]
-    of_data: list[str] | None
+    fields: list[str]
+    data: list[str] | None
 
     @classmethod
     def of(cls, columns: list[str]) -> _Columns:
@@ -177,21 +195,22 @@ class _Columns:
         return cls([name for name in CHECKS if name in columns], data)
 
 
-def without_nulls(value: Any) -> Any:
-    """Objects without the fields that Spark has added to them, since others have them."""
+def remove_nulls(value: Any) -> Any:
+    """Return a value without the fields that are null, which Spark adds if other rows have them."""
     if isinstance(value, dict):
-        return {name: without_nulls(each) for name, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {name: remove_nulls(each) for name, each in value.items() if each is not None}
+    return [remove_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def shown(row: Row) -> str:
+def format_row(row: Row) -> str:
+    """Return a row as JSON, or as Python writes it if it has other values."""
     try:
         return msgspec.json.encode(row, order="sorted").decode()
     except (TypeError, ValueError, msgspec.MsgspecError):
         return repr(row)
 
 
-def _fits(kind: str, type: pa.DataType) -> bool:
+def _is_of_kind(kind: str, type: pa.DataType) -> bool:
     match kind:
         case "a string":
             return bool(pa.types.is_string(type) or pa.types.is_large_string(type))

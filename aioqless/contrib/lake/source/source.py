@@ -1,4 +1,4 @@
-"""The data source's name and doors."""
+"""The data source: which reader or writer a load or save gets."""
 
 from __future__ import annotations
 
@@ -15,64 +15,68 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from aioqless.contrib.lake.source import jobs, stream, summaries, write
 from aioqless.contrib.lake.source.event_columns import SCHEMA as EVENTS
 from aioqless.contrib.lake.source.job_columns import SCHEMA as JOBS
-from aioqless.contrib.lake.source.jobs import OPTIONS as OF_JOBS
-from aioqless.contrib.lake.source.jobs import JobReader
 from aioqless.contrib.lake.source.options import Options
-from aioqless.contrib.lake.source.stream import OPTIONS as OF_EVENTS
-from aioqless.contrib.lake.source.stream import EventStream
-from aioqless.contrib.lake.source.summaries import OPTIONS as OF_SUMMARIES
-from aioqless.contrib.lake.source.summaries import SCHEMAS, SummaryReader
-from aioqless.contrib.lake.source.write import OPTIONS as OF_WRITES
-from aioqless.contrib.lake.source.write import JobWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TABLES = {"jobs": JOBS, **SCHEMAS, "events": EVENTS}
+TABLES = {"jobs": JOBS, **summaries.SCHEMAS, "events": EVENTS}
 
 
 class AioqlessSource(DataSource):
-    """`spark.read.format("aioqless")`, once it is registered."""
+    """The format `aioqless` of a session in which it is registered."""
 
     @classmethod
     def name(cls) -> str:
+        """Return the name of the format."""
         return "aioqless"
 
     def schema(self) -> StructType:
+        """Return the columns of the table that is loaded."""
         return from_arrow_schema(TABLES[self._table()], prefer_timestamp_ntz=False)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader of `spark.read`."""
         table = self._table()
         if table == "jobs":
-            return JobReader(Options(self.options, OF_JOBS), chosen(schema, TABLES[table]))
+            options = Options(self.options, jobs.OPTIONS)
+            return jobs.JobReader(options, select_columns(schema, JOBS))
         if table == "events":
             raise ValueError(
-                "events are read as a stream, by spark.readStream, which with trigger(availableNow=True) ends"
+                "events are read as a stream: use spark.readStream, which ends with "
+                "trigger(availableNow=True)"
             )
-        return SummaryReader(
-            table, Options(self.options, OF_SUMMARIES), chosen(schema, TABLES[table])
-        )
+        options = Options(self.options, summaries.OPTIONS)
+        return summaries.SummaryReader(table, options, select_columns(schema, TABLES[table]))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of `spark.readStream`."""
         table = self._table()
         if table != "events":
-            raise ValueError(
-                f"{table} can't be read as a stream, only events can: read it with spark.read"
-            )
-        return EventStream(Options(self.options, OF_EVENTS), chosen(schema, EVENTS))
+            raise ValueError(f"{table} can't be read as a stream, only events can: use spark.read")
+        options = Options(self.options, stream.OPTIONS)
+        return stream.EventStream(options, select_columns(schema, EVENTS))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of `DataFrame.write`."""
         if overwrite:
-            raise ValueError("jobs are put beside those that there are: write with mode('append')")
+            raise ValueError("jobs are added to those that exist: write with mode('append')")
         return self._writer(schema)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+    def streamWriter(
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002 (pyspark's signature)
+    ) -> DataSourceStreamWriter:
+        """Return the writer of `DataFrame.writeStream`."""
         return self._writer(schema)
 
-    def _writer(self, schema: StructType) -> JobWriter:
-        return JobWriter(Options(self.options, OF_WRITES), to_arrow_schema(schema, timezone="UTC"))
+    def _writer(self, schema: StructType) -> write.JobWriter:
+        options = Options(self.options, write.OPTIONS)
+        return write.JobWriter(options, to_arrow_schema(schema, timezone="UTC"))
 
     def _table(self) -> str:
         table = str(self.options.get("path") or "")
@@ -86,11 +90,14 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(AioqlessSource)
 
 
-def chosen(schema: StructType, known: pa.Schema) -> pa.Schema:
-    """The columns that a schema asks for. Raises ValueError for those that there aren't, and for
-    other types than theirs."""
-    asked = to_arrow_schema(schema, timezone="UTC")
-    for field in asked:
+def select_columns(schema: StructType, known: pa.Schema) -> pa.Schema:
+    """Return the columns that a schema asks for.
+
+    Raises:
+        ValueError: A column is unknown, or has another type than in `known`.
+    """
+    selected = to_arrow_schema(schema, timezone="UTC")
+    for field in selected:
         if field.name not in known.names:
             raise ValueError(
                 f"there is no column {field.name!r} here; there are {', '.join(known.names)}"
@@ -99,4 +106,4 @@ def chosen(schema: StructType, known: pa.Schema) -> pa.Schema:
             raise ValueError(
                 f"the column {field.name!r} is {known.field(field.name).type}, not {field.type}"
             )
-    return asked
+    return selected

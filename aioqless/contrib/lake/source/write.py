@@ -1,4 +1,4 @@
-"""`df.write.format("aioqless").mode("append").save()`: each row becomes a job; in a stream, too."""
+"""`df.write.format("aioqless").mode("append").save()`: each row becomes a job; streams, too."""
 
 from __future__ import annotations
 
@@ -17,68 +17,79 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from aioqless.contrib.lake.source.async_bridge import asked
-from aioqless.contrib.lake.source.job_writer import OPTIONS as OF_PUTTING
-from aioqless.contrib.lake.source.job_writer import Limits, Tally, put_rows
+from aioqless.contrib.lake.source import job_writer, row_mapping
+from aioqless.contrib.lake.source.async_bridge import call
+from aioqless.contrib.lake.source.job_writer import PutCounts, PutLimits, put_rows
 from aioqless.contrib.lake.source.options import Options
-from aioqless.contrib.lake.source.row_mapping import OPTIONS as OF_ROWS
-from aioqless.contrib.lake.source.row_mapping import Recipe
+from aioqless.contrib.lake.source.row_mapping import RowMapping
 from aioqless.runtime.log import log
 
+OPTIONS = (*row_mapping.OPTIONS, *job_writer.OPTIONS, "counts")
 REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
 
 
 @dataclass
-class Done(WriterCommitMessage):
-    """What became of a task's rows."""
+class TaskResult(WriterCommitMessage):
+    """What a task did with its rows."""
 
-    tally: Tally
+    counts: PutCounts
 
 
 class JobWriter(DataSourceArrowWriter, DataSourceStreamArrowWriter):
-    """Puts rows in tasks; what was put stays when a task fails, and is found there when it is tried
-    again."""
+    """Puts rows as jobs, in tasks.
+
+    Jobs that a task has put stay when it fails; when it is repeated, they exist already.
+    """
 
     def __init__(self, options: Options, schema: pa.Schema) -> None:
-        self._where = options.where()
-        self._recipe = Recipe.of(options, schema)
-        self._limits = Limits.of(options)
+        self._settings = options.client_settings()
+        self._mapping = RowMapping.of(options, schema)
+        self._limits = PutLimits.of(options)
         self._rejects = options.text("rejects")
         self._counts = options.text("counts")
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
-        return Done(
-            asked(
-                self._where, lambda client: put_rows(client, self._recipe, self._limits, iterator)
-            )
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
+        """Put the rows of a task."""
+        counts = call(
+            self._settings,
+            lambda client: put_rows(client, self._mapping, self._limits, iterator),
         )
+        return TaskResult(counts)
 
     def commit(
-        self, messages: list[WriterCommitMessage | None], batchId: int | None = None
+        self,
+        messages: list[WriterCommitMessage | None],
+        batchId: int | None = None,  # noqa: ARG002, N803 (pyspark's signature)
     ) -> None:
-        tallies = [message.tally for message in messages if isinstance(message, Done)]
-        rejects = [(reject.reason, reject.row) for tally in tallies for reject in tally.rejects]
+        """Store the rejected rows and the counts of all tasks."""
+        tasks = [message.counts for message in messages if isinstance(message, TaskResult)]
+        rejects = [(reject.reason, reject.row) for task in tasks for reject in task.rejects]
         if rejects and self._rejects:
-            store(self._rejects, sorted(set(rejects)))
+            write_rejects(self._rejects, sorted(set(rejects)))
         counts = {
-            "put": sum(each.put for each in tallies),
-            "there": sum(each.there for each in tallies),
+            "put": sum(task.put for task in tasks),
+            "existing": sum(task.existing for task in tasks),
             "rejected": len(rejects),
         }
         if self._counts:
             Path(self._counts).write_text(json.dumps(counts), "utf-8")
-        log.info("pipeline.put", **counts)
+        log.info("pipeline.rows_put", **counts)
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int | None = None) -> None:
-        log.warning(
-            "pipeline.put_failed",
-            put=sum(message.tally.put for message in messages if isinstance(message, Done)),
-        )
+    def abort(
+        self,
+        messages: list[WriterCommitMessage | None],
+        batchId: int | None = None,  # noqa: ARG002, N803 (pyspark's signature)
+    ) -> None:
+        """Log how many jobs were put before the write failed."""
+        tasks = [message.counts for message in messages if isinstance(message, TaskResult)]
+        log.warning("pipeline.put_failed", put=sum(task.put for task in tasks))
 
 
-def store(folder: str, rejects: list[tuple[str, str]]) -> None:
-    """Add rejects to a table of Parquet files. The same ones make the same file, so that a re-run
-    adds nothing."""
+def write_rejects(folder: str, rejects: list[tuple[str, str]]) -> None:
+    """Add rejected rows to a folder of Parquet files.
+
+    The same rows make the same file, so a repeated write adds nothing.
+    """
     files, path = fs.FileSystem.from_uri(
         folder if "://" in folder else Path(folder).absolute().as_uri()
     )
@@ -89,6 +100,3 @@ def store(folder: str, rejects: list[tuple[str, str]]) -> None:
         pa.table([reasons, rows], schema=REJECTS), f"{path}/.{name}.parquet", filesystem=files
     )
     files.move(f"{path}/.{name}.parquet", f"{path}/rejects-{name}.parquet")
-
-
-OPTIONS = (*OF_ROWS, *OF_PUTTING, "counts")

@@ -14,10 +14,10 @@ import pytest
 
 from aioqless import Client
 from aioqless.client.codec import PLAIN
-from aioqless.contrib.lake.source.job_writer import Limits, put_rows
+from aioqless.contrib.lake.source.job_writer import PutLimits, put_rows
 from aioqless.contrib.lake.source.options import Options
-from aioqless.contrib.lake.source.row_mapping import Recipe, Reject
-from aioqless.contrib.lake.source.write import store
+from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping
+from aioqless.contrib.lake.source.write import write_rejects
 from aioqless.errors import AioqlessError
 from tests.conftest import Until
 
@@ -26,22 +26,22 @@ def batch(*rows: dict[str, Any], **kinds: pa.DataType) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(rows), **({"schema": pa.schema(kinds)} if kinds else {}))
 
 
-def recipe(rows: pa.RecordBatch, **options: str) -> Recipe:
-    return Recipe.of(Options(options, options), rows.schema)
+def mapping(rows: pa.RecordBatch, **options: str) -> RowMapping:
+    return RowMapping.of(Options(options, options), rows.schema)
 
 
 def jobs(rows: pa.RecordBatch, **options: str) -> list[Any]:
-    return list(recipe(rows, **options).jobs(rows, PLAIN))
+    return list(mapping(rows, **options).jobs(rows, PLAIN))
 
 
 async def put(
-    client: Client, rows: pa.RecordBatch, limits: Limits | None = None, **options: str
+    client: Client, rows: pa.RecordBatch, limits: PutLimits | None = None, **options: str
 ) -> tuple[int, int, list[Reject]]:
-    tally = await put_rows(client, recipe(rows, **options), limits or Limits(), [rows])
-    return tally.put, tally.there, tally.rejects
+    counts = await put_rows(client, mapping(rows, **options), limits or PutLimits(), [rows])
+    return counts.put, counts.existing, counts.rejects
 
 
-def test_a_column_says_what_its_name_says_and_the_others_are_the_data() -> None:
+def test_columns_are_fields_of_the_job_by_name_and_the_others_are_its_data() -> None:
     when = datetime(2026, 1, 2, tzinfo=UTC)
     row = {
         "queue": "q",
@@ -62,7 +62,7 @@ def test_a_column_says_what_its_name_says_and_the_others_are_the_data() -> None:
     }
 
 
-def test_data_may_be_json_or_a_struct_and_what_a_row_does_not_say_options_do() -> None:
+def test_data_is_json_or_a_struct_and_options_are_defaults() -> None:
     ((_, text),) = jobs(
         batch({"data": "[1, 2.50]", "priority": None}, data=pa.string(), priority=pa.int64()),
         queue="q",
@@ -81,7 +81,7 @@ def test_data_may_be_json_or_a_struct_and_what_a_row_does_not_say_options_do() -
     )
 
 
-def test_the_same_row_has_the_same_jid_until_another_batch() -> None:
+def test_a_row_has_the_same_jid_within_a_batch_name() -> None:
     rows = batch({"n": 1, "m": "x"}, {"n": 2, "m": "x"}, {"n": 1, "m": "x"})
     first, again = ([job["jid"] for _, job in jobs(rows, queue="q", klass="k")] for _ in range(2))
     other = [job["jid"] for _, job in jobs(rows, queue="q", klass="k", batch="monday")]
@@ -102,7 +102,7 @@ def test_the_same_row_has_the_same_jid_until_another_batch() -> None:
         ({"n": float("inf")}, "can't be written as JSON"),
     ],
 )
-def test_a_row_that_is_no_job_is_told_with_the_reason(row: dict[str, Any], reason: str) -> None:
+def test_an_invalid_row_is_rejected_with_the_reason(row: dict[str, Any], reason: str) -> None:
     good = {
         "klass": "k",
         "jid": "a",
@@ -121,7 +121,7 @@ def test_a_row_that_is_no_job_is_told_with_the_reason(row: dict[str, Any], reaso
 
 
 @pytest.mark.parametrize(
-    ("kinds", "options", "told"),
+    ("kinds", "options", "message"),
     [
         (
             {"priority": pa.string()},
@@ -146,14 +146,14 @@ def test_a_row_that_is_no_job_is_told_with_the_reason(row: dict[str, Any], reaso
         ),
     ],
 )
-def test_what_no_row_can_mend_is_refused_before_the_first(
-    kinds: dict[str, pa.DataType], options: dict[str, str], told: str
+def test_invalid_columns_and_options_are_refused_before_the_first_row(
+    kinds: dict[str, pa.DataType], options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=told):
-        recipe(batch(**kinds), **options)
+    with pytest.raises(ValueError, match=message):
+        mapping(batch(**kinds), **options)
 
 
-async def test_what_was_put_already_stays_as_and_where_it_is(client: Client) -> None:
+async def test_existing_jobs_are_not_changed(client: Client) -> None:
     rows = batch({"n": 1}, {"n": 2}, {"n": 3})
     assert (await put(client, rows, queue="q", klass="k"))[0] == 3
     done, runs = await client.queue("q").pop(2)
@@ -166,13 +166,13 @@ async def test_what_was_put_already_stays_as_and_where_it_is(client: Client) -> 
     await runs.complete()
 
 
-async def test_rows_go_to_the_queues_that_they_name(client: Client) -> None:
+async def test_rows_go_to_the_queues_of_their_column(client: Client) -> None:
     rows = batch(*({"queue": f"q{n % 3}", "n": n} for n in range(200)))
     assert (await put(client, rows, klass="k"))[0] == 200
     assert sorted(counts.waiting for counts in await client.queues()) == [66, 67, 67]
 
 
-async def test_a_row_that_is_refused_leaves_the_others_alone_where_rejects_have_a_place(
+async def test_a_refused_row_does_not_stop_the_others_if_rejects_are_allowed(
     client: Client,
 ) -> None:
     rows = batch(
@@ -183,18 +183,20 @@ async def test_a_row_that_is_refused_leaves_the_others_alone_where_rejects_have_
     )
     with pytest.raises(AioqlessError, match="a row can't be put as jobs"):
         await put(client, rows, queue="q", klass="k")
-    number, there, (reject,) = await put(client, rows, Limits(rejects=5), queue="q", klass="k")
-    assert (number, there) == (0, 1) and '"jid":"a"' in reject.row and "itself" in reject.reason
+    number, existing, (reject,) = await put(
+        client, rows, PutLimits(rejects=5), queue="q", klass="k"
+    )
+    assert (number, existing) == (0, 1) and '"jid":"a"' in reject.row and "itself" in reject.reason
 
 
-async def test_a_write_waits_while_a_queue_is_as_deep_as_it_may_be(
+async def test_a_write_waits_while_a_queue_has_its_maximum_depth(
     client: Client, until: Until
 ) -> None:
     rows = batch(*({"n": n} for n in range(30)))
-    with pytest.raises(AioqlessError, match="had 10 jobs or more for longer than wait"):
-        await put(client, rows, Limits(depth=10, wait=0.01), queue="q", klass="k")
+    with pytest.raises(AioqlessError, match="had 10 jobs or more for longer than the option wait"):
+        await put(client, rows, PutLimits(depth=10, wait=0.01), queue="q", klass="k")
     writing = asyncio.create_task(
-        put(client, rows, Limits(depth=10, wait=60), queue="q", klass="k")
+        put(client, rows, PutLimits(depth=10, wait=60), queue="q", klass="k")
     )
     queue, done, deepest = client.queue("q"), 0, 0
     while done < 30:
@@ -205,10 +207,10 @@ async def test_a_write_waits_while_a_queue_is_as_deep_as_it_may_be(
     assert sum((await writing)[:2]) == 30 and deepest <= 10
 
 
-def test_rejects_that_are_stored_again_are_there_once(tmp_path: Path) -> None:
+def test_rejects_that_are_written_twice_are_stored_once(tmp_path: Path) -> None:
     for _ in range(2):
-        store(str(tmp_path / "rejects"), [("why", '{"n":1}')])
-    store(str(tmp_path / "rejects"), [("why", '{"n":2}')])
+        write_rejects(str(tmp_path / "rejects"), [("why", '{"n":1}')])
+    write_rejects(str(tmp_path / "rejects"), [("why", '{"n":2}')])
     assert sorted(pq.read_table(tmp_path / "rejects").to_pylist(), key=str) == [
         {"reason": "why", "row": '{"n":1}'},
         {"reason": "why", "row": '{"n":2}'},
