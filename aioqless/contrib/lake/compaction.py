@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.schema import TABLES
+from aioqless.contrib.lake.schema import TABLES, Table
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import (
@@ -71,7 +71,7 @@ def _compact_table(
         return 0
     removed = [file for group in groups for file in group]
     progress(f"{snapshot.table.name}: {len(removed)} files")
-    merging = partial(_merge, snapshot.storage, snapshot.table.name, groups)
+    merging = partial(_merge, snapshot.storage, snapshot.table, groups)
     if sum(file.size for file in removed) <= _MERGED_HERE:
         added = [row for number in range(len(groups)) for row in _rows_of(merging(number))]
     else:
@@ -100,10 +100,9 @@ def _partition_and_first(file: DataFile) -> tuple[object, ...]:
 
 
 def _merge(
-    storage: Storage, name: str, groups: Sequence[Sequence[DataFile]], number: int
+    storage: Storage, table: Table, groups: Sequence[Sequence[DataFile]], number: int
 ) -> Iterator[pa.RecordBatch]:
     """Write the rows of a group's files as one file."""
-    table = TABLES[name]
     rows = read_table(storage, table, groups[number])
     writer = FileWriter(storage, table)
     for batch in rows.combine_chunks().to_batches():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.schema import TABLES
+from aioqless.contrib.lake.schema import TABLES, Table
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import (
@@ -32,7 +33,9 @@ _ERASED_HERE: Final = 5_000_000  # rows of a table that are searched without Spa
 _CONFLICTS: Final = 5
 _NAMES: Final = ("jid", "depends", "spawned_from", "stages", "steps", "samples")  # what names jobs
 _RAW: Final = "raw"  # of a rejected entry, which is JSON
-_FOUND: Final = pa.schema([pa.field("replaced", pa.string()), *ADDED])
+_FOUND: Final = pa.schema(
+    [pa.field("replaced", pa.string()), pa.field("entries", pa.int64()), *ADDED]
+)
 
 
 def erase(
@@ -44,8 +47,9 @@ def erase(
 ) -> int:
     """Erase jobs: their events with data and messages, their rows, and references to them.
 
-    Sums in gold stay what they are: they name no job. Afterwards no file of the lake has the jobs;
-    earlier versions of the changed tables can't be read any more.
+    Sums in gold stay what they are: they name no job. The number of erased entries is recorded.
+    Afterwards no file of the lake has the jobs; earlier versions of the changed tables can't be
+    read any more.
 
     Args:
         lake: The lake.
@@ -85,7 +89,7 @@ def _erase_from(
     namespace: str | None,
 ) -> int:
     files = snapshot.files(namespace)
-    erasing = partial(_rewrite, snapshot.storage, snapshot.table.name, files, jids)
+    erasing = partial(_rewrite, snapshot.storage, snapshot.table, files, jids)
     if sum(each.rows for each in files) <= _ERASED_HERE:
         found = [
             row
@@ -99,15 +103,36 @@ def _erase_from(
     replaced = {row["replaced"] for row in found}
     if replaced:
         added = as_actions(row for row in found if row["path"] is not None)
-        snapshot.commit(added, [each for each in files if each.path in replaced])
+        removed = [each for each in files if each.path in replaced]
+        snapshot.commit(added, removed, _count_entries(snapshot, removed, found))
     return len(replaced)
 
 
+def erased_name(namespace: str) -> str:
+    """Return the transaction name under which a table records how many entries were erased."""
+    return f"erase:{namespace}"
+
+
+def _count_entries(
+    snapshot: Snapshot, removed: Sequence[DataFile], found: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
+    """Return the numbers of erased entries ever, as transactions."""
+    namespaces = {each.path: each.namespace for each in removed}
+    numbers = Counter[str]()
+    for row in found:
+        if row["entries"]:
+            numbers[namespaces[row["replaced"]]] += row["entries"]
+    return {
+        erased_name(name): (snapshot.transaction(erased_name(name)) or 0) + number
+        for name, number in numbers.items()
+    }
+
+
 def _rewrite(
-    storage: Storage, name: str, files: Sequence[DataFile], jids: set[str], number: int
+    storage: Storage, table: Table, files: Sequence[DataFile], jids: set[str], number: int
 ) -> Iterator[pa.RecordBatch]:
     """Write a file again without the jobs, if it has any of them."""
-    table, file = TABLES[name], files[number]
+    file = files[number]
     named = [each for each in (*_NAMES, _RAW) if each in table.columns.names]
     if not named or not _mask(read_table(storage, table, [file], named), jids).true_count:
         return
@@ -122,7 +147,10 @@ def _rewrite(
     kept = [rows.filter(pc.invert(mask)), pa.Table.from_pylist(concerned, rows.schema)]
     for batch in pa.concat_tables(kept).combine_chunks().to_batches():
         writer.add(batch)
-    yield pa.RecordBatch.from_pylist([{"replaced": file.path}], _FOUND)
+    entries = 0
+    if "ordinal" in rows.column_names:
+        entries = len(rows.filter(mask)["ordinal"].drop_null()) - len(concerned)
+    yield pa.RecordBatch.from_pylist([{"replaced": file.path, "entries": entries}], _FOUND)
     written = [row | {"replaced": file.path} for row in writer.finish().to_pylist()]
     yield pa.RecordBatch.from_pylist(written, _FOUND)
 

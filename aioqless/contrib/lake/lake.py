@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -17,6 +19,10 @@ from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
 VERSION_PROPERTY: Final = "aioqless.version"
 _LAYERS: Final = {name.partition("/")[0] for name in TABLES}
 _READER_VERSION: Final = 1  # of Delta's protocol; newer ones have features that pyarrow can't read
+_FIELDS: Final = {
+    name: {each.name: Field.from_arrow(each) for each in table.schema}
+    for name, table in TABLES.items()
+}
 
 
 class Lake:
@@ -47,8 +53,7 @@ class Lake:
                     f"there is no lake at {self.url}: `aioqless pipeline archive` makes one"
                 )
         if create:
-            for table in TABLES.values():
-                self._create_or_extend(table)
+            self.upgrade()
 
     @property
     def url(self) -> str:
@@ -68,7 +73,22 @@ class Lake:
                 f"{self.url} has no table {table}"
                 + (f" of version {version}" if version is not None else "")
             )
-        return Snapshot(declared, self.storage.within(table), opened)
+        return Snapshot(_with_columns_of(opened, declared), self.storage.within(table), opened)
+
+    def upgrade(self) -> None:
+        """Create the tables that are missing, and add the columns that are missing.
+
+        Raises:
+            LakeError: A table can't be used; nothing was changed.
+        """
+        opened = {name: self._open(name) for name in TABLES}
+        for name, table in TABLES.items():
+            if (existing := opened[name]) is None:
+                self._create(table)
+                continue
+            known = {each.name for each in existing.schema().fields}
+            if added := [field for name, field in _FIELDS[name].items() if name not in known]:
+                existing.alter.add_columns(added)
 
     def outdated(self) -> list[str]:
         """List the tables whose columns had another meaning when they were written."""
@@ -93,7 +113,10 @@ class Lake:
                 raise LakeError(f"{self.url} is a file; a lake is a folder")
             if not create:
                 return []
-            folder.mkdir(parents=True)
+            try:
+                folder.mkdir(parents=True)
+            except OSError as error:
+                raise LakeError(f"{self.url} can't be created: {error.strerror}") from None
         return self.storage.list_names()
 
     def _refuse_other_contents(self, names: list[str]) -> None:
@@ -124,25 +147,36 @@ class Lake:
             return None
         except (DeltaError, OSError) as error:
             raise LakeError(explain_failure(place.url, error)) from None
-        if _version_of(opened) > TABLES[name].version:
-            what = f"{name} of version {_version_of(opened)}"
-        elif opened.protocol().min_reader_version > _READER_VERSION:
-            what = f"{name} with reader version {opened.protocol().min_reader_version} of Delta"
-        else:
-            return opened
-        raise LakeError(
-            f"a newer program wrote the lake at {self.url} ({what}), which this version of "
-            "aioqless can't read: update aioqless"
-        )
+        self._check(opened, name)
+        return opened
 
-    def _create_or_extend(self, table: Table) -> None:
-        opened = self._open(table.name)
-        if opened is not None:
-            known = {each.name for each in opened.schema().fields}
-            added = [Field.from_arrow(each) for each in table.columns if each.name not in known]
-            if added:
-                opened.alter.add_columns(added)
-            return
+    def _check(self, opened: DeltaTable, name: str) -> None:
+        """Refuse a table that a newer version wrote, or another program changed too much."""
+        if _version_of(opened) > TABLES[name].version:
+            raise LakeError(
+                f"a newer version of aioqless wrote the lake at {self.url} ({name} of version "
+                f"{_version_of(opened)}), which this one can't read: update aioqless"
+            )
+        if (reader := opened.protocol().min_reader_version) > _READER_VERSION:
+            raise LakeError(
+                f"{name} of {self.url} needs reader version {reader} of Delta, such as for renamed "
+                "or dropped columns, which aioqless can't read: restore an earlier version of the "
+                "table"
+            )
+        if (by := opened.metadata().partition_columns) != list(PARTITION_COLUMNS):
+            raise LakeError(
+                f"{name} of {self.url} is partitioned by {', '.join(by) or 'nothing'} instead of "
+                f"{', '.join(PARTITION_COLUMNS)}: restore an earlier version of the table"
+            )
+        for field in opened.schema().fields:
+            expected = _FIELDS[name].get(field.name)
+            if expected is not None and field.type != expected.type:
+                raise LakeError(
+                    f"column {field.name} of {name} in {self.url} is {_type_name(field)} instead "
+                    f"of {_type_name(expected)}: restore an earlier version of the table"
+                )
+
+    def _create(self, table: Table) -> None:
         place = self.storage.within(table.name)
         if place.is_local:
             Path(place.url).mkdir(parents=True, exist_ok=True)
@@ -165,6 +199,21 @@ class Lake:
 
 def _version_of(table: DeltaTable) -> int:
     return int(table.metadata().configuration.get(VERSION_PROPERTY, "1"))
+
+
+def _with_columns_of(opened: DeltaTable, declared: Table) -> Table:
+    """Return the declaration with the columns that the user added to the table."""
+    known = _FIELDS[declared.name]
+    added = [
+        pa.field(each.name, pa.field(each.to_arrow()).type)
+        for each in opened.schema().fields
+        if each.name not in known
+    ]
+    return replace(declared, columns=pa.schema([*declared.columns, *added])) if added else declared
+
+
+def _type_name(field: Field) -> str:
+    return str(getattr(field.type, "type", field.type))
 
 
 def _declared(name: str) -> Table:

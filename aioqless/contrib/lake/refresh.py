@@ -76,6 +76,7 @@ def refresh(
     Raises:
         ConcurrentCommit: Other processes change the tables all the time.
     """
+    lake.upgrade()
     outdated = set(DERIVED) if rebuild else set(DERIVED) & set(lake.outdated())
     events = lake.snapshot(EVENTS)
     done = Refreshed()

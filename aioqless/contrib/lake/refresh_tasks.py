@@ -14,6 +14,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,6 +32,7 @@ RUNS: Final = "silver/runs"
 JOBS: Final = "silver/jobs"
 PATHS: Final = "gold/paths"
 SHARE: Final = 50_000  # events that one task reads
+_LOOKED_UP: Final = 500_000  # rows of jobs that are searched at once
 _NOT_READ: Final = frozenset({"data", "data_size", "history", "was"})
 COLUMNS: Final = [name for name in TABLES[EVENTS].schema.names if name not in _NOT_READ]
 
@@ -292,13 +294,17 @@ def _find_jids(
 def _find_places(
     storage: Storage, table: str, jids: pa.Array, files: Sequence[DataFile]
 ) -> Iterator[pa.RecordBatch]:
-    wanted = pc.field("jid").isin(jids)
+    # Many rows at once, since each lookup builds a hash table of all jids.
+    held: dict[str, pa.Array] = {}
     for file in files:
-        found = array(read_table(storage, TABLES[table], [file], ["jid"], wanted)["jid"])
-        if len(found):
-            yield pa.RecordBatch.from_arrays(
-                [found, pa.repeat(file.path, len(found))], schema=_PLACES
-            )
+        held[file.path] = array(read_table(storage, TABLES[table], [file], ["jid"])["jid"])
+        if sum(map(len, held.values())) >= _LOOKED_UP or file is files[-1]:
+            paths = np.repeat(np.array(list(held)), [len(each) for each in held.values()])
+            rows = pa.concat_arrays(list(held.values()))
+            is_found = pc.is_in(rows, jids)
+            places = pa.array(paths[is_found.to_numpy(zero_copy_only=False)], pa.string())
+            yield pa.RecordBatch.from_arrays([rows.filter(is_found), places], schema=_PLACES)
+            held = {}
 
 
 def _call_share(

@@ -226,9 +226,18 @@ class FileWriter:
         self._written: list[dict[str, Any]] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take rows with all columns of the table, in any order of partitions."""
+        """Take rows with all declared columns of the table, in any order of partitions.
+
+        Columns that the user added to the table may be missing.
+        """
+        declared = TABLES[self._table.name].columns.names
         for partition, part in _split(rows):
-            arrays = [part.column(each.name).cast(each.type) for each in self._columns]
+            arrays = [
+                part.column(each.name).cast(each.type)
+                if each.name in declared or each.name in part.schema.names
+                else pa.nulls(len(part), each.type)
+                for each in self._columns
+            ]
             batch = pa.RecordBatch.from_arrays(arrays, schema=self._columns)
             held = self._held.setdefault(partition, _Partition())
             held.batches.append(batch)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 import aioqless
+from aioqless.cli.main import main
 
 pytest.importorskip("pyspark")
 
@@ -50,6 +52,27 @@ def write_configuration(folder: Path) -> str:
         "".join(f"{name} {value}\n" for name, value in FAST.items())
     )
     return str(folder)
+
+
+RunPipeline: TypeAlias = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run_pipeline(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> RunPipeline:
+    """Return a function that runs a `pipeline` command in this process.
+
+    It takes the arguments, and returns the exit code, standard output and standard error.
+    """
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from aioqless.contrib.lake.lake import Lake
@@ -117,3 +118,12 @@ def files(lake: Lake) -> set[str]:
 def copied(lake: Lake, folder: Path) -> Lake:
     """The same lake in another folder, to be changed."""
     return Lake(shutil.copytree(lake.url, folder))
+
+
+def texts(lake: Lake) -> Iterator[str]:
+    """Yield the contents of every file of a lake, Parquet files decompressed."""
+    for path in Path(lake.url).rglob("*"):
+        if path.suffix == ".parquet" and "_delta_log" not in path.parts:
+            yield repr(pq.ParquetFile(path).read().to_pylist())
+        elif path.is_file():
+            yield path.read_bytes().decode("utf-8", "replace")

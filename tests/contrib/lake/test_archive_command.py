@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from aioqless import Client
-from aioqless.cli.main import main
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS
+from tests.contrib.lake.conftest import RunPipeline
 from tests.contrib.lake.object_store import BUCKET, running_store
 
-Run = Callable[..., tuple[int, str, str]]
 UNREACHABLE = ("--url", "redis://127.0.0.1:1")
 
 
@@ -29,26 +28,16 @@ def store() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def run(
-    spark: SparkSession,
-    store: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Run:
-    """Run the command in this process; returns its exit code, standard output and error."""
+    run_pipeline: RunPipeline, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> RunPipeline:
+    """Run `pipeline archive` with the environment of the object store."""
     for name, value in store.items():
         monkeypatch.setenv(name, value)
-
-    def run_command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", "archive", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return (int(ended.value.code or 0), *capsys.readouterr())
-
-    return run_command
+    return partial(run_pipeline, "archive")
 
 
 def test_a_lake_on_an_object_store_is_archived_into(
-    run: Run, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunPipeline, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import asyncio
 
@@ -78,7 +67,7 @@ def test_a_lake_on_an_object_store_is_archived_into(
     ],
 )
 def test_unusable_lakes_are_refused_before_redis_is_asked(
-    lake: str, reason: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: str, reason: str, run: RunPipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
@@ -89,7 +78,9 @@ def test_unusable_lakes_are_refused_before_redis_is_asked(
 
 
 @pytest.mark.parametrize("conf", ["spark.driver.memory", "memory=2g"])
-def test_settings_of_spark_need_a_key_and_a_value(conf: str, run: Run, tmp_path: Path) -> None:
+def test_settings_of_spark_need_a_key_and_a_value(
+    conf: str, run: RunPipeline, tmp_path: Path
+) -> None:
     code, _, err = run(*UNREACHABLE, "--lake", tmp_path / "lake", "--conf", conf)
     assert code == 2 and "spark.key=value" in err
     assert not (tmp_path / "lake").exists()

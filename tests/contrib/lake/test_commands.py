@@ -6,17 +6,14 @@ import json
 import os
 import re
 import shutil
-import sys
 import time
 from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from aioqless.cli.main import main
 from aioqless.contrib.commands.pipeline.shared import check_master
 from aioqless.contrib.lake import compaction
 from aioqless.contrib.lake.compaction import compact
@@ -24,29 +21,20 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.lake.statistics import Period, parse_period
+from tests.contrib.lake.conftest import RunPipeline
 from tests.contrib.lake.lakes import SECRET, comparable, contents, copied, no_spark, raw
 
 
 @pytest.fixture
 def run(
-    spark: SparkSession,
-    whole: Lake,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Any:
-    """Return a function that runs a `pipeline` command: its exit code, stdout and stderr."""
+    spark: SparkSession, whole: Lake, run_pipeline: RunPipeline, monkeypatch: pytest.MonkeyPatch
+) -> RunPipeline:
+    """Run commands on the lake `whole`; those that need Spark use the session of the tests."""
     monkeypatch.setenv("AIOQLESS_LAKE", whole.url)
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return (int(ended.value.code or 0), *capsys.readouterr())
-
-    return run_command
+    return run_pipeline
 
 
-def test_statistics_are_printed_as_a_table_and_as_json(run: Any) -> None:
+def test_statistics_are_printed_as_a_table_and_as_json(run: RunPipeline) -> None:
     code, out, _ = run("stats", "--since", "2026-11-21", "--by", "klass, queue")
     assert code == 0
     heads, *lines = out.splitlines()
@@ -65,7 +53,7 @@ def test_statistics_are_printed_as_a_table_and_as_json(run: Any) -> None:
     )
 
 
-def test_sql_queries_the_tables(run: Any) -> None:
+def test_sql_queries_the_tables(run: RunPipeline) -> None:
     query = "SELECT jid, state FROM jobs WHERE namespace = 'ql' ORDER BY jid DESC LIMIT 2"
     assert run("sql", query, "--csv") == (0, "jid,state\ne,failed\nd,complete\n", "")
     assert (
@@ -102,7 +90,9 @@ def test_sql_queries_the_tables(run: Any) -> None:
         ),
     ],
 )
-def test_errors_are_one_line_without_a_java_trace(run: Any, arguments: list[str], why: str) -> None:
+def test_errors_are_one_line_without_a_java_trace(
+    run: RunPipeline, arguments: list[str], why: str
+) -> None:
     code, out, err = run(*arguments)
     (line,) = [line for line in err.splitlines() if line != "the report"]
     assert code == 1 and out == "" and line.startswith("aioqless: ") and why in line
@@ -127,7 +117,7 @@ class Page(HTMLParser):
         self.links += [value for value in named if not value.startswith("#")]
 
 
-def test_the_report_is_one_page_that_loads_nothing(run: Any, tmp_path: Path) -> None:
+def test_the_report_is_one_page_that_loads_nothing(run: RunPipeline, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     code, out, _ = run("report", "-o", str(file), "--since", "2026-11-21", "--no-refresh")
     assert (code, out) == (0, f"{file}\n")
@@ -171,7 +161,7 @@ def test_the_report_is_one_page_that_loads_nothing(run: Any, tmp_path: Path) -> 
     ],
 )
 def test_the_report_of_few_jobs_omits_empty_sections(
-    run: Any, tmp_path: Path, namespace: str, headings: list[str]
+    run: RunPipeline, tmp_path: Path, namespace: str, headings: list[str]
 ) -> None:
     file = tmp_path / "report.html"
     assert (
@@ -251,18 +241,16 @@ def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
 def test_bad_options_of_spark_are_refused_before_anything_starts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_pipeline: RunPipeline,
     command: list[str],
     option: str,
     value: str,
     why: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *command, option, value])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert why in " ".join(re.sub(r"[\u2500-\u257f]", "", capsys.readouterr().err).split())
+    code, _, err = run_pipeline(*command, option, value)
+    assert code == 2
+    assert why in " ".join(re.sub(r"[\u2500-\u257f]", "", err).split())
     assert not list(tmp_path.iterdir())
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from aioqless.cli.main import main
 from aioqless.contrib.lake.freshness import Freshness, format_metrics, read_freshness
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
+from tests.contrib.lake.conftest import RunPipeline
 from tests.contrib.lake.lakes import archive, no_spark
 from tests.contrib.lake.literal import at, event, run
 
@@ -49,18 +48,25 @@ def test_metrics_are_in_the_format_of_prometheus() -> None:
 
 @pytest.mark.parametrize(("max_lag", "code"), [(0, 1), (timedelta(days=36_500).total_seconds(), 0)])
 def test_status_says_whether_the_tables_are_late(
-    lake: Lake,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    max_lag: float,
-    code: int,
+    lake: Lake, tmp_path: Path, run_pipeline: RunPipeline, max_lag: float, code: int
 ) -> None:
     file = tmp_path / "lake.prom"
-    arguments = ["--lake", lake.url, "--max-lag", str(max_lag), "--metrics", str(file)]
-    monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", "status", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert int(ended.value.code or 0) == code
-    assert "ql: 2 events" in capsys.readouterr().out
+    arguments = ("--lake", lake.url, "--max-lag", max_lag, "--metrics", file)
+    ended, out, _ = run_pipeline("status", *arguments)
+    assert ended == code and "ql: 2 events" in out
     assert 'aioqless_lake_missing_events{namespace="ql"} 1' in file.read_text()
+
+
+def test_status_of_a_lake_without_events_says_so(tmp_path: Path, run_pipeline: RunPipeline) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    assert run_pipeline("status", "--lake", lake.url) == (0, "the lake has no events yet\n", "")
+
+
+def test_status_refuses_a_missing_lake_and_an_unusable_file_of_metrics(
+    lake: Lake, tmp_path: Path, run_pipeline: RunPipeline
+) -> None:
+    code, out, err = run_pipeline("status", "--lake", tmp_path / "none")
+    assert (code, out) == (1, "") and err.count("\n") == 1 and "there is no lake at" in err
+    file = tmp_path / "missing" / "lake.prom"
+    code, out, err = run_pipeline("status", "--lake", lake.url, "--metrics", file)
+    assert (code, out) == (1, "") and err.count("\n") == 1 and str(file) in err

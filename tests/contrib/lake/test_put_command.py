@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ from pyspark.sql import SparkSession
 
 from aioqless import Client
 from aioqless.cli.exit_codes import ROWS_REJECTED
-from aioqless.cli.main import main
-
-RunPut = Callable[..., tuple[int, str, str]]
+from tests.contrib.lake.conftest import RunPipeline
 
 
 def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
@@ -37,29 +34,14 @@ def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.fixture
-def run_put(
-    client: Client,
-    spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> RunPut:
-    """Return a function that runs `pipeline put`: its exit code, stdout and stderr."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        place = ("--url", client.url, "--namespace", client.namespace)
-        monkeypatch.setattr(
-            sys, "argv", ["aioqless", "pipeline", "put", *map(str, arguments + place)]
-        )
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return (int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+def run_put(client: Client, spark: SparkSession, run_pipeline: RunPipeline) -> RunPipeline:
+    """Run `pipeline put` in the session of the tests."""
+    return partial(run_pipeline, "put", "--url", client.url, "--namespace", client.namespace)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 async def test_rows_of_a_file_become_jobs_once(
-    run_put: RunPut, client: Client, tmp_path: Path, kind: str
+    run_put: RunPipeline, client: Client, tmp_path: Path, kind: str
 ) -> None:
     file = written(tmp_path, kind, [{"order": "007", "amount": 1}, {"order": "008", "amount": 2}])
     given = (file, "--queue", "billing", "--klass", "app.jobs.bill", "--tags", "a, b")
@@ -77,7 +59,7 @@ async def test_rows_of_a_file_become_jobs_once(
 
 
 async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
-    run_put: RunPut, client: Client, tmp_path: Path
+    run_put: RunPipeline, client: Client, tmp_path: Path
 ) -> None:
     file = written(
         tmp_path, "json", [{"jid": "a", "n": 1}, {"jid": "b-history", "n": 2}, {"jid": "c", "n": 3}]
@@ -122,7 +104,7 @@ async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
     ],
 )
 async def test_errors_are_one_line_and_nothing_is_put(
-    run_put: RunPut,
+    run_put: RunPipeline,
     client: Client,
     tmp_path: Path,
     name: str,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -187,30 +186,6 @@ def test_tables_and_columns_are_described_in_the_metadata(tmp_path: Path) -> Non
         )
 
 
-def test_columns_that_a_lake_does_not_have_yet_are_added_and_read_as_null(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    schema = TABLES[TABLE].schema
-    lake = Lake(tmp_path, create=True)
-    append(spark, lake, (1, "ql", DAY))
-    log = next(Path(lake.storage.within(TABLE).url, "_delta_log").glob("*0.json"))
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:  # as if an earlier version had made the table
-        if "metaData" in line:
-            old = json.loads(line["metaData"]["schemaString"])
-            old["fields"] = [each for each in old["fields"] if each["name"] != "problem"]
-            line["metaData"]["schemaString"] = json.dumps(old)
-    log.write_text("\n".join(map(json.dumps, lines)))
-    (file,) = lake.snapshot(TABLE).all_files
-    path = Path(lake.storage.within(TABLE).url, file.path)
-    pa.parquet.write_table(pa.parquet.read_table(path, partitioning=None).drop(["problem"]), path)
-    extended = Lake(tmp_path, create=True).snapshot(TABLE)
-    assert [row["problem"] for row in read(spark, extended).collect()] == [None]
-    assert {each.name for each in DeltaTable(extended.storage.url).schema().fields} == set(
-        schema.names
-    )
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -285,38 +260,6 @@ def test_reading_does_not_create_a_lake(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="there is no lake at"):
         Lake(tmp_path / "lake")
     assert not (tmp_path / "lake").exists()
-
-
-def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
-    lake = Lake(tmp_path, create=True)
-    table = DeltaTable(lake.storage.within(TABLE).url)
-    table.alter.set_table_properties({"aioqless.version": "99"}, raise_if_not_exists=False)
-    with pytest.raises(LakeError, match=r"newer program .* \(quarantine/events of version 99\)"):
-        Lake(tmp_path, create=True)
-
-
-def test_tables_with_newer_features_of_delta_are_refused(tmp_path: Path) -> None:
-    Lake(tmp_path, create=True)
-    log = tmp_path / "bronze/events/_delta_log/00000000000000000000.json"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    feature = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"],
-               "writerFeatures": ["deletionVectors"]}  # fmt: skip
-    log.write_text(
-        "\n".join(
-            json.dumps({"protocol": feature} if "protocol" in line else line) for line in lines
-        )
-    )
-    with pytest.raises(LakeError, match="bronze/events with reader version 3"):
-        Lake(tmp_path)
-
-
-def test_tables_of_an_older_version_are_outdated_until_rebuilt(tmp_path: Path) -> None:
-    lake = Lake(tmp_path, create=True)
-    table = DeltaTable(lake.storage.within("gold/times").url)
-    table.alter.set_table_properties({"aioqless.version": "0"}, raise_if_not_exists=False)
-    assert lake.outdated() == ["gold/times"]
-    lake.mark_current("gold/times")
-    assert lake.outdated() == []
 
 
 def test_times_in_statistics_are_compared(spark: SparkSession, tmp_path: Path) -> None:

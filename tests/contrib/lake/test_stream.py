@@ -94,5 +94,5 @@ async def test_the_progress_has_the_number_of_lost_entries(
     assert '"lost": 3' in query.lastProgress["sources"][0]["endOffset"]
     await complete_jobs(client, 5)
     await client.redis.xtrim(f"{client.namespace}:x:archive", maxlen=2, approximate=False)
-    with pytest.raises(Exception, match=r"3 events behind .* failOnLoss is true"):
+    with pytest.raises(Exception, match=r"3 events after .* failOnLoss is true"):
         run(spark, client, tmp_path, heard, failOnLoss="true")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from aioqless import Client
@@ -31,6 +29,7 @@ from tests.contrib.lake.lakes import (
     copied,
     no_spark,
     raw,
+    texts,
 )
 from tests.contrib.lake.literal import event, run
 
@@ -48,15 +47,6 @@ def lake(whole: Lake, tmp_path: Path) -> Lake:
 
 def dates(lake: Lake, table: str) -> set[date]:
     return {row.date for row in raw(lake, table)}
-
-
-def texts(lake: Lake) -> Iterator[str]:
-    """Everything that any file of the lake has."""
-    for path in Path(lake.url).rglob("*"):
-        if path.suffix == ".parquet" and "_delta_log" not in path.parts:
-            yield repr(pq.ParquetFile(path).read().to_pylist())
-        elif path.is_file():
-            yield path.read_bytes().decode("utf-8", "replace")
 
 
 def reject(lake: Lake, text: str) -> None:
@@ -154,6 +144,7 @@ def test_erased_job_is_in_no_file_of_the_lake(
         ["other"],
     )
     assert erase(lake, [PERSONAL], open_session) == 0
+    assert check(lake) == []
 
 
 def test_check_finds_no_difference_in_an_intact_lake(lake: Lake) -> None:

@@ -11,6 +11,7 @@ import typer
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.contrib.commands.pipeline.shared import LAKE, LakeUrl, Trace, pipeline, shorten_errors
+from aioqless.errors import AioqlessError
 
 
 @pipeline.command()
@@ -34,9 +35,9 @@ def status(
         found = read_freshness(Lake(lake))
         now = datetime.now(UTC)
         if metrics:
-            written = metrics.with_name(f"{metrics.name}.new")
-            written.write_text(format_metrics(found, now), "utf-8")
-            written.replace(metrics)  # a reader finds the old text or the new one
+            _write_metrics(metrics, format_metrics(found, now))
+    if not found:
+        print("the lake has no events yet")
     for each in found:
         last = format_duration((now - each.ended).total_seconds())
         behind = (
@@ -48,3 +49,13 @@ def status(
         print(f"{each.namespace}: {each.events:,} events, the last one {last} ago; {behind}")
     if any(each.lag(now) > max_lag for each in found):
         raise typer.Exit(REFUSED)
+
+
+def _write_metrics(file: Path, text: str) -> None:
+    """Replace a file, of which readers find the old text or the new one."""
+    written = file.with_name(f"{file.name}.new")
+    try:
+        written.write_text(text, "utf-8")
+        written.replace(file)
+    except OSError as error:
+        raise AioqlessError(f"--metrics {file} can't be written: {error.strerror}") from None

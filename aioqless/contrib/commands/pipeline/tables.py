@@ -206,7 +206,10 @@ def report(
                 f"nothing ended{place} from {period.first} to {period.last}, "
                 f"according to the lake at {opened.url}"
             )
-        out.write_text(render(numbers), "utf-8")
+        try:
+            out.write_text(render(numbers), "utf-8")
+        except OSError as error:
+            raise AioqlessError(f"--out {out} can't be written: {error.strerror}") from None
         print(out)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aioqless import validation
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
@@ -22,8 +23,12 @@ from aioqless.contrib.commands.pipeline.shared import (
     open_lake,
     pipeline,
     print_progress,
+    refresh_tables,
 )
 from aioqless.errors import AioqlessError
+
+if TYPE_CHECKING:
+    from aioqless.contrib.lake.lake import Lake
 
 
 @pipeline.command()
@@ -52,7 +57,9 @@ def prune(
     """Delete old days of the lake, or only the payloads of their jobs."""
     if older_than is None and payloads_older_than is None:
         raise AioqlessError("give --older-than, --payloads-older-than, or both")
-    with open_lake(lake, trace, Sessions("prune", master, conf), fresh=True) as (opened, _):
+    first = _parse_day("--older-than", older_than)
+    first_payload = _parse_day("--payloads-older-than", payloads_older_than)
+    with open_lake(lake, trace, Sessions("prune", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.retention import LAYERS, drop_payloads
         from aioqless.contrib.lake.retention import prune as delete_days
         from aioqless.contrib.lake.schema import TABLES
@@ -61,14 +68,16 @@ def prune(
             raise AioqlessError(
                 f"there is no layer {min(strange)!r}; there are {', '.join(LAYERS)}"
             )
-        if older_than is not None:
-            first = _parse_day("--older-than", older_than)
+        _check_namespace(opened, of)
+        refresh_tables(opened, sessions)
+        if first is not None:
             rows = delete_days(opened, first, of, layer or LAYERS, print_progress)
             print(f"{rows:,} rows of days before {first} deleted")
-        if payloads_older_than is not None:
-            first = _parse_day("--payloads-older-than", payloads_older_than)
-            files = drop_payloads(opened, first, of, print_progress)
-            print(f"{files:,} files written again without the payloads of days before {first}")
+        if first_payload is not None:
+            files = drop_payloads(opened, first_payload, of, print_progress)
+            print(
+                f"{files:,} files written again without the payloads of days before {first_payload}"
+            )
         for name in TABLES:
             opened.snapshot(name).vacuum(vacuum_hours, orphans=False)
 
@@ -87,6 +96,8 @@ def erase(
 
     What Redis has of a job that still exists is not touched: delete the job first.
     """
+    for each in jid:
+        validation.check_name("jid", each)  # other clients may give any
     with open_lake(lake, trace, Sessions("erase", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.archiver import Archiver
         from aioqless.contrib.lake.erasure import erase as erase_jobs
@@ -97,7 +108,11 @@ def erase(
             Archiver(sessions.open, opened, url, namespace, report=print_progress).once()
         refresh(opened, sessions.open, print_progress)
         files = erase_jobs(opened, jid, sessions.open, namespace, print_progress)
-        print(f"{files:,} files written again without {len(set(jid)):,} jobs")
+        print(
+            f"{files:,} files written again without {len(set(jid)):,} jobs"
+            if files
+            else "no file has these jobs"
+        )
 
 
 @pipeline.command()
@@ -116,6 +131,7 @@ def check(
         from aioqless.contrib.lake.reconciliation import Difference, check_redis
         from aioqless.contrib.lake.reconciliation import check as compare
 
+        _check_namespace(opened, of)
         found = compare(opened, of, print_progress)
         if redis:
             today = datetime.now(UTC).date()
@@ -138,11 +154,32 @@ async def _has_entries(url: str | None, namespace: str) -> bool:
         return (await client.archive.state()).length > 0
 
 
-def _parse_day(option: str, text: str) -> date:
-    """Return a day: 2026-11-21, or 90d for 90 days ago."""
+def _check_namespace(lake: Lake, name: str | None) -> None:
+    """Refuse a namespace that no table of the lake has."""
+    from aioqless.contrib.lake.schema import TABLES
+
+    if name is None:
+        return
+    known = {each.namespace for table in TABLES for each in lake.snapshot(table).all_files}
+    if name not in known:
+        raise AioqlessError(
+            f"the lake has no namespace {name!r}; it has {', '.join(sorted(known)) or 'none yet'}"
+        )
+
+
+def _parse_day(option: str, text: str | None) -> date | None:
+    """Return a day that isn't in the future: 2026-11-21, or 90d for 90 days ago."""
+    if text is None:
+        return None
+    today = datetime.now(UTC).date()
     if text.endswith("d") and text[:-1].isdecimal() and 0 < int(text[:-1]) < 36_500:
-        return datetime.now(UTC).date() - timedelta(days=int(text[:-1]))
+        return today - timedelta(days=int(text[:-1]))
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         raise AioqlessError(f"{option} {text!r} is no day: give 2026-11-21, or 90d") from None
+    if day > today:
+        raise AioqlessError(
+            f"{option} {day} is in the future: give at most {today}, which is today"
+        )
+    return day

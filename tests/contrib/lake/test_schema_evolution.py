@@ -1,0 +1,199 @@
+"""Lakes of older and newer versions, and tables that users changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import Schema
+
+from aioqless import Client
+from aioqless.contrib.lake.compaction import compact
+from aioqless.contrib.lake.erasure import erase
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.lake_reader import read_rows
+from aioqless.contrib.lake.reconciliation import check
+from aioqless.contrib.lake.refresh import DERIVED, refresh
+from aioqless.contrib.lake.retention import drop_payloads
+from aioqless.contrib.lake.schema import EVENTS, TABLES
+from aioqless.contrib.lake.storage import LakeError
+from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.lakes import TOMORROW, archive, no_spark, raw
+from tests.contrib.lake.literal import event, run
+
+JOBS = "silver/jobs"
+LAST = list(TABLES)[-1]
+UNREACHABLE = ("--url", "redis://127.0.0.1:1")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """A lake of one event, and the tables of it."""
+    lake = Lake(tmp_path / "lake", create=True)
+    archive(lake, event("a", run(0, 1, 2), data="payload"))
+    refresh(lake, no_spark)
+    return lake
+
+
+def open_table(lake: Lake, name: str) -> DeltaTable:
+    return DeltaTable(lake.storage.within(name).url)
+
+
+def columns(lake: Lake, name: str) -> set[str]:
+    return {each.name for each in open_table(lake, name).schema().fields}
+
+
+def remove_column(lake: Lake, table: str, column: str) -> None:
+    """Change a table to what an older version made, which didn't have the column."""
+    folder = Path(lake.storage.within(table).url)
+    for file in lake.snapshot(table).all_files:
+        path = folder / file.path
+        pq.write_table(pq.ParquetFile(path).read().drop([column]), path)
+    for log in (folder / "_delta_log").glob("*.json"):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for line in lines:
+            if "metaData" in line:
+                schema = json.loads(line["metaData"]["schemaString"])
+                schema["fields"] = [each for each in schema["fields"] if each["name"] != column]
+                line["metaData"]["schemaString"] = json.dumps(schema)
+            if "add" in line:
+                line["add"]["size"] = (folder / unquote(line["add"]["path"])).stat().st_size
+        log.write_text("\n".join(map(json.dumps, lines)))
+    assert column not in columns(lake, table)
+
+
+def replace_schema(lake: Lake, table: str, fields: dict[str, pa.DataType]) -> None:
+    """Write a table anew, as another program may."""
+    url = lake.storage.within(table).url
+    schema = pa.schema([*fields.items(), ("namespace", pa.string()), ("date", pa.date32())])
+    partitions = ["namespace", "date"]
+    write_deltalake(
+        url, schema.empty_table(), mode="overwrite", schema_mode="overwrite",
+        partition_by=partitions,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "column"), [(EVENTS, "priority"), (JOBS, "worker")])
+def test_a_column_that_an_older_lake_lacks_is_read_as_null_and_added_by_the_next_refresh(
+    lake: Lake, table: str, column: str
+) -> None:
+    remove_column(lake, table, column)
+    older = Lake(lake.url)
+    files = older.snapshot(table).all_files
+    assert read_rows(older, table, files, [column])[column].to_pylist() == [None]
+    archive(older, event("b", run(3, 4, 5), priority=7.0))
+    refresh(older, no_spark)
+    assert column in columns(lake, table)
+    jids = {row.jid: row[column] for row in raw(lake, table)}
+    assert jids == {"a": None, "b": 7.0 if column == "priority" else "w1"}
+    assert check(lake) == []
+
+
+def test_a_table_that_an_older_lake_lacks_is_made_by_the_next_refresh(
+    lake: Lake, tmp_path: Path
+) -> None:
+    Path(lake.storage.within(LAST).url).rename(tmp_path / "aside")
+    refresh(Lake(lake.url), no_spark)
+    assert columns(lake, LAST) == set(TABLES[LAST].schema.names)
+    assert check(lake) == []
+
+
+def test_archive_adds_missing_columns_to_an_older_lake(
+    lake: Lake, client: Client, run_pipeline: RunPipeline
+) -> None:
+    remove_column(lake, EVENTS, "priority")
+    place = ("--namespace", client.namespace, "--lake", lake.url)
+    code, _, err = run_pipeline("archive", "--url", client.url, *place)
+    assert code == 0, err
+    assert columns(lake, EVENTS) == set(TABLES[EVENTS].schema.names)
+
+
+@pytest.mark.parametrize("table", [EVENTS, JOBS, LAST])
+def test_a_newer_table_is_refused_before_redis_is_called_or_a_table_changed(
+    lake: Lake, table: str, run_pipeline: RunPipeline
+) -> None:
+    open_table(lake, table).alter.set_table_properties(
+        {"aioqless.version": "99"}, raise_if_not_exists=False
+    )
+    before = {name: open_table(lake, name).version() for name in TABLES}
+    code, out, err = run_pipeline("archive", *UNREACHABLE, "--lake", lake.url)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert f"({table} of version 99)" in err and "update aioqless" in err
+    assert {name: open_table(lake, name).version() for name in TABLES} == before
+
+
+def test_a_folder_lake_of_parquet_files_is_refused_before_redis_is_called(
+    tmp_path: Path, run_pipeline: RunPipeline
+) -> None:
+    (tmp_path / "lake.json").touch()
+    code, out, err = run_pipeline("archive", *UNREACHABLE, "--lake", tmp_path)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "archive into a new folder" in err
+    assert [each.name for each in tmp_path.iterdir()] == ["lake.json"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"jid": pa.int64()}, "column jid of silver/jobs .* is long instead of string"),
+        ({"tags": pa.string()}, "column tags of silver/jobs .* is string instead of array"),
+    ],
+)
+def test_a_column_of_another_type_is_refused(
+    lake: Lake, fields: dict[str, pa.DataType], reason: str
+) -> None:
+    replace_schema(lake, JOBS, fields)
+    with pytest.raises(LakeError, match=reason):
+        refresh(Lake(lake.url), no_spark)
+
+
+def test_a_table_with_other_partitions_is_refused(tmp_path: Path) -> None:
+    url = tmp_path / "bronze" / "events"
+    write_deltalake(url, pa.table({"jid": ["a"]}))
+    with pytest.raises(LakeError, match=r"bronze/events .* is partitioned by nothing instead of"):
+        Lake(tmp_path, create=True)
+
+
+def test_renamed_columns_are_refused(lake: Lake) -> None:
+    log = Path(lake.storage.within(EVENTS).url, "_delta_log/00000000000000000000.json")
+    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}  # what a rename raises it to
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines = [{"protocol": protocol} if "protocol" in line else line for line in lines]
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(LakeError, match=r"bronze/events .* needs reader version 2 of Delta"):
+        Lake(lake.url)
+
+
+def test_a_column_that_the_user_added_is_kept_with_its_values(lake: Lake) -> None:
+    field = Field.from_arrow(pa.field("team", pa.string()))
+    for table in (EVENTS, JOBS):
+        opened = open_table(lake, table)
+        opened.alter.add_columns([field])
+        opened.update({"team": "'billing'"})
+    archive(lake, event("b", run(3, 4, 5)), event("c", run(3, 4, 5)))
+    refresh(lake, no_spark)
+    compact(lake, no_spark)
+    drop_payloads(lake, TOMORROW)
+    erase(lake, ["b"], no_spark)
+    for table in (EVENTS, JOBS):
+        assert {row.jid: row.team for row in raw(lake, table)} == {"a": "billing", "c": None}
+        assert Schema.from_arrow(lake.snapshot(table).table.schema).fields[-3] == field
+    assert {row.data for row in raw(lake, EVENTS)} == {None}
+    assert check(lake) == []
+
+
+def test_tables_of_an_older_version_are_rebuilt_by_the_next_refresh(lake: Lake) -> None:
+    open_table(lake, "gold/times").alter.set_table_properties(
+        {"aioqless.version": "0"}, raise_if_not_exists=False
+    )
+    assert lake.outdated() == ["gold/times"]
+    versions = {name: open_table(lake, name).version() for name in DERIVED}
+    refresh(lake, no_spark)
+    assert lake.outdated() == []
+    changed = {name for name in DERIVED if open_table(lake, name).version() != versions[name]}
+    assert changed == {"gold/times"} and check(lake) == []

@@ -1,0 +1,175 @@
+"""`aioqless pipeline prune`, `erase` and `check` as operators run them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.lakes import TOMORROW, copied, raw, texts
+
+Result = TypeVar("Result")
+
+MARKER = "alice-7f3a"
+UNREACHABLE = ("--url", "redis://127.0.0.1:1")
+
+
+@pytest.fixture
+def lake(whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A copy of the lake `whole`, which commands use by default."""
+    monkeypatch.setenv("AIOQLESS_LAKE", str(tmp_path / "lake"))
+    return copied(whole, tmp_path / "lake")
+
+
+def read_files(lake: Lake) -> dict[str, bytes]:
+    folder = Path(lake.url)
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("prune", "give --older-than, --payloads-older-than, or both"),
+        ("prune --older-than soon", "--older-than 'soon' is no day: give 2026-11-21, or 90d"),
+        ("prune --older-than 0d", "--older-than '0d' is no day"),
+        ("prune --older-than 2999-01-01", "--older-than 2999-01-01 is in the future"),
+        ("prune --older-than 2026-11-22 --payloads-older-than x", "--payloads-older-than 'x' is"),
+        ("prune --older-than 90d --layer silber", "there is no layer 'silber'; there are bronze,"),
+        ("prune --older-than 90d --of shop", "the lake has no namespace 'shop'; it has"),
+        ("prune --older-than 90d --lake none", "there is no lake at"),
+        ("erase --jid a --lake none", "there is no lake at"),
+        ("check --of shop", "the lake has no namespace 'shop'; it has"),
+        ("check --lake none", "there is no lake at"),
+        ("check --lake s4://bucket/lake", "not of s4"),
+        ("tables --lake file/lake", "can't be created|there is no lake at"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(
+    command: str, reason: str, lake: Lake, run_pipeline: RunPipeline
+) -> None:
+    before = read_files(lake)
+    code, out, err = run_pipeline(*command.split())
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("aioqless: ") and any(each in err for each in reason.split("|"))
+    assert read_files(lake) == before
+
+
+def test_an_erasure_without_redis_changes_nothing(lake: Lake, run_pipeline: RunPipeline) -> None:
+    before = read_files(lake)
+    code, out, err = run_pipeline("erase", "--jid", "a", *UNREACHABLE)
+    assert (code, out, err.count("\n")) == (3, "", 1) and "127.0.0.1:1" in err
+    assert read_files(lake) == before
+
+
+def test_an_empty_jid_is_refused(lake: Lake, run_pipeline: RunPipeline) -> None:
+    before = read_files(lake)
+    code, out, err = run_pipeline("erase", "--jid", "", *UNREACHABLE)
+    assert (code, out, err) == (1, "", "aioqless: jid must not be empty\n")
+    assert read_files(lake) == before
+
+
+def test_prune_deletes_days_of_the_named_layers_and_their_files(
+    lake: Lake, run_pipeline: RunPipeline
+) -> None:
+    layers = ("--layer", "bronze", "--layer", "silver")
+    code, out, err = run_pipeline("prune", "--older-than", TOMORROW, *layers, "--vacuum-hours", 0)
+    assert code == 0, err
+    assert "rows of days before 2026-11-22 deleted" in out
+    for name in TABLES:
+        days = {row.date for row in raw(lake, name)}
+        if name.startswith(("bronze", "silver")):
+            assert days <= {TOMORROW}, name
+            assert not list(Path(lake.url, name).glob("*/date=2026-11-21/*.parquet"))
+    assert date(2026, 11, 21) in {row.date for row in raw(lake, "gold/counts")}
+    assert run_pipeline("check")[:2] == (0, "the tables agree\n")
+
+
+def call(client: Client, act: Callable[[Client], Awaitable[Result]]) -> Result:
+    """Call a function with a client of its own loop, since commands run a loop of their own."""
+
+    async def connect() -> Result:
+        async with Client(client.url, namespace=client.namespace) as own:
+            return await act(own)
+
+    return asyncio.run(connect())
+
+
+async def read_stream(client: Client) -> list[object]:
+    return list(await client.redis.xrange(client.keyspace.key("archive")) or ())
+
+
+async def end_jobs(client: Client) -> None:
+    """Add ends of the job `MARKER` to the stream, with failures and dependents, and others."""
+    await client.config.set("archive", "on")
+    await client.config.set("archive-data", 1_000)
+    queue = client.queue("mail")
+    await queue.put("Greet", {"to": MARKER}, jid=MARKER)
+    await queue.put("Greet", {}, jid="child", depends=[MARKER])
+    await queue.put("Greet", {"to": "bob"}, jid="other")
+    for job in await queue.pop(2, worker="w"):
+        if job.jid == "other":
+            await job.complete()
+        else:
+            await job.fail("unknown-user", f"there is no user {MARKER}")
+    await client.queue("mail").put("Greet", {"to": MARKER}, jid=MARKER)
+    for _ in range(2):
+        for job in await queue.pop(2, worker="w"):
+            await job.complete()
+    await client.redis.xadd(client.keyspace.key("archive"), {"v": "7", "jid": MARKER})
+
+
+def test_erase_removes_a_job_from_the_stream_and_every_file(
+    client: Client, tmp_path: Path, run_pipeline: RunPipeline
+) -> None:
+    place = ("--lake", tmp_path / "lake")
+    source = ("--url", client.url, "--namespace", client.namespace)
+    call(client, end_jobs)
+    for command in ("archive", "tables"):
+        code, _, err = run_pipeline(command, *place, *(source if command == "archive" else ()))
+        assert code == 0, err
+    lake = Lake(tmp_path / "lake")
+    assert {name for name in TABLES if MARKER in repr(raw(lake, name))} >= {
+        EVENTS, QUARANTINE, "silver/jobs", "silver/runs", "gold/failures", "gold/paths",
+    }  # fmt: skip
+    runs = sum(row.runs for row in raw(lake, "gold/counts") if row.grouping == "")
+    call(client, end_jobs)
+    assert MARKER in repr(call(client, read_stream)), "entries of the job are in the stream again"
+
+    code, out, err = run_pipeline("erase", "--jid", MARKER, *place, *source)
+    assert code == 0, err
+    assert "files written again without 1 jobs" in out
+    assert not any(MARKER in text for text in texts(lake))
+    assert {row.jid for row in raw(lake, EVENTS)} == {"child", "other"}
+    assert call(client, read_stream) == []
+    counts = [row.runs for row in raw(lake, "gold/counts") if row.grouping == ""]
+    assert sum(counts) == 2 * runs, "sums stay"
+    assert run_pipeline("erase", "--jid", MARKER, *place, *source)[:2] == (
+        0,
+        "no file has these jobs\n",
+    )
+
+
+def test_check_names_the_differences_with_exit_code_1(
+    lake: Lake, run_pipeline: RunPipeline
+) -> None:
+    assert run_pipeline("check")[:2] == (0, "the tables agree\n")
+    snapshot = lake.snapshot("silver/runs")
+    snapshot.commit((), snapshot.files("ql")[:1])
+    code, out, _ = run_pipeline("check", "--of", "ql")
+    assert code == 1 and out.startswith("silver/runs of ql: rows: ")
+    assert " instead of " in out
+
+
+def test_days_ago_are_counted_from_today(lake: Lake, run_pipeline: RunPipeline) -> None:
+    today = datetime.now(UTC).date()
+    code, out, _ = run_pipeline("prune", "--payloads-older-than", "30d")
+    day = today - timedelta(days=30)
+    assert (code, out) == (0, f"0 files written again without the payloads of days before {day}\n")
