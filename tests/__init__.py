@@ -1,1 +1,1 @@
-"""What the project promises, as sentences about its behaviour."""
+"""The tests: what the project promises, as sentences about its behavior."""

@@ -1,4 +1,4 @@
-"""Calls of Lua commands whose names a test has as texts."""
+"""Calls of Lua commands by name, with arguments as strings."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _statements(function: ast.AST) -> Iterator[tuple[int, int]]:
 
 
 def _function_of(code: CodeType) -> Function | None:
-    """Return the function of a code object; a comprehension is a part of one that runs as well."""
+    """Return the function of a code object; a comprehension belongs to the function around it."""
     if not code.co_filename.startswith(f"{PACKAGE}/"):
         return None
     return _functions_of(code.co_filename).get((code.co_name, code.co_firstlineno))

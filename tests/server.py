@@ -1,4 +1,4 @@
-"""A Redis of a test's own, that it may kill."""
+"""A Redis server of one test, which may kill it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aioqless.contrib.private_redis.server_binary import find_server_binary
 
 
 class OwnServer:
-    """A server on a port of its own, which writes down everything before it answers."""
+    """A server on its own port that writes every change to disk before it answers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,7 +26,7 @@ class OwnServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it on what it wrote down; returns when it answers."""
+        """Start the server on its data; returns when it answers."""
         safe = [
             "--appendonly",
             "yes",
@@ -34,7 +34,7 @@ class OwnServer:
             "always",
             "--save",
             "",
-        ]  # everysec may lose seconds where the disk is busy
+        ]  # everysec may lose seconds if the disk is busy
         options = [
             "--bind",
             "127.0.0.1",
@@ -52,7 +52,7 @@ class OwnServer:
             redis.ping()
 
     def kill(self) -> None:
-        """End it with kill -9."""
+        """Kill the server with -9."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()

@@ -1,15 +1,15 @@
-"""Distribution of the tests to processes: by file; groups of heavy folders start first.
+"""Distribution of the tests to processes: by file; groups of slow folders start first.
 
-pytest-xdist has groups for that (`--dist loadgroup`), but pytest 9.2 doesn't see how its 3.8 marks
-them.
+pytest-xdist has groups for that (`--dist loadgroup`), but pytest 9.2 does not recognize the marks
+that xdist 3.8 sets.
 """
 
 from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders that use more than one processor: two of a group at once would starve each other, and both
-# would create the fixtures that their tests share.
+# Folders that use more than one processor: two tests of a group at once would slow down each other,
+# and both would create their shared fixtures.
 HEAVY = (
     ("tests/chaos", "tests/contrib/dashboard", "tests/examples", "tests/soak"),
     ("tests/contrib/lake",),
@@ -17,7 +17,7 @@ HEAVY = (
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """Hands out groups and files in the order in which they were collected."""
+    """Distributes groups and files in the order in which they were collected."""
 
     def _split_scope(self, nodeid: str) -> str:
         group = group_of(nodeid)
@@ -25,7 +25,7 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def group_of(nodeid: str) -> int:
-    """Return the number of a test's group; the highest means that it has none."""
+    """Return the number of a test's group; the highest number means no group."""
     return next(
         (
             number

@@ -1,4 +1,4 @@
-"""A story whose ends are archived."""
+"""A test namespace with the archive enabled."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from tests.lua.story import Story
 
 
 class Archived(Story):
-    """A namespace whose archive is on."""
+    """A namespace whose archive is enabled."""
 
     async def entries(self) -> list[dict[str, str]]:
-        """Every entry as it is stored."""
+        """Return all entries as they are stored."""
         return [fields for _, fields in await self._read("x:archive", [])]
 
     async def events(self) -> list[Event]:
         return [parse(id, fields) for id, fields in await self._read("x:archive", [])]
 
     async def event(self) -> Event:
-        """The only one there is."""
+        """Return the only event."""
         (event,) = await self.events()
         return event
 
-    async def as_a_peer(
+    async def write_as_qless(
         self, jid: str, at: float, *, fails: bool = False, worker: str = "ruby"
     ) -> None:
-        """What a live client of qless writes when its worker has popped and ended a job."""
+        """Write what a live qless client writes when its worker has popped and ended a job."""
         key = f"j:{jid}"
         if fails:
             failure = f'{{"group":"theirs","message":"no","when":{int(at)},"worker":"{worker}"}}'
@@ -63,7 +63,7 @@ class Archived(Story):
         await self.change("ZREM", "q:mail-locks", jid)
         await self.change("DEL", f"w:{worker}:jobs")
 
-    async def popped_by_a_peer(self, jid: str, at: float, worker: str = "ruby") -> None:
+    async def pop_as_qless(self, jid: str, at: float, worker: str = "ruby") -> None:
         await self.change("ZREM", "q:mail-work", jid)
         await self.change(
             "HSET",
@@ -83,7 +83,7 @@ class Archived(Story):
         await self.change("ZADD", "q:mail-locks", at + 60, jid)
 
     async def sweep(self) -> int:
-        """How many ends of jobs it found."""
+        """Run the sweep and return the number of archived ends."""
         return (await Archive(self.store).sweep()).found
 
 

@@ -221,7 +221,7 @@ async def test_unfinished_reservations_are_listed_as_runs(
 
     await story.put("a", 0)
     await reserve("ann", 1)
-    await reserve("bob", 20)  # ann's time is over
+    await reserve("bob", 20)  # ann's reservation has expired
     await story.store.skip(jid="a", person="bob", worker="bob@1", now=21)
     await reserve("cid", 22)
     await story.store.hand_over(jid="a", worker="cid@1", to="eve", limit=10, now=23)

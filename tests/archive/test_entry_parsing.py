@@ -47,7 +47,7 @@ def test_runs_of_a_stage_are_the_earlier_ones_and_the_last() -> None:
     event = parse("1-0", ENTRY | {"runs": earlier})
     assert event.runs[0] == Run(1500000, 2500000, 3500000, "retried", "v", 3, "g", "m")
     assert [run.how for run in event.runs] == ["retried", "complete"]
-    assert event.put == 1500000  # that of the stage
+    assert event.put == 1500000  # the jid of the stage
 
 
 def test_job_that_did_not_run_when_it_ended_has_no_run() -> None:

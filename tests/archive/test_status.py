@@ -34,7 +34,7 @@ def test_age_of_the_oldest_unread_entry_is_reported() -> None:
     assert state(reader="lake", read="9000-0", at=50.0).unread_since(110) == 100
     assert (
         state(reader="lake", read="20000-0", at=50.0).unread_since(110) == 60
-    )  # it may have come right after that
+    )  # it may have been added right after that
     assert state(reader="lake", read="30000-0", at=50.0).unread_since(110) == 0
 
 

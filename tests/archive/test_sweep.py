@@ -11,8 +11,8 @@ async def test_job_completed_by_another_client_is_archived_from_its_history(
     story: Archived,
 ) -> None:
     await story.put("a", 1.5, tags=["x"], priority=-2)
-    await story.popped_by_a_peer("a", 2.25)
-    await story.as_a_peer("a", 3.75)
+    await story.pop_as_qless("a", 2.25)
+    await story.write_as_qless("a", 3.75)
     assert await story.sweep() == 1
     event = await story.event()
     assert (event.what, event.queue, event.state, event.swept, event.tags, event.priority) == (
@@ -37,8 +37,8 @@ async def test_job_completed_by_another_client_is_archived_from_its_history(
 
 async def test_job_failed_by_another_client_is_archived_with_its_group(story: Archived) -> None:
     await story.put("a", 1)
-    await story.popped_by_a_peer("a", 2.25)
-    await story.as_a_peer("a", 3, fails=True)
+    await story.pop_as_qless("a", 2.25)
+    await story.write_as_qless("a", 3, fails=True)
     assert await story.sweep() == 1
     event = await story.event()
     assert (event.what, event.group, event.message, event.ended) == (
@@ -54,8 +54,8 @@ async def test_archived_end_is_not_archived_again(story: Archived) -> None:
     await story.completed("ours")
     await story.failed("ours too", 3, 4, 5)
     await story.put("theirs", 6)
-    await story.popped_by_a_peer("theirs", 7)
-    await story.as_a_peer("theirs", 8)
+    await story.pop_as_qless("theirs", 7)
+    await story.write_as_qless("theirs", 8)
     assert [await story.sweep(), await story.sweep()] == [1, 0]
     assert len(await story.events()) == 3
 
@@ -65,8 +65,8 @@ async def test_failure_here_and_completion_by_another_client_are_both_archived(
 ) -> None:
     await story.failed("a")
     await story.store.unfail(queue="mail", group="typo", now=3)
-    await story.popped_by_a_peer("a", 4)
-    await story.as_a_peer("a", 5)
+    await story.pop_as_qless("a", 4)
+    await story.write_as_qless("a", 5)
     assert await story.sweep() == 1
     assert [(event.what, event.swept) for event in await story.events()] == [
         ("fail", False),
@@ -80,7 +80,7 @@ async def test_lost_run_of_another_client_has_no_times_of_other_runs(
     await story.configure(grace_period=0)
     await story.running("a")
     await story.retry("a", 2)
-    await story.popped_by_a_peer("a", 3)
+    await story.pop_as_qless("a", 3)
     await story.pop(100)
     await story.complete("a", 101)
     first, second, third = (await story.event()).runs
@@ -110,8 +110,8 @@ async def test_end_by_another_client_is_archived_before_a_command_changes_the_jo
     story: Archived, by: str
 ) -> None:
     await story.put("a", 1)
-    await story.popped_by_a_peer("a", 2)
-    await story.as_a_peer("a", 3, fails=by in ("an unfail", "a cancel"))
+    await story.pop_as_qless("a", 2)
+    await story.write_as_qless("a", 3, fails=by in ("an unfail", "a cancel"))
     match by:
         case "a put":
             await story.put("a", 10)
@@ -144,8 +144,8 @@ async def test_jid_without_a_job_is_reported_and_others_are_archived(story: Arch
     await story.completed("a")
     await story.change("DEL", "j:a")
     await story.put("b", 5)
-    await story.popped_by_a_peer("b", 6)
-    await story.as_a_peer("b", 7)
+    await story.pop_as_qless("b", 6)
+    await story.write_as_qless("b", 7)
     assert await story.store.sweep_completed() == {"found": 1, "missing": ["a"], "next": None}
 
 
@@ -153,7 +153,7 @@ async def test_malformed_job_of_another_client_is_archived_as_far_as_readable(
     story: Archived,
 ) -> None:
     await story.put("a", 1)
-    await story.as_a_peer("a", 3, fails=True)
+    await story.write_as_qless("a", 3, fails=True)
     await story.change("HSET", "j:a", "failure", '{"group":["no"],"message":null}')
     await story.change("LPUSH", "j:a-history", "not json")
     assert await story.sweep() == 1

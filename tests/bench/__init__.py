@@ -1,19 +1,22 @@
-"""Measurements: `nox -s bench`, beside other job queues; `-- scale`, `-- micro`, `-- cost`, `--
-kill`, of this one alone.
+"""Benchmarks, run by `nox -s bench`.
+
+`nox -s bench` compares aioqless with other job queues; `-- scale`, `-- micro`, `-- cost` and `--
+kill` measure aioqless only (`kill` also the others).
 
     __main__.py   the command line
-    meters.py     what is read in a job and of processes
-    server.py     a Redis of its own, and what is read of it
-    driver.py     what a driver does, and the client's clock around it
-    drivers/      one for each queue that is measured
-    peers.py      who is measured: what to install, how it is set up, its processes
-    phases.py     what is measured of each: puts, drains, pick-up
-    kill.py       what becomes of a job whose worker is killed
+    meters.py     measurements in a job and of processes
+    server.py     a dedicated Redis and its measurements
+    driver.py     what a driver does, and timing on the client's side
+    drivers/      one driver for each queue library
+    peers.py      the queue libraries: installation, configuration, processes
+    phases.py     what is measured of each library: puts, drains, pickup latency
+    kill.py       recovery of a running job after its worker was killed
     scale.py      a million jobs, many states, several workers
-    micro.py      what a command costs Redis
-    cost.py       where the time of one job goes
-    report.py     figures as JSON, and as tables in the docs
-    chart.py      figures as pictures
+    micro.py      the cost of each command in Redis
+    cost.py       where the processor time of one job is spent
+    report.py     results as JSON, and as tables in the docs
+    chart.py      results as charts
 
-Needs Linux: processor time is read from /proc. Imported in every peer's own environment, so this
-file, `meters` and `driver` need the standard library alone."""
+Needs Linux: processor time is read from /proc. Every library's own environment imports `meters` and
+`driver`, so this file and those two need only the standard library.
+"""

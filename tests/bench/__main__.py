@@ -1,5 +1,7 @@
-"""The command line: `python -m tests.bench [peers|kill|scale|micro|cost|pipeline|smoke] [options]`,
-which `nox -s bench` runs."""
+"""The command line of the benchmarks, run by `nox -s bench`.
+
+`python -m tests.bench [peers|kill|scale|micro|cost|pipeline|smoke] [options]`
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from pathlib import Path
 
 from tests.bench import report
 from tests.bench.cost import run_cost
-from tests.bench.kill import PATIENCE, run_kill
+from tests.bench.kill import RECOVERY_TIMEOUT, run_kill
 from tests.bench.micro import run_micro
 from tests.bench.peers import PEERS, ROOT, Figures, Peer
 from tests.bench.phases import PHASES, run_peers
@@ -46,7 +48,7 @@ def main() -> None:
     options = _options()
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("ended")
-    )  # what was started is ended as by Ctrl-C
+    )  # SIGTERM ends the started processes as Ctrl-C does
     if options.command == "smoke":
         _smoke()
         return
@@ -61,7 +63,7 @@ def main() -> None:
 
 
 def _keep(command: str, figures: Figures, out: Path) -> None:
-    """Write JSON, pages and pictures: into the project's own docs, or only beside each other."""
+    """Write JSON, pages and charts: into the project's docs, or into the output folder only."""
     out.mkdir(parents=True, exist_ok=True)
     print(f"wrote {report.store(out, command, figures)}")
     known = report.load(out)
@@ -85,7 +87,7 @@ def _draw(known: Figures, out: Path) -> None:
 
 
 def _smoke() -> None:
-    """See that everything works, with so few jobs of ours alone that no figure means anything."""
+    """Run everything with very few jobs and only aioqless: checks the code, measures nothing."""
     with tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         out = Path(folder)
         _keep("peers", run_peers(PEERS[:1], list(PHASES), 1, 200), out)
@@ -121,7 +123,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--patience",
         type=float,
-        default=PATIENCE,
+        default=RECOVERY_TIMEOUT,
         help="of kill: seconds to wait for a job to come back",
     )
     parser.add_argument(

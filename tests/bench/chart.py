@@ -1,4 +1,4 @@
-"""Figures as pictures."""
+"""Results as charts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from tests.bench.peers import Figures
-from tests.bench.report import LOST, fate, medians, shown
+from tests.bench.report import LOST, display_name, medians, recovery
 
 Table = dict[str, dict[str, float]]
 OURS, OTHERS, PALE = "#c0392b", "#7f8c8d", "#bdc3c7"
 
 
 def draw_peers(known: Figures, file: Path) -> None:
-    """Four panels: drained, put, processor time a job, pick-up."""
+    """Draw four panels: drained, put, processor time per job, pickup latency."""
     table = medians(known["peers"])
     names = list(table)[::-1]
     figure, panels = plt.subplots(2, 2, figsize=(12, 8.5), layout="constrained")
@@ -44,9 +44,10 @@ def draw_peers(known: Figures, file: Path) -> None:
         {"pick_up.p99_ms": "p99", "pick_up.p50_ms": "p50"},
     )
     panels[1][1].set_xscale("log")
-    if lost := [name for name in names if fate(known, name) == LOST]:
+    if lost := [name for name in names if recovery(known, name) == LOST]:
         panels[0][0].set_yticks(
-            range(len(names)), [shown(name) + (" †" if name in lost else "") for name in names]
+            range(len(names)),
+            [display_name(name) + (" †" if name in lost else "") for name in names],
         )
         panels[0][0].set_xlabel(
             "† by default, the job of a worker that is killed is lost", fontsize=8, loc="left"
@@ -56,7 +57,7 @@ def draw_peers(known: Figures, file: Path) -> None:
 
 
 def draw_cost(known: Figures, file: Path) -> None:
-    """Two bars: a job's µs of Redis by command, and of the worker by file."""
+    """Draw two bars: µs per job in Redis by command, and in the worker by file."""
     cost = known["cost"]
     figure, panel = plt.subplots(figsize=(12, 3.2), layout="constrained")
     for row, (where, colours) in enumerate({"worker": "tab20", "redis": "Set2"}.items()):
@@ -81,7 +82,7 @@ def draw_cost(known: Figures, file: Path) -> None:
 
 
 def _bars(panel: Any, title: str, names: list[str], table: Table, keys: dict[str, str]) -> None:
-    """A bar for each key of each peer, named beside ours, which are coloured."""
+    """Draw a bar for each key of each library; the bars of aioqless are colored."""
     height = 0.8 / len(keys)
     for number, (key, label) in enumerate(keys.items()):
         place, alpha = 0.4 - height * (len(keys) - number - 0.5), 1 - 0.3 * (len(keys) - 1 - number)
@@ -101,7 +102,7 @@ def _bars(panel: Any, title: str, names: list[str], table: Table, keys: dict[str
 
 
 def _stack(panel: Any, title: str, names: list[str], table: Table) -> None:
-    """Redis' part behind the worker's."""
+    """Draw the part of Redis behind the part of the worker."""
     for row, name in enumerate(names):
         redis, worker = table[name].get("drain.redis_us", 0), table[name].get("drain.worker_us", 0)
         panel.barh(row, worker, 0.7, color=OURS if name == "aioqless" else OTHERS)
@@ -117,9 +118,9 @@ def _stack(panel: Any, title: str, names: list[str], table: Table) -> None:
 
 
 def _finish(panel: Any, title: str, names: list[str]) -> None:
-    panel.set_yticks(range(len(names)), [shown(name) for name in names])
+    panel.set_yticks(range(len(names)), [display_name(name) for name in names])
     panel.set_title(title, fontsize=10, loc="left")
-    panel.margins(x=0.3)  # for the text behind the bars
+    panel.margins(x=0.3)  # space for the labels
     _tidy(panel)
 
 

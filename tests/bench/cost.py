@@ -1,5 +1,7 @@
-"""Where the time of one job goes: µs of Redis by command, µs of the worker by the file of its code,
-by samples of py-spy."""
+"""Where the processor time of one job is spent: by Redis command and by the worker's source file.
+
+The worker's share of each file comes from samples of py-spy.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,21 @@ from pathlib import Path
 
 from tests.bench import phases
 from tests.bench.micro import run_micro
-from tests.bench.peers import PEERS, ROOT, Figures, Stand
+from tests.bench.peers import PEERS, ROOT, Figures, Setup
 from tests.bench.server import Server, server
 
-SECONDS = 10.0  # of a busy worker that are sampled
-RATE = 200  # samples a second
+SECONDS = 10.0  # seconds of sampling a busy worker
+RATE = 200  # samples per second
 PACKAGE = f"{ROOT / 'aioqless'}/"
 LOOP = "event loop"
-SMALL = 0.02  # shares below this are taken together
+SMALL = 0.02  # smaller shares are shown as one
 
 
 def run_cost(jobs: int) -> Figures:
-    """Returns {redis: {command: µs}, worker: {file: µs}} of one job of a busy worker."""
+    """Return {redis: {command: µs}, worker: {file: µs}} per job of a busy worker."""
     commands = run_micro(min(jobs, 6_000))["commands"]
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
-        stand = Stand(PEERS[0], started, Path(folder))
+        stand = Setup(PEERS[0], started, Path(folder))
         figures = phases.drain(stand, "noop", jobs)
         started.empty()
         shares = _sampled(
@@ -42,12 +44,12 @@ def run_cost(jobs: int) -> Figures:
         }
 
 
-def _sampled(stand: Stand, server: Server, file: Path, jobs: int) -> dict[str, float]:
-    """The share of each of the package's files in a busy worker's time; the largest first."""
+def _sampled(stand: Setup, server: Server, file: Path, jobs: int) -> dict[str, float]:
+    """Return the share of each of our files in a busy worker's time, the largest first."""
     stand.put("many", "noop", jobs)
     server.redis.config_resetstat()
     with stand.worker() as pid:
-        while not server.script_seconds():  # it has not started yet
+        while not server.script_seconds():  # py-spy cannot attach before the process has started
             time.sleep(0.05)
         command = [
             "py-spy",
@@ -75,14 +77,16 @@ def _sampled(stand: Stand, server: Server, file: Path, jobs: int) -> dict[str, f
         stack, _, count = line.rpartition(" ")
         if (
             "(threading.py" not in stack
-        ):  # the heart's thread, which waits and is taken for busy now and then
+        ):  # the lock renewer's thread waits, and is sometimes reported as busy
             counts[_place(stack)] += int(count)
     return _shares(counts)
 
 
 def _place(stack: str) -> str:
-    """The file that the innermost frame of ours is in: what it calls in libraries is on its
-    account."""
+    """Return our file of the innermost frame.
+
+    Time in libraries counts for the file that calls them.
+    """
     for frame in reversed(stack.split(";")):
         path = frame.rpartition("(")[2]
         if "tests/bench/" in path:
@@ -91,7 +95,7 @@ def _place(stack: str) -> str:
             place = path.partition("aioqless/")[2].partition(":")[0].partition(")")[0]
             return (
                 LOOP if place.startswith("cli/") else place
-            )  # what the command line calls is the loop
+            )  # frames above the command line are the event loop
     return LOOP
 
 

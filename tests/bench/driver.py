@@ -1,17 +1,18 @@
-"""What a driver does for the bench, and the client's side of the measurements. Standard library
-alone, but for uvloop.
+"""What a driver does, and the client's side of the measurements.
 
-A driver is run in its peer's environment as `python -m tests.bench.drivers.NAME`:
+Needs only the standard library, except for uvloop. A driver is run in the environment of its
+library as `python -m tests.bench.drivers.NAME`:
 
-    work                the worker, until it is killed
-    one JOB N           put N jobs, each awaited before the next
-    together JOB N      put N jobs by 100 callers at once, each awaiting its own
-    many JOB N          put N jobs by the peer's call for many
-    paced JOB N         put a job, whose argument is the time of the call, now and then
+    work             run the worker until it is killed
+    one JOB N        put N jobs, each awaited before the next
+    together JOB N   put N jobs by 100 concurrent callers, each awaiting its own
+    many JOB N       put N jobs with the library's bulk call
+    paced JOB N      put N jobs at intervals, with the time of the call as argument
 
-All but `work` print {jobs, seconds, cpu} as JSON. There are four jobs: `noop`; `sleep`, 10 ms;
-`pick_up`, which notes how long ago its argument was; `hang`, which notes when it started and
-doesn't end."""
+All commands except `work` print {jobs, seconds, cpu} as JSON. There are four jobs: `noop`; `sleep`,
+which takes 10 ms; `pick_up`, which records the time since its argument; `hang`, which records its
+start and does not end.
+"""
 
 from __future__ import annotations
 
@@ -25,34 +26,34 @@ from typing import Any
 CALLERS = 100
 CONCURRENCY = 100
 PACE = 0.03  # seconds between two paced jobs
-ARGUMENT = {"id": 12345, "email": "someone@example.com"}  # the one small argument of a job
+ARGUMENT = {"id": 12345, "email": "someone@example.com"}  # the only argument of a job
 URL = os.environ.get("BENCH_URL", "redis://127.0.0.1:6379/0")
 
 
 class Driver:
-    """One queue system as its own documentation says to use it."""
+    """A queue library, used as its own documentation says."""
 
     async def connect(self) -> None:
         """Open the client."""
 
     async def put(self, job: str, argument: Any) -> None:
-        """Put one job, acknowledged by Redis."""
+        """Put one job and wait for the acknowledgement by Redis."""
         raise NotImplementedError
 
     async def put_many(self, job: str, argument: Any, count: int) -> None:
-        """Put many alike, by a call that is made for that."""
+        """Put many equal jobs with the library's bulk call."""
         raise NotImplementedError
 
     async def close(self) -> None:
         """Close the client."""
 
     def work(self) -> None:
-        """Be a worker until killed."""
+        """Run a worker until killed."""
         raise NotImplementedError
 
 
 def main(driver: Driver) -> None:
-    """Do what argv says."""
+    """Run the command in argv."""
     what, *arguments = sys.argv[1:]
     if what == "work":
         driver.work()
@@ -62,7 +63,7 @@ def main(driver: Driver) -> None:
 
 
 def run(coroutine: Any) -> Any:
-    """Run on uvloop where it is installed, as it is for all peers that are asynchronous."""
+    """Run on uvloop where it is installed, as it is for all asynchronous libraries."""
     try:
         import uvloop
     except ImportError:
@@ -74,7 +75,7 @@ def run(coroutine: Any) -> Any:
 async def _put(driver: Driver, what: str, job: str, count: int) -> dict[str, float]:
     await driver.connect()
     if what != "paced":
-        await driver.put("noop", ARGUMENT)  # the first put also connects, and loads scripts
+        await driver.put("noop", ARGUMENT)  # the first put also connects and loads scripts
     began, cpu = time.perf_counter(), time.process_time()
     match what:
         case "one":

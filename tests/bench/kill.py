@@ -1,4 +1,4 @@
-"""What becomes of a running job whose worker is killed with -9: does it start again, and when?"""
+"""Recovery of a running job after its worker was killed with -9: whether and when it runs again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.bench.peers import Figures, Peer, Stand, installed
+from tests.bench.peers import Figures, Peer, Setup, installed
 from tests.bench.server import server
 
-PATIENCE = 660.0  # seconds within which all come back that ever do, by their defaults
-# seconds between other jobs that arrive meanwhile: some peers look for lost ones only as they read
-# new ones
-OTHERS = 30.0
+# seconds; with default settings, every job that is recovered at all is recovered by then
+RECOVERY_TIMEOUT = 660.0
+# seconds between other jobs that arrive meanwhile: some libraries look for lost jobs only when they
+# take new ones
+OTHER_JOBS_INTERVAL = 30.0
 
 
 def run_kill(peers: Sequence[Peer], patience: float) -> Figures:
-    """Try all peers at the same time, each with a Redis of its own; returns {peer: {back_after} or
-    {error}}, None for a job that did not come back within `patience` seconds."""
+    """Kill a worker of each library at the same time, each with its own Redis.
+
+    Returns {library: {back_after} or {error}}; `back_after` is None for a job that did not run
+    again within `patience` seconds.
+    """
     present, _ = installed(peers)
     print(
         f"each worker is killed with one job running; waiting up to {patience:.0f} s for these "
@@ -40,14 +44,14 @@ def run_kill(peers: Sequence[Peer], patience: float) -> Figures:
 def _try(peer: Peer, patience: float) -> Figures:
     try:
         return _kill_one(peer, patience)
-    except Exception as error:  # one peer's trouble must not end the run of the others
+    except Exception as error:  # an error of one library must not end the run of the others
         print(f"{peer.name}: {error}", flush=True)
         return {"error": str(error)}
 
 
 def _kill_one(peer: Peer, patience: float) -> Figures:
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
-        stand = Stand(peer, started, Path(folder))
+        stand = Setup(peer, started, Path(folder))
         stand.put("one", "hang", 1)
         with stand.worker() as pid:
             stand.notes(1, pid, patience=60)
@@ -56,7 +60,7 @@ def _kill_one(peer: Peer, patience: float) -> Figures:
         with stand.worker(fresh=False) as pid:
             while (left := killed + patience - time.time()) > 0:
                 try:
-                    notes = stand.notes(2, pid, patience=min(OTHERS, left))
+                    notes = stand.notes(2, pid, patience=min(OTHER_JOBS_INTERVAL, left))
                 except TimeoutError:
                     stand.put("one", "noop", 1)
                 else:

@@ -1,7 +1,6 @@
-"""What is read where the work is done: in a job, in the client around its puts, and of the
-processes from outside.
+"""Measurements in a job, in the client around its puts, and of processes from outside.
 
-Python's standard library alone: this runs in every peer's own environment.
+Needs only the standard library: this module runs in the environment of every library.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def expected() -> int:
-    """How many jobs the worker of this environment is to count."""
+    """Return how many jobs the worker of this environment must count."""
     return int(os.environ.get("BENCH_JOBS", "0"))
 
 
 def out() -> Path:
-    """The file that jobs of this environment write to."""
+    """Return the file that jobs of this environment write to."""
     return Path(os.environ.get("BENCH_OUT", "/dev/null"))
 
 
 class Tally:
-    """Counts the jobs of one worker process; writes the moments of the first start and of the last
-    end, when all have ended.
+    """Counts the jobs of one worker process and writes the times of the first start and last end.
 
-    A moment is {time, cpu}: by the wall's clock, and the processor time of the worker's whole
-    session, both in seconds."""
+    A moment is {time, cpu}: wall-clock time, and the processor time of the worker's whole session,
+    both in seconds.
+    """
 
     def __init__(self, jobs: int, path: Path) -> None:
         self._jobs = jobs
@@ -54,7 +53,7 @@ class Tally:
 
 
 def note(value: float) -> None:
-    """Append a figure to the file: for the few that are looked at one by one."""
+    """Append a figure to the file."""
     with out().open("a") as file:
         file.write(f"{value!r}\n")
 
@@ -64,8 +63,7 @@ def moment() -> dict[str, float]:
 
 
 def session_cpu(session: int) -> float:
-    """The processor seconds, user and system, that the processes of a session used, with those of
-    their ended children."""
+    """Return the user and system seconds of a session's processes and their ended children."""
     return (
         sum(sum(map(int, stat[11:15])) for stat in _stats().values() if int(stat[3]) == session)
         / TICK
@@ -73,23 +71,23 @@ def session_cpu(session: int) -> float:
 
 
 def session_pids(session: int) -> list[int]:
-    """The living processes of a session."""
+    """Return the pids of a session's living processes."""
     return [pid for pid, stat in _stats().items() if int(stat[3]) == session and stat[0] != "Z"]
 
 
 def rss(pid: int) -> float:
-    """The resident memory of a process in MiB."""
+    """Return the resident memory of a process in MiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) / 1024
 
 
 def _stats() -> dict[int, list[str]]:
-    """The fields of each process' /proc/pid/stat behind its name, which may have blanks."""
+    """Yield the fields of each process' /proc/pid/stat after its name, which may contain blanks."""
     stats: dict[int, list[str]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 stats[int(folder.name)] = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended meanwhile
+            except OSError:  # the process has ended meanwhile
                 continue
     return stats

@@ -1,5 +1,7 @@
-"""What each command costs Redis, one at a time and in batches: its own processor time, which is
-free of the client's and of waiting."""
+"""The processor time of Redis for each command, one at a time and in batches.
+
+The time of the client and of waiting is not included.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ DATA = '{"id":12345,"email":"someone@example.com"}'
 
 
 def run_micro(jobs: int) -> Figures:
-    """Returns {command: {batch: {redis_us, script_us}}}, µs a job: all that Redis does, and what it
-    does within scripts."""
+    """Return {command: {batch: {redis_us, script_us}}}, in µs per job.
+
+    `redis_us` is all processor time of Redis, `script_us` the time within scripts.
+    """
     with server() as started:
         figures: Figures = {"jobs": jobs, "redis": started.version(), "commands": {}}
         for batch in BATCHES:
@@ -37,8 +41,10 @@ def run_micro(jobs: int) -> Figures:
 
 
 class Micro:
-    """One batch size: a batch of several is one call of the command for many, where there is one,
-    else one write of calls."""
+    """Measures one batch size.
+
+    A batch is one call of the bulk command where there is one, otherwise one write of many calls.
+    """
 
     def __init__(self, server: Server, batch: int, jobs: int) -> None:
         self._server = server
@@ -53,7 +59,7 @@ class Micro:
         steps = (self.put, self.pop, self.heartbeat, self.retry, self.pop, self.complete)
         figures = {
             step.__name__: await self._cost(step) for step in steps
-        }  # a pop after a retry counts as any: the last is kept
+        }  # pop also runs after retry and fail: the last measurement is kept
         await self.put()
         await self.pop()
         figures["fail"] = await self._cost(self.fail)
@@ -72,7 +78,7 @@ class Micro:
                 await self._store.put_many(queue="default", batch=jobs)
 
     async def pop(self) -> None:
-        """As the worker does it."""
+        """Pop in the way the worker does."""
         self._held.clear()
         while True:
             rows, *_ = await self._store.pop_many(
@@ -86,7 +92,7 @@ class Micro:
             self._held += [decode_row(row) for row in rows]
 
     async def complete(self) -> None:
-        """As the worker does it."""
+        """Complete in the way the worker does."""
         for held in self._portions():
             batch: list[CompleteManyRow] = [
                 {"jid": job.jid, "queue": "default", "fence": job.fence} for job in held
@@ -110,7 +116,7 @@ class Micro:
         await self._each("fail", group="default-ValueError", message="Traceback ...")
 
     async def _each(self, command: str, **arguments: Any) -> None:
-        """A call for each job, a batch of them in one write: as the worker does it."""
+        """Call a command once per job, each batch in one write, as the worker does."""
         for held in self._portions():
             await self._store.pipeline([self._call(command, job, **arguments) for job in held])
 
@@ -131,7 +137,7 @@ class Micro:
         return {"redis_us": redis / self._jobs * 1e6, "script_us": store / self._jobs * 1e6}
 
     async def _load(self) -> None:
-        """Run every command once, so that Redis knows its script."""
+        """Run every command once, so that Redis has loaded its script."""
         everything, self._jobs = self._jobs, self._batch
         for step in (
             self.put,

@@ -1,4 +1,4 @@
-"""Who is measured: what to install for each, how it is set up, and its processes."""
+"""The queue libraries that are measured: installation, configuration, processes."""
 
 from __future__ import annotations
 
@@ -26,25 +26,27 @@ Figures = dict[str, Any]
 
 
 class Missing(Exception):
-    """What a peer needs isn't on this machine; says what."""
+    """A program that a library needs is not installed on this machine."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One queue system. `packages` are installed by pip, or npm for `node`; the first of them is
-    the system itself."""
+    """A queue library.
+
+    `packages` are installed by pip, or by npm for `node`; the first is the library itself.
+    """
 
     name: str
     packages: tuple[str, ...] = ()
     node: bool = False
     at_once: bool = True  # runs 100 jobs at once, and puts for 100 callers at once
-    many: bool = False  # has a call to put many jobs
-    share: float = 1.0  # of the jobs that the fast ones drain
-    setup: str = ""  # what isn't its default, and what one should know
+    many: bool = False  # has a bulk put
+    share: float = 1.0  # share of the jobs that the fast libraries drain
+    setup: str = ""  # non-default settings, and what a reader should know
 
     @cached_property
     def program(self) -> list[str]:
-        """What runs its driver."""
+        """Return the command that runs its driver."""
         if self.node:
             return [
                 shutil.which("node") or "node",
@@ -58,7 +60,7 @@ class Peer:
         return {"PYTHONPATH": str(ROOT), "NODE_PATH": str(self._home / "node_modules")}
 
     def install(self) -> None:
-        """Install it in an environment of its own, unless that was done before. Raises Missing."""
+        """Install the library into its own environment, unless done before. Raises Missing."""
         if self.node and not (shutil.which("node") and shutil.which("npm")):
             raise Missing("there is no node with npm on this machine")
         done = self._home / "installed.json"
@@ -98,7 +100,7 @@ class Peer:
         done.write_text(json.dumps(self.packages))
 
     def versions(self) -> str:
-        """The versions of what was installed, and of what runs it."""
+        """Return the versions of the installed packages and of their interpreter."""
         if self.node:
             node = subprocess.run(
                 [self.program[0], "--version"], capture_output=True, text=True, check=True
@@ -148,7 +150,7 @@ PEERS = [
 
 
 def installed(peers: Sequence[Peer]) -> tuple[list[Peer], dict[str, str]]:
-    """Those of the peers that could be installed, and why the others couldn't, by name."""
+    """Return the libraries that could be installed, and by name why the others could not."""
     present: list[Peer] = []
     left_out: dict[str, str] = {}
     for peer in peers:
@@ -161,8 +163,8 @@ def installed(peers: Sequence[Peer]) -> tuple[list[Peer], dict[str, str]]:
     return present, left_out
 
 
-class Stand:
-    """One peer beside one Redis: runs its client and its worker, each in a process of its own."""
+class Setup:
+    """One library with its own Redis: runs its client and its worker, each in its own process."""
 
     def __init__(self, peer: Peer, server: Server, folder: Path) -> None:
         self.peer = peer
@@ -172,7 +174,7 @@ class Stand:
         self._log = folder / f"{peer.name}.log"
 
     def put(self, how: str, job: str, count: int) -> Figures:
-        """Put jobs in one of the driver's ways; returns {jobs, seconds, cpu}."""
+        """Put jobs in one of the driver's ways and return {jobs, seconds, cpu}."""
         command = [*self.peer.program, how, job, str(count)]
         ended = subprocess.run(
             command,
@@ -189,8 +191,11 @@ class Stand:
 
     @contextmanager
     def worker(self, jobs: int = 0, *, fresh: bool = True) -> Iterator[int]:
-        """A worker that reports when it has ended so many jobs; yields its pid, which is that of
-        its session too. It ends by -9."""
+        """Run a worker that reports after a number of jobs.
+
+        Yields its pid, which is also its session id. The worker is killed with -9 when the block
+        ends.
+        """
         if fresh:
             self._out.unlink(missing_ok=True)
         with self._log.open("w") as log:
@@ -209,13 +214,13 @@ class Stand:
                 kill_session(process)
 
     def report(self, pid: int, patience: float) -> Figures:
-        """What the worker says of the jobs it was to count, once it has: {first, last, pid}."""
+        """Wait for the worker's report: {first, last, pid}."""
         self._await(self._out.exists, pid, patience)
         report: Figures = json.loads(self._out.read_text())
         return report
 
     def notes(self, count: int, pid: int, patience: float) -> list[float]:
-        """What the jobs noted, once there are so many notes."""
+        """Wait until the jobs have recorded this number of notes, and return them."""
         self._await(lambda: len(self._notes()) >= count, pid, patience)
         return self._notes()
 
@@ -232,13 +237,13 @@ class Stand:
             if time.monotonic() > deadline:
                 raise TimeoutError(
                     f"{self.peer.name} was not done within {patience:.0f} s; its log ends: "
-                    f"{self._said()}"
+                    f"{self._has_reported()}"
                 )
             if not session_pids(pid):
-                raise RuntimeError(f"{self.peer.name}'s worker ended: {self._said()}")
+                raise RuntimeError(f"{self.peer.name}'s worker ended: {self._has_reported()}")
             time.sleep(0.05)
 
-    def _said(self) -> str:
+    def _has_reported(self) -> str:
         return self._log.read_text()[-800:]
 
     def _environment(self, jobs: int = 0) -> dict[str, str]:
@@ -247,7 +252,7 @@ class Stand:
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:
-    """End by -9 a process that leads a session, and all that belong to it."""
+    """Kill with -9 the process that leads a session and all processes of the session."""
     while pids := session_pids(process.pid):
         for pid in pids:
             with suppress(ProcessLookupError):
@@ -256,7 +261,7 @@ def kill_session(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(text: str) -> str:
-    """Where programs say what went wrong."""
+    """Return the last line of the output, where programs report what failed."""
     return next((line for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
 
 

@@ -1,4 +1,4 @@
-"""What is measured of each peer, one phase after the other, on an empty Redis."""
+"""What is measured of each library, one phase after the other, on an empty Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.bench.meters import rss, session_pids
-from tests.bench.peers import Figures, Peer, Stand, installed
+from tests.bench.peers import Figures, Peer, Setup, installed
 from tests.bench.server import server
 
 PHASES = {
@@ -22,14 +22,16 @@ PHASES = {
     "sleep": "drain jobs that sleep 10 ms",
     "pick_up": "pick-up by an idle worker, and what it sends while idle",
 }
-IDLE = 5.0  # seconds that an idle worker is listened to
-PACED = 200  # pick-ups a round
-UNCOUNTED = 10  # the first pick-ups, which also load and connect what is done once
+IDLE = 5.0  # seconds for which the commands of an idle worker are counted
+PACED = 200  # pickups per round
+UNCOUNTED = 10  # the first pickups also load scripts and connect
 
 
 def run_peers(peers: Sequence[Peer], phases: Sequence[str], rounds: int, jobs: int) -> Figures:
-    """Measure peers in turn, several rounds of it, each beginning with another; returns {versions,
-    left_out, rounds, redis}."""
+    """Measure the libraries in turn for several rounds, each starting with another library.
+
+    Returns {versions, left_out, rounds, redis}.
+    """
     present, left_out = installed(peers)
     measured: list[Figures] = []
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
@@ -37,7 +39,7 @@ def run_peers(peers: Sequence[Peer], phases: Sequence[str], rounds: int, jobs: i
             first = number * len(present) // rounds
             for peer in present[first:] + present[:first]:
                 measured.append(
-                    _measure(Stand(peer, started, Path(folder)), phases, jobs, number + 1)
+                    _measure(Setup(peer, started, Path(folder)), phases, jobs, number + 1)
                 )
         versions = {peer.name: peer.versions() for peer in present}
         return {
@@ -49,8 +51,8 @@ def run_peers(peers: Sequence[Peer], phases: Sequence[str], rounds: int, jobs: i
         }
 
 
-def _measure(stand: Stand, phases: Sequence[str], jobs: int, number: int) -> Figures:
-    """One peer, once through the phases; what fails is in its place as {error}."""
+def _measure(stand: Setup, phases: Sequence[str], jobs: int, number: int) -> Figures:
+    """Run all phases for one library; a phase that fails is recorded as {error}."""
     peer, load = stand.peer, os.getloadavg()[0]
     began = time.monotonic()
     print(f"round {number}: {peer.name} (load {load:.1f})", flush=True)
@@ -72,7 +74,7 @@ def _measure(stand: Stand, phases: Sequence[str], jobs: int, number: int) -> Fig
         stand.server.empty()
         try:
             figures[phase] = work()
-        except Exception as error:  # one peer's trouble must not end the run of the others
+        except Exception as error:  # an error of one library must not end the run of the others
             figures[phase] = {"error": str(error)}
             print(f"  {phase}: {error}", file=sys.stderr)
         else:
@@ -85,8 +87,8 @@ def _measure(stand: Stand, phases: Sequence[str], jobs: int, number: int) -> Fig
     return figures
 
 
-def put(stand: Stand, how: str, count: int) -> Figures:
-    """What a put costs its caller, and Redis."""
+def put(stand: Setup, how: str, count: int) -> Figures:
+    """Measure the cost of a put for its caller and for Redis."""
     before, memory = stand.server.cpu(), stand.server.memory()
     client = stand.put(how, "noop", count)
     return {
@@ -97,12 +99,13 @@ def put(stand: Stand, how: str, count: int) -> Figures:
     }
 
 
-def drain(stand: Stand, job: str, count: int) -> Figures:
-    """Work off jobs that were there before the worker: from the start of the first to the end of
-    the last, as the worker has it.
+def drain(stand: Setup, job: str, count: int) -> Figures:
+    """Drain jobs that were put before the worker started.
 
-    Processor time is that of the worker's whole session between these moments, and Redis' until the
-    last acknowledgements are through."""
+    Wall-clock time is from the start of the first job to the end of the last, as the worker records
+    it. Processor time is that of the worker's whole session between these moments, and that of
+    Redis until the last acknowledgements have arrived.
+    """
     stand.put(
         "many" if stand.peer.many else "together" if stand.peer.at_once else "one", job, count
     )
@@ -119,14 +122,14 @@ def drain(stand: Stand, job: str, count: int) -> Figures:
         }
 
 
-def pick_up(stand: Stand) -> Figures:
-    """What an idle worker sends, and how long after the call of put its handler begins, in ms."""
+def pick_up(stand: Setup) -> Figures:
+    """Measure an idle worker's commands, and the ms from the call of put to the handler's start."""
     with stand.worker() as pid:
         stand.put("paced", "pick_up", 1)
         ready = len(stand.notes(1, pid, patience=60))
         time.sleep(2)
-        sent = stand.server.sent(IDLE) / IDLE
+        count_commands = stand.server.count_commands(IDLE) / IDLE
         stand.put("paced", "pick_up", UNCOUNTED + PACED)
         notes = stand.notes(ready + UNCOUNTED + PACED, pid, patience=60)[ready + UNCOUNTED :]
     p50, p99 = (statistics.quantiles(notes, n=100)[at - 1] * 1000 for at in (50, 99))
-    return {"p50_ms": p50, "p99_ms": p99, "idle_commands": sent}
+    return {"p50_ms": p50, "p99_ms": p99, "idle_commands": count_commands}

@@ -1,5 +1,7 @@
-"""Rows a second and processor time a row of jobs read, events archived and rows put: Spark beside a
-plain loop of one process."""
+"""Rows per second and processor time per row of Spark, compared with a plain loop in one process.
+
+Measured are jobs read, events archived and rows put.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,17 @@ MASTER = f"local[{min(2, os.cpu_count() or 1)}]"
 
 
 def run_lake(number: int) -> Figures:
-    """Of `number` rows, and of ten times as many: {"read": {"20000": {"loop": {rows, seconds, cpu},
-    "spark": {...}}}, ...}."""
+    """Measure `number` rows, and ten times as many.
+
+    Returns {"read": {"20000": {"loop": {rows, seconds, cpu}, "spark": {...}}}, ...}.
+    """
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         url, sizes = started.url, (number, 10 * number)
         for size in sizes:
             asyncio.run(fill(url, size))
             write_rows(rows_file(Path(folder), size), size)
-        if ready := os.environ.get("BENCH_READY"):  # a file that others make when all is quiet
+        # a file that others make when the machine is idle
+        if ready := os.environ.get("BENCH_READY"):
             Path(ready).touch()
         wait_until_idle()
         from aioqless.contrib.lake.session import session
@@ -52,7 +57,7 @@ def run_lake(number: int) -> Figures:
                 by_spark("warm")
                 ways = {"loop": loop, "spark": partial(by_spark, "measured")}
                 found[work][str(size)] = {
-                    name: measured(act, size, started) for name, act in ways.items()
+                    name: measure(act, size, started) for name, act in ways.items()
                 }
                 print(work, size, found[work][str(size)], flush=True)
         finally:
@@ -61,7 +66,7 @@ def run_lake(number: int) -> Figures:
 
 
 def wait_until_idle() -> None:
-    """Until other programs leave both cores alone for some seconds; at most two minutes."""
+    """Wait until other programs leave both cores idle for some seconds; at most two minutes."""
     deadline = time.monotonic() + float(os.environ.get("BENCH_PATIENCE", "120"))
     while time.monotonic() < deadline:
         before = busy()
@@ -71,16 +76,18 @@ def wait_until_idle() -> None:
 
 
 def busy() -> float:
-    """Seconds that the machine's cores were busy since it started."""
+    """Return the seconds that the machine's cores were busy since it started."""
     user, nice, system, _idle, _wait, irq, soft, *_ = map(
         int, Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     )
     return (user + nice + system + irq + soft) / TICK
 
 
-def measured(act: Callable[[], Any], rows: int, server: Server) -> dict[str, float]:
-    """{rows a second, seconds, µs of processor time a row}: of this process and all that it
-    started, but the server."""
+def measure(act: Callable[[], Any], rows: int, server: Server) -> dict[str, float]:
+    """Return {rows per second, seconds, µs of processor time per row}, without the server's time.
+
+    Processor time includes all processes that this one started.
+    """
     before, began = server.cpu(), time.perf_counter()
     with Meter() as meter:
         act()
@@ -93,10 +100,11 @@ def measured(act: Callable[[], Any], rows: int, server: Server) -> dict[str, flo
 
 
 class Meter:
-    """Seconds of processor time of this process and its descendants within a block.
+    """Measures the processor seconds of this process and its descendants within a block.
 
-    Spark's daemon has the kernel bury its workers, which counts them nowhere: so they are looked at
-    while they live, all the time."""
+    The kernel reaps the workers of Spark's daemon without adding up their times, so they are
+    sampled while they live.
+    """
 
     def __enter__(self) -> Meter:
         self.spent = 0.0
@@ -123,7 +131,7 @@ class Meter:
 
 
 def times_of_all() -> dict[int, float]:
-    """Seconds of processor time of this process and each of its descendants."""
+    """Return the processor seconds of this process and of each of its descendants."""
     children: dict[int, list[int]] = {}
     times: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -150,7 +158,7 @@ def rows_file(folder: Path, size: int) -> Path:
 
 
 async def fill(url: str, size: int) -> None:
-    """So many completed jobs, with their ends in the archive."""
+    """Complete a number of jobs, whose ends are in the archive."""
     async with Client(url, namespace=namespace(size)) as client:
         for name, value in (
             ("archive", "on"),
@@ -183,7 +191,7 @@ def write_rows(path: Path, size: int) -> None:
 
 @dataclass
 class Bench:
-    """Both ways of each work, on so many rows."""
+    """Both ways of doing each task, for a number of rows."""
 
     url: str
     folder: Path

@@ -1,8 +1,8 @@
-"""What a second, overlapping poller would win: `python -m tests.bench.poller [jobs] [rounds]`.
+"""The gain of a second, overlapping poller: `python -m tests.bench.poller [jobs] [rounds]`.
 
-A worker has one poller: it pops, starts the jobs, and pops again. With a second one, Redis could
-work on a pop while the jobs of the other begin. Both drain the same number of no-op jobs by turns
-within one run, so that their ratio says something on a busy machine, too.
+A worker has one poller: it pops, starts the jobs, and pops again. With a second poller, Redis could
+process one pop while the jobs of the other start. Both variants drain the same number of no-op jobs
+by turns within one run, so that their ratio is meaningful on a busy machine, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ async def noop(job: Job, id: int) -> None:
 
 
 class OverlappingPoller(Poller):
-    """Polls twice at once; each poll leaves alone the slots that the other has asked for."""
+    """Polls twice at once; each poll leaves out the slots that the other asked for."""
 
     _asked = 0
 
@@ -59,7 +59,7 @@ class OverlappingPoller(Poller):
 
 
 async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> float:
-    """Return the jobs a second."""
+    """Return the jobs per second."""
     async with Client(url) as client:
         await client.queue("default").put_many(NewJob(noop, {"id": id}) for id in range(jobs))
     settings = Settings(concurrency=concurrency, burst=True)

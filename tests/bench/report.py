@@ -1,4 +1,4 @@
-"""Figures as JSON, and as tables between markers in the docs."""
+"""Results as JSON, and as tables between markers in the docs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.bench.kill import PATIENCE
+from tests.bench.kill import RECOVERY_TIMEOUT
 from tests.bench.peers import PEERS, ROOT, Figures
 
 PAGES = (
     "README.md",
     "docs/performance.md",
     "docs/lake.md",
-)  # whichever has the markers of a part gets it
+)  # a part is written to every page that has its markers
 LOST = "**lost**"
 NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
-WHY = {  # what the documentation or the code of each says of a job whose worker is gone
+WHY = {  # what the documentation or the code of each library says about a job whose worker is gone
     "aioqless": "its lock runs out, 60 s after it was last renewed, and 10 s of grace",
     "bullmq": "the lock of 30 s isn't renewed; looked for each 30 s",
     "taskiq": "claimed when it was idle in the stream for 600 s",
@@ -38,7 +38,7 @@ WHY = {  # what the documentation or the code of each says of a job whose worker
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of all peers; `best` chooses the best of them."""
+    """A figure of all libraries; `best` chooses the best value."""
 
     title: str
     key: str
@@ -47,7 +47,7 @@ class Column:
 
 
 def store(out: Path, part: str, figures: Figures) -> Path:
-    """Keep the figures of one command beside those of the others; returns the file."""
+    """Store the results of one command beside those of the others; returns the file."""
     file = out / "bench.json"
     known = json.loads(file.read_text()) if file.exists() else {}
     known[part] = {"about": _about()} | figures
@@ -61,7 +61,7 @@ def load(out: Path) -> Figures:
 
 
 def write_pages(known: Figures, root: Path = ROOT) -> None:
-    """Fill the parts of the pages from all figures there are."""
+    """Fill in the tables of the pages from all stored results."""
     for page in (root / name for name in PAGES):
         before = page.read_text()
         after = before
@@ -73,15 +73,14 @@ def write_pages(known: Figures, root: Path = ROOT) -> None:
 
 
 def _filled(page: str, part: str, text: str) -> str:
-    """The page with the text between the markers of a part; without such markers, the page as it
-    is."""
+    """Return the page with the text between a part's markers, or unchanged without markers."""
     head, opening, rest = page.partition(f"<!-- bench:{part} -->\n")
     _, closing, tail = rest.partition(f"<!-- /bench:{part} -->")
     return f"{head}{opening}{text}\n{closing}{tail}" if opening and closing else page
 
 
 def medians(figures: Figures) -> dict[str, dict[str, float]]:
-    """{peer: {"phase.key": the median over the rounds}}, fastest drain first."""
+    """Return {library: {"phase.key": median over the rounds}}, fastest drain first."""
     found: dict[str, dict[str, list[float]]] = {}
     for measured in figures["rounds"]:
         peer = found.setdefault(measured["peer"], {})
@@ -97,16 +96,16 @@ def medians(figures: Figures) -> dict[str, dict[str, float]]:
     return dict(sorted(table.items(), key=lambda item: -item[1].get("drain.rate", 0)))
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     return NAMES.get(name, name)
 
 
-def fate(known: Figures, name: str) -> str:
-    """What became of a running job when its worker was killed."""
+def recovery(known: Figures, name: str) -> str:
+    """Return the outcome of a running job whose worker was killed."""
     outcome = known.get("kill", {}).get("outcomes", {}).get(name, {})
     if back := outcome.get("back_after"):
         return f"comes back ({back:.0f} s)"
-    waited = "back_after" in outcome and known["kill"]["patience"] >= PATIENCE
+    waited = "back_after" in outcome and known["kill"]["patience"] >= RECOVERY_TIMEOUT
     return LOST if waited else "—"
 
 
@@ -140,12 +139,13 @@ def _peers(known: Figures) -> str:
     ]
     versions = figures["versions"]
     setups = [
-        f"- **{shown(peer.name)}**: {versions[peer.name]}. {peer.setup}."
+        f"- **{display_name(peer.name)}**: {versions[peer.name]}. {peer.setup}."
         for peer in PEERS
         if peer.name in versions
     ]
     left_out = [
-        f"- **{shown(name)}** was left out: {why}." for name, why in figures["left_out"].items()
+        f"- **{display_name(name)}** was left out: {why}."
+        for name, why in figures["left_out"].items()
     ]
     return "\n".join([
         _measured(figures),
@@ -168,7 +168,7 @@ def _kill(known: Figures) -> str:
     for name, outcome in known["kill"]["outcomes"].items():
         back = outcome.get("back_after")
         what = outcome.get("error") or ("no" if back is None else f"after {back:.0f} s")
-        lines.append(f"| {shown(name)} | {what} | {WHY[name]} |")
+        lines.append(f"| {display_name(name)} | {what} | {WHY[name]} |")
     return "\n".join(lines)
 
 
@@ -277,7 +277,7 @@ PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
 
 
 def _table(known: Figures, columns: list[Column], *, killed: bool = False) -> str:
-    """Peers by rows; the best of each column is bold."""
+    """Return a table with a row per library; the best value of each column is bold."""
     table = medians(known["peers"])
     best = {
         column.key: column.best(
@@ -293,9 +293,8 @@ def _table(known: Figures, columns: list[Column], *, killed: bool = False) -> st
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, row in table.items():
         cells = [_cell(row.get(column.key), column.digits, best[column.key]) for column in columns]
-        lines.append(
-            f"| {' | '.join([shown(name), *cells, *([fate(known, name)] if killed else [])])} |"
-        )
+        cells += [recovery(known, name)] if killed else []
+        lines.append(f"| {' | '.join([display_name(name), *cells])} |")
     return "\n".join(lines)
 
 
@@ -342,7 +341,7 @@ def _commit() -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Figures as exact as they are worth."""
+    """Return a figure rounded to the precision that it has."""
     match value:
         case dict():
             return {key: _rounded(each) for key, each in value.items()}

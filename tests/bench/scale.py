@@ -1,5 +1,7 @@
-"""What a million jobs, many states and several workers do to the rates; the longest script call,
-memory, and starting."""
+"""Rates with a million jobs, many states and several workers.
+
+Also measured: the longest script call, memory, and the start of a worker.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,22 @@ from aioqless import Client, NewJob
 from aioqless.store import CompleteManyRow
 from tests.bench.driver import ARGUMENT, run
 from tests.bench.meters import rss, session_cpu
-from tests.bench.peers import PEERS, ROOT, Figures, Stand
+from tests.bench.peers import PEERS, ROOT, Figures, Setup
 from tests.bench.server import Server, server
 
 WAITING = "ql:q:default-work"
 KIBIBYTE = ARGUMENT | {"text": "x" * 960}  # 1 KiB as JSON
-LIMIT = 5.0  # ms that a script call may take
+LIMIT = 5.0  # allowed ms of one script call
 
 
 def run_scale(size: float) -> Figures:
-    """All of it; `size` scales every number of jobs, 1 for the numbers of the report, which are for
-    a quiet machine alone."""
+    """Run all measurements.
+
+    `size` scales all numbers of jobs. 1 gives the numbers of the report, which need an idle
+    machine.
+    """
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
-        scale = Scale(Stand(PEERS[0], started, Path(folder)), size)
+        scale = Scale(Setup(PEERS[0], started, Path(folder)), size)
         steps: dict[str, Callable[[], Any]] = {
             "few": scale.rates_among_few,
             "beside": scale.rates_beside_other_states,
@@ -51,42 +56,42 @@ def run_scale(size: float) -> Figures:
 
 
 class Scale:
-    """Builds large states and watches workers drain them, by how many jobs wait."""
+    """Builds large states and measures how fast workers drain them."""
 
-    def __init__(self, stand: Stand, size: float) -> None:
+    def __init__(self, stand: Setup, size: float) -> None:
         self._stand = stand
         self._server: Server = stand.server
         self._size = size
-        self._window = self._jobs(
-            8_000
-        )  # jobs over which one rate is taken; a tenth of them go before
+        self._window = self._jobs(8_000)  # number of jobs per rate; a tenth of it is drained before
 
     def rates_among_few(self) -> list[float]:
-        """The rates with 10,000 waiting."""
+        """Return the rates with 10,000 waiting jobs."""
         rates: list[float] = []
         with self._warm_worker():
             for _ in range(5):
                 with self._paused():
                     count = self._fill(self._jobs(10_000))
-                rates += [window["rate"] for window in self._watch(count, 1)]
+                rates += [window["rate"] for window in self._rates(count, 1)]
                 self._until_waiting(0)
         return rates
 
     def rates_beside_other_states(self) -> list[float]:
-        """The rates with 10,000 waiting among 100,000 scheduled, 100,000 held, 50,000 completed,
-        and 1,000 queues."""
+        """Return the rates with 10,000 waiting jobs beside many jobs in other states.
+
+        The others: 100,000 scheduled, 100,000 waiting on dependencies, 50,000 completed, 1,000
+        queues.
+        """
         run(self._build_beside(ARGUMENT))
         return self.rates_among_few()
 
     def million(self) -> Figures:
-        """The rates with 1,000,000 waiting, the bytes that each takes, and the worker's memory as
-        it drains them all."""
+        """Return the rates with 1,000,000 waiting jobs, bytes per job, and the worker's memory."""
         with self._warm_worker() as pid:
             with self._paused():
                 before = self._server.memory()
                 count = self._fill(self._jobs(1_000_000))
                 size = (self._server.memory() - before) / count
-            rates = [window["rate"] for window in self._watch(count, 5)]
+            rates = [window["rate"] for window in self._rates(count, 5)]
             self._until_waiting(count * 9 // 10)
             early = rss(pid)
             self._until_waiting(0)
@@ -98,24 +103,26 @@ class Scale:
             }
 
     def workers(self, count: int) -> Figures:
-        """What so many worker processes drain together, and how much of a processor each of them
-        and Redis uses."""
+        """Return the rate of several workers, and the processor share of each and of Redis."""
         with ExitStack() as stack:
             pids = [stack.enter_context(self._warm_worker()) for _ in range(count)]
             with self._paused():
                 jobs = self._fill(self._jobs(100_000))
-            windows = list(self._watch(jobs, 8, pids))
+            windows = list(self._rates(jobs, 8, pids))
         return {name: statistics.median(window[name] for window in windows) for name in windows[0]}
 
     def longest_calls(self) -> Figures:
-        """The longest calls of scripts, in ms, with 1,000,000 waiting and all the other states
-        beside, data of 1 KiB: as jobs are put, worked off, set free, listed and checked."""
-        self._server.watch_slow(1000)
+        """Return the longest script calls in ms with 1,000,000 waiting jobs and all other states.
+
+        Jobs have 1 KiB of data. They are put, processed, released from dependencies, listed and
+        checked.
+        """
+        self._server.record_slow_calls(1000)
         run(self._build_beside(KIBIBYTE))
         self._fill(self._jobs(1_000_000), KIBIBYTE)
         with self._stand.worker():
             self._until_waiting(self._jobs(950_000))
-        run(self._look_at_everything())
+        run(self._read_all())
         slow = self._server.slow_calls()
         return {
             "longest_ms": {
@@ -126,8 +133,7 @@ class Scale:
         }
 
     def start(self) -> Figures:
-        """Seconds from the start of a worker to the first line of its first job, and of the import
-        alone."""
+        """Return the seconds from a worker's start to its first job, and of the import alone."""
         starts: list[float] = []
         for _ in range(6):
             self._server.empty()
@@ -150,14 +156,14 @@ class Scale:
         return {
             "first_job": statistics.median(starts[1:]),
             "import": statistics.median(imports[1:]),
-        }  # the first compiled the files
+        }  # the first start compiled the files
 
     def _jobs(self, count: int) -> int:
         return int(count * self._size)
 
     @contextmanager
     def _warm_worker(self) -> Iterator[int]:
-        """A worker that has already worked; yields its pid."""
+        """Start a worker that has already run jobs; yields its pid."""
         with self._stand.worker() as pid:
             self._fill(self._jobs(10_000))
             self._until_waiting(0)
@@ -165,13 +171,13 @@ class Scale:
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        """Let nothing be popped within the block, however many workers there are."""
+        """Pause the queue within the block, for all workers."""
         run(self._with_client(lambda client: client.queue("default").pause()))
         yield
         run(self._with_client(lambda client: client.queue("default").unpause()))
 
-    def _watch(self, waiting: int, windows: int, pids: Sequence[int] = ()) -> Iterator[Figures]:
-        """Rates over so many windows, from when the first of the waiting jobs are gone."""
+    def _rates(self, waiting: int, windows: int, pids: Sequence[int] = ()) -> Iterator[Figures]:
+        """Return the rates of several windows, starting when the first jobs are processed."""
         marks = [
             waiting - self._window // 10 - self._window * number for number in range(windows + 1)
         ]
@@ -188,7 +194,7 @@ class Scale:
             before = now
 
     def _reading(self, mark: int, pids: Sequence[int]) -> dict[str, float]:
-        """The clocks, once no more than `mark` jobs wait."""
+        """Return the clocks as soon as at most `mark` jobs wait."""
         waiting = self._until_waiting(mark)
         used = {f"worker {number} cpu": session_cpu(pid) for number, pid in enumerate(pids, 1)}
         return {
@@ -199,7 +205,7 @@ class Scale:
         }
 
     def _until_waiting(self, mark: int) -> int:
-        """Wait until no more than so many jobs wait; returns how many do."""
+        """Wait until at most this number of jobs wait; returns how many do."""
         deadline = time.monotonic() + 600
         while (waiting := self._waiting()) > mark:
             if time.monotonic() > deadline:
@@ -219,7 +225,7 @@ class Scale:
             await act(client)
 
     async def _put(self, jobs: list[NewJob], queue: str = "default") -> None:
-        """Put jobs, in portions that Python's memory takes lightly, two under way at a time."""
+        """Put jobs in portions that need little memory, two at a time."""
         async with Client(self._server.url) as client:
             portions = iter([jobs[start : start + 5_000] for start in range(0, len(jobs), 5_000)])
 
@@ -230,7 +236,7 @@ class Scale:
             await asyncio.gather(put_portions(), put_portions())
 
     async def _build_beside(self, data: Any) -> None:
-        """Scheduled, held, and completed jobs of the same queue, and many other queues."""
+        """Put scheduled, blocked and completed jobs into the queue, and fill many other queues."""
         gates = [NewJob("noop", data, jid=f"gate-{number}") for number in range(100)]
         await self._put(gates, "gates")
         await self._put([NewJob("noop", data, delay=86_400)] * self._jobs(100_000))
@@ -250,9 +256,8 @@ class Scale:
                 batch: list[CompleteManyRow] = [{"jid": job.jid, "queue": "done"} for job in jobs]
                 await client.store.complete_many(worker=client.name, batch=batch)
 
-    async def _look_at_everything(self) -> None:
-        """What a dashboard asks for, with the default counts; the first steps of a check; and 100
-        gates that open."""
+    async def _read_all(self) -> None:
+        """Read what a dashboard reads by default, run the first check steps, open 100 gates."""
         async with Client(self._server.url) as client:
             queue = client.queue("default")
             for _ in range(20):

@@ -1,4 +1,4 @@
-"""A Redis for the bench alone, and what is read of it."""
+"""A dedicated Redis for the benchmarks, and its measurements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aioqless.store.script_composer import compose
 
 
 class Server:
-    """One running server, which keeps nothing on disk."""
+    """A running server without persistence."""
 
     def __init__(self, port: int, pid: int) -> None:
         self.url = f"redis://127.0.0.1:{port}/0"
@@ -28,27 +28,29 @@ class Server:
         self.redis: Any = Redis.from_url(self.url, socket_timeout=None)
 
     def empty(self) -> None:
-        """Forget all data, and all that was counted."""
+        """Delete all data and reset all statistics."""
         self.redis.flushall()
         self.redis.script_flush()
         self.redis.config_resetstat()
 
     def cpu(self) -> float:
-        """The processor seconds it used."""
+        """Return the processor seconds that the server used."""
         used: dict[str, float] = self._info("cpu")
         return used["used_cpu_user"] + used["used_cpu_sys"]
 
     def memory(self) -> int:
-        """The bytes that its data take."""
+        """Return the bytes used by its data."""
         return int(self._info("memory")["used_memory"])
 
     def script_seconds(self) -> float:
-        """The time it spent within calls of scripts."""
+        """Return the seconds spent within script calls."""
         return float(self._info("commandstats").get("cmdstat_evalsha", {}).get("usec", 0)) / 1e6
 
-    def sent(self, seconds: float) -> int:
-        """How many commands clients send in the next so many seconds, by MONITOR; what scripts call
-        inside is not counted."""
+    def count_commands(self, seconds: float) -> int:
+        """Count the commands that clients send within some seconds, by MONITOR.
+
+        Commands called inside of scripts are not counted.
+        """
         count = 0
         end = time.monotonic() + seconds
         with self.redis.monitor() as monitor:
@@ -57,8 +59,8 @@ class Server:
                     count += monitor.next_command()["client_type"] != "lua"
         return count
 
-    def watch_slow(self, microseconds: int) -> None:
-        """From now on note every call that takes so long."""
+    def record_slow_calls(self, microseconds: int) -> None:
+        """Record every call from now on that takes at least this long."""
         self.redis.config_set("slowlog-log-slower-than", microseconds)
         self.redis.config_set("slowlog-max-len", 1_000_000)
         self.redis.config_set("latency-monitor-threshold", 1)
@@ -66,7 +68,7 @@ class Server:
         self.redis.execute_command("LATENCY RESET")
 
     def slow_calls(self) -> dict[str, list[float]]:
-        """The noted calls of our scripts: their times in ms, the longest first, by command."""
+        """Return the recorded calls of our scripts: ms by command, the longest first."""
         names = {
             hashlib.sha1(compose(name, "ql").text.encode()).hexdigest(): name
             for name in command_names()
@@ -74,7 +76,7 @@ class Server:
         calls: dict[str, list[float]] = {}
         for entry in self.redis.slowlog_get(
             -1
-        ):  # what scripts call inside is noted too, and all calls within their script's
+        ):  # commands inside of scripts are recorded too; their time is part of their script's
             word, _, rest = entry["command"].decode(errors="replace").partition(" ")
             name = "a script's first call" if word == "EVAL" else names.get(rest.partition(" ")[0])
             if name:
@@ -82,7 +84,7 @@ class Server:
         return {name: sorted(times, reverse=True) for name, times in calls.items()}
 
     def latest_latency(self) -> float:
-        """The longest that commands held it up since they are watched, in ms, as LATENCY has it."""
+        """Return the longest latency event in ms since recording started, by LATENCY."""
         events = self.redis.execute_command("LATENCY LATEST")
         return max(
             (
@@ -106,8 +108,7 @@ class Server:
 
 @contextmanager
 def server() -> Iterator[Server]:
-    """Start the system's server, else the wheel's, on a free port of the loopback, for as long as
-    the block lasts."""
+    """Start the system's server, or else the wheel's, on a free loopback port within the block."""
     with tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         port = _free_port()
         options = [

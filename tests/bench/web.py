@@ -1,9 +1,10 @@
-"""python -m tests.bench.web: how long each page of the dashboard takes with a million jobs.
+"""The response time of each dashboard page with a million jobs: `python -m tests.bench.web`.
 
-1,000 queues, 500 workers, 200 failure groups. The dashboard is a process of its own; times are a
-request's over loopback, and beside them what of it the dashboard and Redis had a processor: the
-rest is waiting for one, which on an idle machine there is none of. Pages that show all queues or
-workers are asked for so slowly that each answer takes a new look at everything, as a person's does.
+There are 1,000 queues, 500 workers and 200 failure groups. The dashboard is a separate process. The
+times are those of a request over loopback, with the processor time of the dashboard and of Redis
+beside it; the difference is waiting for a processor, which is zero on an idle machine. Pages that
+show all queues or workers are requested so slowly that each answer is computed anew, as for a
+person.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def at_work(*pids: int) -> float:
-    """Milliseconds for which the main threads of processes had a processor."""
+def main_thread_ms(*pids: int) -> float:
+    """Return the ms for which the main threads of processes used a processor."""
     return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1e6
 
 
@@ -140,10 +141,10 @@ async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int)
                 looks = address.partition("?")[0] in LOOK
                 for _ in range(rounds // 2 if looks else rounds):
                     await asyncio.sleep(MAX_AGE + 0.1 if looks else 0)
-                    began, worked = time.perf_counter(), at_work(dashboard.pid, redis)
+                    began, worked = time.perf_counter(), main_thread_ms(dashboard.pid, redis)
                     answer = await http.get(address)
                     times.append((time.perf_counter() - began) * 1000)
-                    works.append(at_work(dashboard.pid, redis) - worked)
+                    works.append(main_thread_ms(dashboard.pid, redis) - worked)
                     assert answer.status_code == 200, (address, answer.text[:500])
                     size = len(answer.content)
                 figures = [

@@ -1,15 +1,16 @@
-"""Faults strike while jobs flow, and a ledger outside of Redis says what was lost: `nox -s chaos`,
-and a short form of it as tests.
+"""Fault injection: faults strike under load, and a ledger outside of Redis shows what was lost.
 
-ledger.py    what processes saw, a line at a time
-jobs.py      the handlers of the workers under fire
-producer.py  a process that puts jobs
-server.py    the Redis under fire
-line.py      a process between everybody and Redis, which spoils what passes
-crew.py      who starts another process where one is gone
-faults.py    the kinds of faults
-trial.py     jobs flow, one kind strikes, what is left is worked off
-verdict.py   the ledger, held against Redis
-clocks.py    fail-overs to replicas with other clocks
-report.py    the tables in docs/faults.md
+`nox -s chaos` runs all faults; a short form is among the tests.
+
+    ledger.py         records of all processes, one line each
+    jobs.py           the handlers of the workers
+    producer.py       a process that puts jobs
+    server.py         the Redis server, which is killed and suspended
+    proxy_process.py  a process between all clients and Redis that disturbs the traffic
+    processes.py      the worker and producer processes, which are replaced when they end
+    faults.py         the kinds of faults
+    trial.py          one trial: load, faults of one kind, draining
+    verdict.py        compares the ledger with Redis
+    clocks.py         failover to replicas with other clocks
+    report.py         the tables in docs/faults.md
 """

@@ -1,5 +1,7 @@
-"""The command line: `python -m tests.chaos [--only kill-worker] [options]`, which `nox -s chaos`
-runs."""
+"""The command line of fault injection, run by `nox -s chaos`.
+
+`python -m tests.chaos [--only kill-worker] [options]`
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.trial import Plan, faketime, run_trial
 from tests.chaos.verdict import Verdict
 
-# no kind that strikes again and again: fail-overs to replicas with other clocks
+# not one of the repeated faults: failover to replicas with other clocks
 CLOCKS = "fail-over-clocks"
 
 

@@ -1,5 +1,4 @@
-"""A fail-over to a replica whose clock is another: what becomes of locks, of jobs that wait for
-their time, and of who finishes late."""
+"""Failover to a replica with another clock: effects on locks, delays, and late results."""
 
 from __future__ import annotations
 
@@ -22,33 +21,35 @@ from redis.exceptions import RedisError
 from aioqless import Client, Job, LockLost, Settings, Worker, job
 from tests.chaos.trial import faketime
 from tests.client.proxy import Proxy
-from tests.servers.running import (
+from tests.servers.processes import (
     wheel,
-)  # Debian's Redis can't run under libfaketime: its jemalloc clashes with it
+)  # Debian's Redis cannot run under libfaketime: its jemalloc is incompatible with it
 
 HEARTBEAT, GRACE, DELAY = (
     12.0,
     2.0,
     6.0,
-)  # a renewal is due after 4 s: later than the grace, as it is by default
+)  # the lock is renewed after 4 s: later than the grace period, as by default
 LIVE = 10
 OFFSETS = (-600.0, -30.0, 0.0, 30.0, 600.0)
 
 
 @dataclass(eq=False)
-class Taken:
-    """What a fail-over to a clock `offset` seconds ahead came to; times are from the moment that
-    the replica took over."""
+class FailoverResult:
+    """The effects of a failover to a clock `offset` seconds ahead.
+
+    Times are from the moment when the replica took over.
+    """
 
     offset: float
-    live_again: int = 0  # runs that lived through it and were begun a second time
+    live_again: int = 0  # running jobs that were started a second time
     live_done: int = 0
     dead_back: float | None = (
-        None  # when the job of a worker that was gone began again; None: not while it was watched
+        None  # when the job of the killed worker started again; None: not within the observed time
     )
-    dead_due: float = 0.0  # when its lock ends, by the new clock
-    delayed: float | None = None  # when a job began that was due `DELAY` seconds after it was put
-    late_refused: bool = False  # whether the one that was gone came back and could not finish
+    dead_due: float = 0.0  # when its lock expires, by the new clock
+    delayed: float | None = None  # when a job started that had a delay of `DELAY` seconds
+    late_refused: bool = False  # whether the result of the killed worker's run was refused
 
 
 @asynccontextmanager
@@ -99,8 +100,8 @@ async def _until(asked: Any, patience: float = 15.0) -> None:
             await asyncio.sleep(0.02)
 
 
-class Watched:
-    """The handlers: when each job began, and when all may end."""
+class Handlers:
+    """The handlers: they record when each job started, and wait until all may end."""
 
     def __init__(self) -> None:
         self.began: dict[str, list[float]] = {}
@@ -120,9 +121,8 @@ class Watched:
         self.handlers = (live, note)
 
 
-async def measure(offset: float, watch: float = 9.0) -> Taken:
-    """Fail over to a replica whose clock is `offset` seconds ahead, and look for `watch` seconds at
-    what happens."""
+async def measure(offset: float, watch: float = 9.0) -> FailoverResult:
+    """Fail over to a replica whose clock is `offset` s ahead, and observe it for `watch` s."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aioqless-clocks-")))
         master, process, port = await stack.enter_async_context(_redis(folder))
@@ -140,7 +140,7 @@ async def measure(offset: float, watch: float = 9.0) -> Taken:
         await _until(lambda: _linked(replica))
         proxy = await stack.enter_async_context(Proxy(f"redis://127.0.0.1:{port}"))
         client = await stack.enter_async_context(Client(proxy.url))
-        watched, gone = Watched(), await _prepare(client)
+        watched, gone = Handlers(), await _prepare(client)
         await stack.enter_async_context(
             Worker(client, *watched.handlers, settings=Settings(queues=("mail",), grace=5))
         )
@@ -151,7 +151,7 @@ async def measure(offset: float, watch: float = 9.0) -> Taken:
         proxy.upstream = f"redis://127.0.0.1:{other}"
         proxy.cut_off()
         took_over = time.monotonic()
-        taken = Taken(offset, dead_due=gone.expires - await _now(replica))
+        taken = FailoverResult(offset, dead_due=gone.expires - await _now(replica))
         await asyncio.sleep(watch)
         await _read(taken, watched, took_over)
         taken.late_refused = await _refused(gone) if taken.dead_back is not None else False
@@ -162,7 +162,7 @@ async def measure(offset: float, watch: float = 9.0) -> Taken:
 
 
 async def _prepare(client: Client) -> Job:
-    """What there is when it happens; returns the job of a worker that is gone."""
+    """Put the jobs that exist at the failover; returns the job of the killed worker."""
     for option, value in {"heartbeat": HEARTBEAT, "grace-period": GRACE}.items():
         await client.config.set(option, value)
     mail = client.queue("mail")
@@ -178,7 +178,7 @@ async def _linked(replica: Redis) -> bool:
     return bool((await replica.info("replication"))["master_link_status"] == "up")
 
 
-async def _all_began(watched: Watched) -> bool:
+async def _all_began(watched: Handlers) -> bool:
     return len(watched.began) == LIVE
 
 
@@ -195,7 +195,7 @@ async def _complete(client: Client) -> bool:
     return states == ["complete"] * LIVE
 
 
-async def _read(taken: Taken, watched: Watched, took_over: float) -> None:
+async def _read(taken: FailoverResult, watched: Handlers, took_over: float) -> None:
     taken.live_again = sum(
         len(times) - 1 for jid, times in watched.began.items() if jid.startswith("live")
     )

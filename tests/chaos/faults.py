@@ -1,4 +1,4 @@
-"""The kinds of faults: how each strikes, and how it passes."""
+"""The kinds of faults: how each begins and ends."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from aioqless import Client, NewJob
-from tests.chaos.crew import Crew
 from tests.chaos.ledger import Ledger
+from tests.chaos.processes import Processes
 from tests.chaos.producer import QUEUE
 from tests.chaos.server import Server
 
 
 @dataclass(eq=False)
 class Stage:
-    """All that a fault may strike."""
+    """Everything that a fault may affect."""
 
     server: Server
-    crew: Crew
-    client: Client  # straight to Redis, for what puts itself among the jobs
+    processes: Processes
+    client: Client  # connected directly to Redis, for faults that put jobs
     ledger: Ledger
     chance: random.Random
     heartbeat: float
-    grace: float  # of locks
-    line: IO[bytes] | None = None  # to the process that is between everybody and Redis
+    grace: float  # seconds of the grace period
+    line: IO[bytes] | None = None  # standard input of the proxy process
     put: int = 0
 
     @property
-    def lapse(self) -> float:
-        """Seconds after which a lock that is not renewed is taken over."""
+    def lock_lifetime(self) -> float:
+        """Return the seconds after which another worker takes over a lock that is not renewed."""
         return self.heartbeat + self.grace
 
-    def spoil(self, word: str, number: int = 1) -> None:
+    def disturb(self, word: str, number: int = 1) -> None:
         assert self.line is not None
         self.line.write(f"{word} {number}\n".encode())
         self.line.flush()
 
     async def add(self, how: str, seconds: float = 0.0, count: int = 1) -> None:
-        """More jobs, of a kind of our choice."""
+        """Put more jobs of one kind."""
         jids = [f"stage-{self.put + number}-{how}" for number in range(count)]
         self.put += count
         self.ledger.note("offer", jids)
@@ -55,8 +55,8 @@ class Stage:
             )
             self.ledger.note("put", jids)
 
-    async def heal(self) -> None:
-        """Let everything be well again, whatever struck last."""
+    async def end_faults(self) -> None:
+        """End all faults."""
         self.server.signal(signal.SIGCONT)
         if self.server.ended:
             await self.server.start()
@@ -72,8 +72,11 @@ Strike: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault. It strikes about every `pause` seconds, at random; `through`: whoever
-    connects to Redis does so by a proxy."""
+    """A kind of fault.
+
+    It strikes about every `pause` seconds, at random. With `through`, all connections to Redis use
+    the proxy.
+    """
 
     name: str
     what: str
@@ -88,26 +91,26 @@ class Kind:
 
 
 async def nothing(stage: Stage) -> None:
-    """For comparison: what a busy machine does by itself."""
+    """Do nothing, for comparison."""
 
 
 async def kill_worker(stage: Stage) -> None:
-    stage.crew.any("worker").signal(signal.SIGKILL)
+    stage.processes.any("worker").signal(signal.SIGKILL)
 
 
 async def stop_worker(stage: Stage) -> None:
-    member = stage.crew.any("worker")
+    member = stage.processes.any("worker")
     member.signal(signal.SIGSTOP)
     await asyncio.sleep(2 * stage.heartbeat + stage.grace)
     member.signal(signal.SIGCONT)
 
 
 async def end_worker(stage: Stage) -> None:
-    stage.crew.any("worker").signal(signal.SIGTERM)
+    stage.processes.any("worker").signal(signal.SIGTERM)
 
 
 async def kill_producer(stage: Stage) -> None:
-    stage.crew.any("producer").signal(signal.SIGKILL)
+    stage.processes.any("producer").signal(signal.SIGKILL)
 
 
 async def kill_redis(stage: Stage) -> None:
@@ -117,7 +120,7 @@ async def kill_redis(stage: Stage) -> None:
 
 
 async def stall_redis(stage: Stage) -> None:
-    seconds = stage.chance.uniform(0.5, 1.5 * stage.lapse)
+    seconds = stage.chance.uniform(0.5, 1.5 * stage.lock_lifetime)
     if stage.chance.random() < 0.5:
         await stage.server.ask("DEBUG", "SLEEP", f"{seconds:.2f}")
     else:
@@ -132,7 +135,7 @@ async def kill_clients(stage: Stage) -> None:
 
 
 async def pause_clients(stage: Stage) -> None:
-    seconds = stage.chance.uniform(0.5, 1.5 * stage.lapse)
+    seconds = stage.chance.uniform(0.5, 1.5 * stage.lock_lifetime)
     await stage.server.ask(
         "CLIENT", "PAUSE", int(seconds * 1000), stage.chance.choice(("ALL", "WRITE"))
     )
@@ -145,48 +148,48 @@ async def flush_scripts(stage: Stage) -> None:
 
 
 async def cut_line(stage: Stage) -> None:
-    stage.spoil(stage.chance.choice(("cut_off", "cut", "tear")))
+    stage.disturb(stage.chance.choice(("cut_off", "cut", "tear")))
 
 
 async def drop_replies(stage: Stage) -> None:
-    stage.spoil("drop", stage.chance.randint(1, 5))
+    stage.disturb("drop", stage.chance.randint(1, 5))
 
 
 async def delay_replies(stage: Stage) -> None:
-    stage.spoil("delay", stage.chance.randint(1, 5))
+    stage.disturb("delay", stage.chance.randint(1, 5))
 
 
 async def split_bytes(stage: Stage) -> None:
-    stage.spoil("split", 100)
+    stage.disturb("split", 100)
 
 
 async def silence_line(stage: Stage) -> None:
-    stage.spoil("silent", 1)
-    await asyncio.sleep(stage.chance.uniform(0.5, 1.5 * stage.lapse))
-    stage.spoil("silent", 0)
+    stage.disturb("silent", 1)
+    await asyncio.sleep(stage.chance.uniform(0.5, 1.5 * stage.lock_lifetime))
+    stage.disturb("silent", 0)
 
 
 async def fill_clients(stage: Stage) -> None:
     try:
         async with Redis.from_url(
             stage.server.url
-        ) as only:  # it keeps its place, and lets others in again
+        ) as only:  # it keeps its connections, and then lets other clients connect again
             await only.config_set("maxclients", 1)
             await only.execute_command("CLIENT", "KILL", "SKIPME", "yes")
-            await asyncio.sleep(stage.chance.uniform(0.3, stage.lapse))
+            await asyncio.sleep(stage.chance.uniform(0.3, stage.lock_lifetime))
             await only.config_set("maxclients", 10_000)
-    except RedisError:  # another fault took its place
+    except RedisError:  # another fault has replaced the limit
         if not stage.server.ended:
             await kill_redis(stage)
 
 
 async def set_clocks(stage: Stage) -> None:
-    for member in stage.crew.members:
+    for member in stage.processes.members:
         member.clock.write_text(f"{stage.chance.choice((-600, -60, 0, 60, 600)):+d}")
 
 
 async def block_loop(stage: Stage) -> None:
-    await stage.add("block", 2 * stage.lapse)
+    await stage.add("block", 2 * stage.lock_lifetime)
 
 
 async def poison(stage: Stage) -> None:
@@ -195,13 +198,16 @@ async def poison(stage: Stage) -> None:
 
 async def fill_memory(stage: Stage) -> None:
     await stage.server.ask("CONFIG", "SET", "maxmemory", "1")
-    await asyncio.sleep(stage.chance.uniform(0.3, stage.lapse))
+    await asyncio.sleep(stage.chance.uniform(0.3, stage.lock_lifetime))
     await stage.server.ask("CONFIG", "SET", "maxmemory", "0")
 
 
 async def fill_disk(stage: Stage) -> None:
-    """With `always` the server ends itself when it can't write; with `everysec` it refuses to write
-    until it can again."""
+    """Fill the disk.
+
+    With `appendfsync always`, the server exits when it can't write; with `everysec`, it refuses
+    writes until it can.
+    """
     ends = stage.chance.random() < 0.5
     await stage.server.ask("CONFIG", "SET", "appendfsync", "always" if ends else "everysec")
     stage.server.fill_disk(True)
@@ -213,17 +219,17 @@ async def fill_disk(stage: Stage) -> None:
 
 
 async def lose_log(stage: Stage) -> None:
-    member = stage.crew.any("worker")
+    member = stage.processes.any("worker")
     if member.reader is not None:
         member.reader.kill()
         await asyncio.sleep(stage.chance.uniform(0.2, 1.5))
-        stage.crew.read_log(member)
+        stage.processes.read_log(member)
 
 
 async def withdraw_permissions(stage: Stage) -> None:
     rule = stage.chance.choice(("-@scripting", "-@write", "resetkeys"))
     await stage.server.ask("ACL", "SETUSER", "default", rule)
-    await asyncio.sleep(stage.chance.uniform(0.5, 1.5 * stage.lapse))
+    await asyncio.sleep(stage.chance.uniform(0.5, 1.5 * stage.lock_lifetime))
     await stage.server.ask("ACL", "SETUSER", "default", "+@all", "~*")
 
 

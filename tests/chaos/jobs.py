@@ -1,5 +1,7 @@
-"""The handlers of the workers under fire. Each run is noted as it begins, as it ends, and when
-Redis knows of it."""
+"""The handlers of the workers.
+
+They record when a run starts, when it ends, and when Redis has stored its outcome.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,23 @@ from tests.chaos.ledger import Ledger
 
 FIRST, SECOND, WANTED = "first", "second", "wanted"
 
-# How a job goes: its name ends in it.
-#   quick slow    on the loop, for `seconds`
-#   thread        a plain function
-#   later after   put with a delay; waits for others of its flow
-#   next          goes on in the second queue
-#   retry         runs again, if it wasn't lost before
-#   fail          fails in the group `wanted`
-#   block         holds up its worker's loop
-#   limited       five of its kind run at once, in all workers
-#   poison        kills its worker
-# (They wait in Event.wait: time.sleep breaks under libfaketime when a clock is set.)
+# How a job runs; its name ends with this word.
+# quick slow    on the event loop, for `seconds`
+# thread        a plain function
+# later after   put with a delay; depends on other jobs of its workflow
+# next          continues in the second queue
+# retry         runs again, unless it lost its lock before
+# fail          fails in the group `wanted`
+# block         blocks its worker's event loop
+# limited       at most five run at once, in all workers
+# poison        kills its worker
+# (They wait with Event.wait: time.sleep fails under libfaketime when a clock is set.)
 
 ledger = Ledger(Path(os.environ["CHAOS_LEDGER"]), "worker")
 
 
 class Run:
-    """One run as it will have ended."""
+    """A run and how it will end."""
 
     def __init__(self) -> None:
         self.how = "done"
@@ -82,5 +84,5 @@ def in_thread(job: aioqless.Job[Any], how: str, seconds: float) -> None:
 
 
 @aioqless.on_finish(*ENDS)
-def told(job: aioqless.Job[Any], end: str, **fields: Any) -> None:
+def record_outcome(job: aioqless.Job[Any], end: str, **fields: Any) -> None:
     ledger.note("told", job.jid, job.fence, end)

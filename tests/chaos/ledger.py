@@ -1,5 +1,4 @@
-"""The ledger: what processes saw, written outside of Redis, a line at a time into a file of
-each."""
+"""The ledger: records of all processes, outside of Redis, one line per event in a file each."""
 
 from __future__ import annotations
 
@@ -12,18 +11,23 @@ from typing import Any
 
 import msgspec
 
-# What is noted, with its values: offer    jids            a producer is about to put these, in one
-# step put      jids            Redis acknowledged them refused  jids            Redis had no memory
-# for them unknown  jids            no answer came start    jid fence worker expires wall pid  a
-# handler begins; `expires` by Redis' clock, `wall` by the process' own end      jid fence how
-# expires              it has ended; how, see jobs.py told     jid fence end
-# the worker's hook: Redis knows how the run ended
+# The records with their values:
+#   offer    jids                             a producer is about to put these, in one step
+#   put      jids                             Redis acknowledged them
+#   refused  jids                             Redis had no memory for them
+#   unknown  jids                             no answer came
+#   start    jid fence worker expires wall pid   a handler starts; `expires` by Redis' clock, `wall`
+#                                             by the process' own
+#   end      jid fence how expires            it has ended; `how` is explained in jobs.py
+#   told     jid fence end                    the worker's hook: Redis has stored the outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One line. `at` is by the monotonic clock that all processes of a machine share
-    (CLOCK_MONOTONIC)."""
+    """One record.
+
+    `at` is the monotonic clock that all processes of a machine share (CLOCK_MONOTONIC).
+    """
 
     at: float
     what: str
@@ -31,8 +35,10 @@ class Note:
 
 
 class Ledger:
-    """One process' file. A line is in the kernel's hands when `note` returns: it outlives the
-    process, whatever ends it."""
+    """The file of one process.
+
+    When `note` returns, the kernel has the line: it is kept whatever ends the process.
+    """
 
     def __init__(self, folder: Path, role: str) -> None:
         self._file = os.open(
@@ -44,7 +50,7 @@ class Ledger:
 
 
 def read(folder: Path) -> list[Note]:
-    """What all processes noted, in the order in which it happened."""
+    """Yield the records of all processes in the order of their times."""
     return sorted(_lines(folder), key=lambda note: note.at)
 
 

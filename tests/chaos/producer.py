@@ -1,5 +1,7 @@
-"""A process that puts jobs, one, many and whole flows at a time, and notes what it offers before
-and what is acknowledged after."""
+"""A process that puts single jobs, batches and workflows.
+
+It records each job before the put and after the acknowledgement.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ MANY = 20
 
 
 class Producer:
-    """Puts about so many jobs a second, until it is told to stop."""
+    """Puts about `rate` jobs per second until it is stopped."""
 
     def __init__(self, client: Client, rate: float, chance: random.Random) -> None:
         self._client = client
@@ -50,7 +52,7 @@ class Producer:
             count = await self._some()
             due = max(
                 due + count / self._rate, clock() - 1
-            )  # what was missed in a stall isn't made up for in a burst
+            )  # jobs missed during a stall are not put in a burst later
             await asyncio.sleep(max(0.0, due - clock()))
 
     async def _some(self) -> int:

@@ -1,4 +1,4 @@
-"""The figures as JSON, and as a table in the docs."""
+"""The results as JSON, and as a table in the docs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.clocks import Taken
+from tests.chaos.clocks import FailoverResult
 from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.trial import Plan
 from tests.chaos.verdict import Verdict
@@ -19,8 +19,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def store(out: Path, kind: Kind, verdict: Verdict, plan: Plan) -> None:
-    """Keep one kind's figures beside those of the others, and fill the table of the page."""
-    known = _known(out)
+    """Store the results of one kind beside those of the others, and update the page's table."""
+    known = _stored_results(out)
     figures = {name: value for name, value in vars(verdict).items() if name != "wrong"} | {
         "wrong": len(verdict.wrong)
     }
@@ -35,22 +35,22 @@ def store(out: Path, kind: Kind, verdict: Verdict, plan: Plan) -> None:
         "grace": plan.grace,
         "machine": f"{os.cpu_count()} processors, {platform.system()}",
     }
-    _keep(out, known)
+    _write_results(out, known)
 
 
-def store_clocks(out: Path, rows: Sequence[Taken]) -> None:
-    """The same for the fail-overs to other clocks."""
-    known = _known(out)
+def store_clocks(out: Path, rows: Sequence[FailoverResult]) -> None:
+    """Store the results of the failovers to other clocks, and update the page's table."""
+    known = _stored_results(out)
     known["clocks"] = [vars(row) for row in rows]
-    _keep(out, known)
+    _write_results(out, known)
 
 
-def _known(out: Path) -> dict[str, Any]:
+def _stored_results(out: Path) -> dict[str, Any]:
     file = out / "faults.json"
     return json.loads(file.read_text()) if file.exists() else {"kinds": {}}
 
 
-def _keep(out: Path, known: dict[str, Any]) -> None:
+def _write_results(out: Path, known: dict[str, Any]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "faults.json").write_text(json.dumps(known, indent=1) + "\n")
     page = out / "faults.md"

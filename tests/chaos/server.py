@@ -1,5 +1,4 @@
-"""The Redis under fire: it writes everything down before it answers, and is killed, stalled and
-starved."""
+"""The Redis server: it writes to disk before it answers, and is killed, suspended and starved."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ PATIENCE = 30.0
 
 
 class Server:
-    """One server on a port and a folder of its own, and its lives."""
+    """A server with its own port and folder, which can be restarted."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         folder.mkdir()
@@ -33,7 +32,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
-        """Start it on what it wrote down; returns when it answers."""
+        """Start the server on its data; returns when it answers."""
         command = [
             str(find_server_binary().path),
             "--bind",
@@ -55,8 +54,8 @@ class Server:
             *self._options,
         ]
         with (self._folder / "log").open("ab") as log:
-            # Python ignores SIGXFSZ, and so does what it starts here: a file that can't grow is an
-            # error to a server, as a full disk.
+            # Python ignores SIGXFSZ, and so do its child processes: to the server, a file that
+            # cannot grow is a write error, as on a full disk.
             self._process = subprocess.Popen(  # noqa: ASYNC220  it doesn't wait for it
                 command, stdout=log, stderr=log, restore_signals=False
             )
@@ -72,7 +71,7 @@ class Server:
                     await asyncio.sleep(0.02)
 
     async def ask(self, *command: Any) -> Any:
-        """A command over a connection of its own."""
+        """Send a command over its own connection."""
         async with Redis.from_url(self.url, socket_timeout=PATIENCE) as redis:
             return await redis.execute_command(*command)
 
@@ -81,7 +80,7 @@ class Server:
         return self._process is None or self._process.poll() is not None
 
     def kill(self) -> None:
-        """End it with kill -9."""
+        """Kill the server with -9."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -91,8 +90,7 @@ class Server:
             os.kill(self._process.pid, number)
 
     def fill_disk(self, full: bool) -> None:
-        """Let its files grow no further than they are, or as they like: a write fails as it does on
-        a full disk."""
+        """Limit the size of its files, or lift the limit: writes then fail as on a full disk."""
         assert self._process is not None
         largest = max(file.stat().st_size for file in self._folder.rglob("*.aof"))
         most = largest if full else resource.RLIM_INFINITY

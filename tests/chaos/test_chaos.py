@@ -1,4 +1,4 @@
-"""Short forms of `nox -s chaos`: one kind of fault among some hundred jobs."""
+"""Short forms of `nox -s chaos`: one kind of fault during some hundred jobs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from tests.chaos.faults import KINDS, TOGETHER, Kind
 from tests.chaos.ledger import Note
 from tests.chaos.trial import Plan, faketime, run_trial
-from tests.chaos.verdict import Seen, Verdict, judge_runs
+from tests.chaos.verdict import JobRecords, Verdict, judge_runs
 
 BRIEF = Plan(strikes=2, rate=100, jobs=100, workers=2, heartbeat=1.0, grace=0.5, haste=0.4)
 # The most frequent faults in production, one for each part that may fail; each takes five seconds
-# of CPU time. The last one is many kinds at once.
+# of CPU time. The last one combines many kinds.
 ALWAYS = {
     *("kill-worker", "stop-worker", "kill-redis", "stall-redis", "cut-line", "drop-replies"),
     TOGETHER.name,
@@ -23,7 +23,7 @@ AT_ONCE = 4  # trials; they mostly wait for locks to expire and processes to sta
 
 @pytest.fixture(scope="module")
 def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
-    """What became of each of the kinds that are asked for."""
+    """Run the requested kinds and return their verdicts."""
     names = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
     kinds = [kind for kind in (*KINDS, TOGETHER) if kind.name in names]
     return asyncio.run(_all([kind for kind in kinds if faketime() or not kind.clocks]))
@@ -32,12 +32,16 @@ def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
 async def _all(kinds: list[Kind]) -> dict[str, Verdict]:
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def tried(kind: Kind) -> Verdict:
+    async def verdict_of(kind: Kind) -> Verdict:
         async with slots:
             return await run_trial(kind, BRIEF, seed=1)
 
     return dict(
-        zip([kind.name for kind in kinds], await asyncio.gather(*map(tried, kinds)), strict=True)
+        zip(
+            [kind.name for kind in kinds],
+            await asyncio.gather(*map(verdict_of, kinds)),
+            strict=True,
+        )
     )
 
 
@@ -75,5 +79,5 @@ def run(fence: int, popped: float, until: float, how: str) -> list[Note]:
 )
 def test_lock_that_was_taken_over_too_early_is_detected(former: list[Note], holders: int) -> None:
     verdict = Verdict()
-    judge_runs(Seen.of([*former, *run(2, 170, 230, "done")]), {}, 60, verdict)
+    judge_runs(JobRecords.of([*former, *run(2, 170, 230, "done")]), {}, 60, verdict)
     assert verdict.holders == holders

@@ -1,5 +1,7 @@
-"""One trial: jobs flow, one kind of fault strikes again and again, what is left is worked off, and
-the ledger is held against Redis."""
+"""One trial: faults of one kind strike repeatedly under load.
+
+Then the remaining jobs are drained, and the ledger is compared with Redis.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,22 @@ from redis.exceptions import RedisError
 from aioqless import Client
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.errors import AioqlessError
-from tests.chaos.crew import Crew
 from tests.chaos.faults import KINDS, TOGETHER, Kind, Stage
 from tests.chaos.ledger import Ledger, read
+from tests.chaos.processes import Processes
 from tests.chaos.server import Server
 from tests.chaos.verdict import Verdict, judge
 
-ROLL_CALLS = 10  # a worker that has just been started again may miss some
-LIBFAKETIME = "*/faketime/libfaketime.so.1"  # as Debian's faketime has it
+ROLL_CALLS = 10  # a worker that was just restarted may miss some
+LIBFAKETIME = "*/faketime/libfaketime.so.1"  # Debian's path of libfaketime
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of it: `strikes` of each kind while `rate` jobs a second are put, `jobs` at least.
-    Locks last `heartbeat` seconds and `grace` more."""
+    """The size of a trial: `strikes` of each kind while `rate` jobs per second are put.
+
+    At least `jobs` are put. Locks last `heartbeat` seconds and a grace period of `grace` seconds.
+    """
 
     strikes: int = 21
     rate: float = 240.0
@@ -41,33 +45,35 @@ class Plan:
     workers: int = 3
     heartbeat: float = 2.0
     grace: float = 1.0
-    patience: float = 120.0  # for what is left to be worked off
-    haste: float = 1.0  # the pauses between strikes, as a share of a kind's own
+    patience: float = 120.0  # for draining the remaining jobs
+    haste: float = 1.0  # factor for the pauses between strikes
 
 
 def faketime() -> str | None:
-    """Where libfaketime is; None where it isn't installed."""
+    """Return the path of libfaketime, or None if it is not installed."""
     return next((str(file) for file in Path("/usr/lib").glob(LIBFAKETIME)), None)
 
 
 async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) -> Verdict:
-    """What became of it. What the processes wrote is kept when anything was wrong, or `keep` says
-    so."""
+    """Run a trial and return its verdict.
+
+    The files of the processes are kept when something was wrong, or if `keep` is true.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"aioqless-chaos-{kind.name}-"))
     async with _stage(kind, plan, folder, random.Random(f"{seed} {kind.name}")) as stage:
         struck = await _strike(kind, plan, stage)
-        await stage.crew.leave("producer")
-        await stage.heal()
-        left = await _worked_off(stage.client, plan.patience)
-        absent = await _roll_call(stage, folder)
-        await stage.crew.leave("worker")
+        await stage.processes.stop_role("producer")
+        await stage.end_faults()
+        left = await _drain(stage.client, plan.patience)
+        absent = await _wait_for_all_workers(stage, folder)
+        await stage.processes.stop_role("worker")
         verdict = await judge(stage.client, read(folder), struck, plan.heartbeat, named=kind.named)
     verdict.wrong += [f"{member} is there and takes no jobs" for member in absent]
     if kind.name == "lose-log" and not _dropped_lines_are_logged(folder):
         verdict.wrong.append("no log says that lines of it were dropped")
     if kind.clocks and kind is not TOGETHER and verdict.astray < 60:
         verdict.wrong.append(f"no two clocks differed by more than {verdict.astray:.0f} s")
-    verdict.wrong += stage.crew.ends + (
+    verdict.wrong += stage.processes.ends + (
         [f"not worked off within {plan.patience:.0f} s: {left}"] if left else []
     )
     if verdict.wrong or keep:
@@ -83,9 +89,9 @@ async def _stage(
 ) -> AsyncIterator[Stage]:
     server = Server(folder / "redis")
     await server.start()
-    crew = Crew(folder, chance, piped=kind.piped)
-    line = _Line(server.url) if kind.through else None
-    keeper = asyncio.create_task(crew.keep())
+    processes = Processes(folder, chance, piped=kind.piped)
+    line = _ProxyProcess(server.url) if kind.through else None
+    keeper = asyncio.create_task(processes.keep())
     try:
         async with Client(server.url) as client:
             for option, value in {
@@ -98,13 +104,13 @@ async def _stage(
             fake = faketime() if kind.clocks else None
             url = line.url if line else server.url
             for number in range(plan.workers):
-                crew.add_worker(url, fake, f"stable-{number}" if kind.named else None)
+                processes.add_worker(url, fake, f"stable-{number}" if kind.named else None)
             for _ in range(2):
-                crew.add_producer(url, plan.rate / 2, fake)
+                processes.add_producer(url, plan.rate / 2, fake)
             ledger = Ledger(folder, "stage")
             yield Stage(
                 server,
-                crew,
+                processes,
                 client,
                 ledger,
                 chance,
@@ -114,17 +120,17 @@ async def _stage(
             )
     finally:
         keeper.cancel()
-        crew.kill_all()
+        processes.kill_all()
         if line:
             line.end()
         server.kill()
 
 
-class _Line:
+class _ProxyProcess:
     """The proxy's process."""
 
     def __init__(self, upstream: str) -> None:
-        command = [sys.executable, "-m", "tests.chaos.line", upstream]
+        command = [sys.executable, "-m", "tests.chaos.proxy_process", upstream]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin and self._process.stdout
         self.to = self._process.stdin
@@ -136,7 +142,7 @@ class _Line:
 
 
 async def _strike(kind: Kind, plan: Plan, stage: Stage) -> list[float]:
-    """Let it strike at random while jobs flow; returns when it did."""
+    """Let the fault strike at random times under load; returns these times."""
     struck: list[float] = []
     await _flow(stage.client)
     began = time.monotonic()
@@ -149,7 +155,7 @@ async def _strike(kind: Kind, plan: Plan, stage: Stage) -> list[float]:
 
 
 async def _flow(client: Client) -> None:
-    """Wait until the first job is done."""
+    """Wait until the first job is complete."""
     async with client.events.all() as events:
         async for event in events:
             if event.name == "completed":
@@ -161,7 +167,7 @@ def _dropped_lines_are_logged(folder: Path) -> bool:
 
 
 async def _any_of_all(stage: Stage) -> None:
-    """Two kinds at once. What the one does may keep the other from happening."""
+    """Use two kinds at once: one of them may prevent the other from having an effect."""
     kinds = stage.chance.sample([kind for kind in KINDS if not kind.alone], 2)
     for answer in await asyncio.gather(
         *(each.strike(stage) for each in kinds), return_exceptions=True
@@ -170,18 +176,17 @@ async def _any_of_all(stage: Stage) -> None:
             raise answer
 
 
-async def _roll_call(stage: Stage, folder: Path) -> list[str]:
-    """Put so much work that all workers are needed, until all have taken some; those that never do
-    are there and don't work."""
+async def _wait_for_all_workers(stage: Stage, folder: Path) -> list[str]:
+    """Put enough work for all workers until each has run a job; those that never do are broken."""
     since = time.monotonic()
     absent: list[str] = []
     for _ in range(ROLL_CALLS):
-        await stage.add("slow", 0.3, count=40 * len(stage.crew.of("worker")))
-        await _worked_off(stage.client, 30)
+        await stage.add("slow", 0.3, count=40 * len(stage.processes.of("worker")))
+        await _drain(stage.client, 30)
         at_work = {
             note.values[5] for note in read(folder) if note.what == "start" and note.at > since
         }
-        members = [member for member in stage.crew.of("worker") if member.process]
+        members = [member for member in stage.processes.of("worker") if member.process]
         absent = [
             f"worker {member.number}"
             for member in members
@@ -192,10 +197,12 @@ async def _roll_call(stage: Stage, folder: Path) -> list[str]:
     return absent
 
 
-async def _worked_off(client: Client, patience: float) -> list[str]:
-    """Wait until nothing waits or runs; what is left when patience ends. What depends on others is
-    let go in the step in which the last of them ends; what depends on one that was given up
-    stays."""
+async def _drain(client: Client, patience: float) -> list[str]:
+    """Wait until no job waits or runs; returns what is left after the timeout.
+
+    A job with dependencies is unblocked in the same step that ends the last of them. If a
+    dependency has failed, its dependents stay.
+    """
     left: list[str] = []
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What must hold when all is worked off: the ledger, held against what Redis says."""
+"""The invariants after draining: compares the ledger with Redis."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from tests.chaos.ledger import Note
 PAGE = 200
 ENDED = ("complete", "failed")
 GIVEN_UP = ("lost-locks", "failed-retries")
-HANDED_OVER = ("next", "retry", "stopped: shutdown")  # ways for a run to end before its lock does
+# outcomes of runs that end before their lock does
+HANDED_OVER = ("next", "retry", "stopped: shutdown")
 
 
 @dataclass(eq=False)
 class Verdict:
-    """The figures of a trial, and everything that is wrong, each in a line."""
+    """The figures of a trial, and one line for each problem."""
 
     jobs: int = 0
     struck: int = 0
@@ -29,26 +30,26 @@ class Verdict:
     reruns: int = 0
     given_up: int = 0
     recovery: float = 0.0
-    astray: float = 0.0  # by how many seconds the clocks of two processes differed at most
+    astray: float = 0.0  # the maximum difference in seconds between the clocks of two processes
     wrong: list[str] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class Run:
-    """One run, as its handler noted it."""
+    """One run, as its handler recorded it."""
 
     jid: str
     fence: int
     worker: str
     at: float
-    locked: float  # until when its lock lasted when it began, by Redis' clock
-    expires: float  # the same when it ended, with all that renewed it meanwhile
+    locked: float  # when its lock expired at the start, by Redis' clock
+    expires: float  # the same at the end, after all renewals
     how: str = "killed"
     told: str = ""
 
 
 @dataclass(eq=False)
-class Seen:
+class JobRecords:
     """The ledger by job."""
 
     offered: list[list[str]] = field(default_factory=list)
@@ -58,7 +59,7 @@ class Seen:
     completions: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, notes: Iterable[Note]) -> Seen:
+    def of(cls, notes: Iterable[Note]) -> JobRecords:
         seen = cls()
         by_fence: dict[tuple[str, int], Run] = {}
         for note in notes:
@@ -93,9 +94,11 @@ async def judge(
     *,
     named: bool = False,
 ) -> Verdict:
-    """Find what is wrong. With `named` workers, the lock of one that was killed may end before its
-    time."""
-    seen = Seen.of(notes)
+    """Find problems.
+
+    With `named` workers, the lock of a killed worker may end early.
+    """
+    seen = JobRecords.of(notes)
     jobs = {
         job.jid: job for job in await _jobs(client, [jid for jids in seen.offered for jid in jids])
     }
@@ -119,7 +122,7 @@ async def _jobs(client: Client, jids: list[str]) -> list[Job]:
     ]
 
 
-def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
+def _judge_puts(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
     lost = [jid for jid in seen.put if jid not in jobs]
     verdict.lost = len(lost)
     verdict.wrong += [f"{jid} was acknowledged and is gone" for jid in lost]
@@ -136,7 +139,7 @@ def _judge_puts(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
             verdict.wrong.append(f"{jid} was put {puts} times")
 
 
-def _judge_ends(seen: Seen, jobs: dict[str, Job], verdict: Verdict) -> None:
+def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
     for jid, job in jobs.items():
         how, group = how_of(jid), _group(job)
         if job.state == "depends" and any(
@@ -167,7 +170,12 @@ def _is_given_up(group: str) -> bool:
 
 
 def judge_runs(
-    seen: Seen, jobs: dict[str, Job], heartbeat: float, verdict: Verdict, *, named: bool = False
+    seen: JobRecords,
+    jobs: dict[str, Job],
+    heartbeat: float,
+    verdict: Verdict,
+    *,
+    named: bool = False,
 ) -> None:
     for jid, runs in seen.runs.items():
         runs.sort(key=lambda run: run.fence)
@@ -192,7 +200,7 @@ def judge_runs(
 
 
 async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
-    """The statistics of all queues and days, beside what the jobs' own histories and states say."""
+    """Compare the statistics of all queues and days with the jobs' own histories and states."""
     counted: Counter[str] = Counter()
     now = await client.store.now()
     for queue in await client.queues():
@@ -232,9 +240,8 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
             verdict.wrong.append(f"worker {worker.name} still holds {worker}")
 
 
-def _recovery(seen: Seen, at: float) -> float:
-    """For how long after a strike the last of the jobs that were there waited for the run that
-    ended it to begin."""
+def _recovery(seen: JobRecords, at: float) -> float:
+    """Return the seconds from a strike until the last of its jobs started its final run."""
     waited = 0.0
     for jid, put in seen.put.items():
         if (

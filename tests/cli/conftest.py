@@ -30,9 +30,9 @@ from aioqless.runtime.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
-# seconds: much here waits for processes that start, of which a busy machine has several at once
+# seconds: many tests wait for processes to start, several at once on a busy machine
 PATIENCE = 60.0
-MOST_TO_END = 40.0  # seconds for what a killed supervisor leaves, which ends by itself
+MOST_TO_END = 40.0  # seconds for children of a killed supervisor, which end by themselves
 
 JOBS = """
 import asyncio, gc, multiprocessing, os, signal, structlog, tempfile, threading, time, aioqless
@@ -117,7 +117,7 @@ async def once(job):
 
 @dataclass
 class Ended:
-    """What a process left."""
+    """The exit code and output of an ended process."""
 
     code: int
     out: str
@@ -126,7 +126,7 @@ class Ended:
 
 @dataclass
 class Running:
-    """A worker's process, and what it has logged so far."""
+    """A worker's process, and its log so far."""
 
     process: asyncio.subprocess.Process
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -135,7 +135,7 @@ class Running:
         return [line for line in self.lines if line["event"] == event]
 
     async def ended(self) -> int:
-        """Its exit code, when it has ended."""
+        """Wait for the process' end and return its exit code."""
         async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
@@ -152,7 +152,7 @@ Start: TypeAlias = Callable[..., AbstractAsyncContextManager[Running]]
 
 @pytest.fixture
 def until(until: Until) -> Until:
-    """The same as elsewhere, with more patience."""
+    """Return the `until` of tests/conftest.py with a longer timeout."""
     return lambda condition, patience=PATIENCE: until(condition, patience)
 
 
@@ -164,14 +164,16 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(redis_url: str) -> dict[str, str]:
-    """A worker finds its modules in the directory it is started in; only the package itself is
-    told."""
+    """Return the environment of commands.
+
+    A worker finds modules in its working directory; only the package itself is on the path.
+    """
     return {**os.environ, "PYTHONPATH": str(ROOT), "AIOQLESS_URL": redis_url}
 
 
 @pytest.fixture
 def aioqless(folder: Path, environment: dict[str, str], namespace: str) -> Aioqless:
-    """Run one command to its end as a process of its own, in the test's namespace."""
+    """Run one command to its end in its own process, in the test's namespace."""
 
     async def run(*arguments: str) -> Ended:
         process = await asyncio.create_subprocess_exec(
@@ -186,9 +188,8 @@ def aioqless(folder: Path, environment: dict[str, str], namespace: str) -> Aioql
 
 
 @pytest.fixture
-def here(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aioqless]:
-    """Run one command to its end within the tests' own process, which takes a fraction of the
-    time."""
+def cli(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aioqless]:
+    """Run one command to its end within the tests' process, which takes a fraction of the time."""
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
 
     async def run(*arguments: str, in_namespace: bool = True) -> Ended:
@@ -196,13 +197,13 @@ def here(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Ite
             run_main, *arguments, *(["--namespace", namespace] if in_namespace else [])
         )
 
-    with a_process():
+    with restored_process():
         yield run
 
 
 @contextmanager
-def a_process() -> Iterator[None]:
-    """What a command does to the process that it has for itself is undone."""
+def restored_process() -> Iterator[None]:
+    """Undo the changes that a command makes to its process."""
     path, argv = list(sys.path), sys.argv
     try:
         yield
@@ -211,11 +212,11 @@ def a_process() -> Iterator[None]:
         structlog.reset_defaults()
         vars(log._lines).pop(
             "bind", None
-        )  # a command line's logger keeps its shape for good; the tests that follow have another
+        )  # structlog caches the loggers of the command line; later tests need others
 
 
 def run_main(*arguments: str) -> Ended:
-    """Run one command; what it prints must be text that a terminal takes."""
+    """Run one command; its output must be text that a terminal can encode."""
     out, err = (
         io.TextIOWrapper(io.BytesIO(), "utf-8", errors, write_through=True)
         for errors in ("strict", "backslashreplace")
@@ -229,8 +230,10 @@ def run_main(*arguments: str) -> Ended:
 
 @pytest.fixture
 def start(folder: Path, environment: dict[str, str], client: Client, until: Until) -> Start:
-    """`async with start("-q", "mail") as worker`: a worker's process, from when it works; killed if
-    the test leaves it running."""
+    """Start a worker's process: `async with start("-q", "mail") as worker`.
+
+    The block starts when the worker is ready. If the process still runs at its end, it is killed.
+    """
 
     @asynccontextmanager
     async def start(*options: str, begun: str = "worker.started") -> AsyncIterator[Running]:

@@ -1,5 +1,4 @@
-"""python -m tests.cli.pictures: make the pictures of the terminal that the docs show, out of what
-the commands print on one."""
+"""Make the screenshots of the terminal in the docs: `python -m tests.cli.pictures`."""
 
 from __future__ import annotations
 
@@ -22,28 +21,28 @@ from tests.cli.terminal import Terminal, terminal
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZE = (124, 26)
-A_WHILE = 22  # seconds of work before the picture is taken
+A_WHILE = 22  # seconds of work before the screenshot is taken
 
 
 async def main() -> None:
     with server() as url:
         async with Client(url) as client:
-            business = asyncio.create_task(_business(client))
+            business = asyncio.create_task(_fill_shop(client))
             async with terminal(
                 "top", "--url", url, "--namespace", client.namespace, size=SIZE
             ) as screen:
                 await screen.shows("mail-SMTPError", "worker")
                 for _ in range(A_WHILE * 10):
-                    screen.look()
+                    screen.read_output()
                     await asyncio.sleep(0.1)
                 screen.press("jj")
                 await asyncio.sleep(0.5)
-                screen.look()
+                screen.read_output()
                 _save(screen, "top", "aioqless top")
                 screen.press("q")
                 await screen.ended()
             business.cancel()
-        await _days_work(url)
+        await _fill_day(url)
         async with terminal(
             "stats", "mail", "--url", url, "--namespace", "day", size=SIZE
         ) as screen:
@@ -51,8 +50,8 @@ async def main() -> None:
             _save(screen, "stats", "aioqless stats mail")
 
 
-async def _days_work(url: str) -> None:
-    """A day of a queue, by a clock that goes as it is told."""
+async def _fill_day(url: str) -> None:
+    """Fill a queue with a day's work, using a simulated clock."""
     dice, now = random.Random(7), time.time() // 86400 * 86400
     async with Client(url, namespace="day", clock=lambda: now) as client:
         mail = client.queue("mail")
@@ -66,8 +65,8 @@ async def _days_work(url: str) -> None:
             now = began
 
 
-async def _business(client: Client) -> None:
-    """Queues of a small shop, worked on by two workers of ours."""
+async def _fill_shop(client: Client) -> None:
+    """Fill the queues of a small shop, with two workers."""
     dice = random.Random(5)
     queues = {"billing": 3, "mail": 14, "pictures": 22, "reports": 1}
     held: list[Job] = []
@@ -93,7 +92,7 @@ async def _business(client: Client) -> None:
 
 
 def _save(screen: Terminal, name: str, title: str) -> None:
-    """What is on the screen, in its colours, as a picture."""
+    """Save the terminal's screen as a picture."""
     lines = screen.lines
     while lines and not "".join(cell.data for cell in lines[-1]).strip():
         lines.pop()

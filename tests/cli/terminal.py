@@ -1,4 +1,4 @@
-"""A terminal of a test's own: what is shown on it, and keys."""
+"""A pseudo-terminal for tests: its screen and its keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE = 60.0  # seconds, on a busy machine
 
 
 class Terminal:
-    """A process on a terminal of so many columns and lines. `text` is what one would see now."""
+    """A process on a terminal of a given size. `text` is the current screen."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[list[pyte.screens.Char]]:
-        """What is seen, with its colours."""
+        """Return the screen with its colors."""
         return [
             [self._screen.buffer[line][column] for column in range(self._screen.columns)]
             for line in range(self._screen.lines)
@@ -70,8 +70,8 @@ class Terminal:
 
         return termios.tcgetattr(self._process.child_fd)
 
-    def look(self) -> None:
-        """Read what was written by now."""
+    def read_output(self) -> None:
+        """Read the output up to now."""
         while True:
             try:
                 data = self._process.read_nonblocking(65536, timeout=0)
@@ -81,11 +81,11 @@ class Terminal:
             self._stream.feed(data)
 
     async def shows(self, *texts: str, patience: float = PATIENCE) -> str:
-        """Wait until all of these are seen. Raises AssertionError with what is seen instead."""
+        """Wait until the screen contains all of these. Raises AssertionError with the screen."""
         try:
             async with asyncio.timeout(patience):
                 while True:
-                    self.look()
+                    self.read_output()
                     if all(text in self.text for text in texts):
                         return self.text
                     await asyncio.sleep(0.02)
@@ -93,17 +93,17 @@ class Terminal:
             raise AssertionError(f"{texts} not seen in {patience} s, but:\n{self.text}") from None
 
     async def ended(self, patience: float = PATIENCE) -> int:
-        """Its exit code, when it has ended; 128 + n for a signal."""
+        """Wait for the process' end and return its exit code; 128 + n for a signal."""
         try:
             async with asyncio.timeout(patience):
                 while self._process.isalive():
-                    self.look()
+                    self.read_output()
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(
                 f"it has not ended in {patience} s; it shows\n{self.text}"
             ) from None
-        self.look()
+        self.read_output()
         code, number = self._process.exitstatus, self._process.signalstatus
         return 128 + number if number else code or 0
 
@@ -121,8 +121,10 @@ async def terminal(
     folder: Path | None = None,
     size: tuple[int, int] = (130, 40),
 ) -> AsyncIterator[Terminal]:
-    """`async with terminal("top") as screen: await screen.shows("waiting")`; a process that is left
-    running is killed."""
+    """Start a command on a terminal: `async with terminal("top") as screen`.
+
+    A process that still runs at the end of the block is killed.
+    """
     screen = Terminal(["-m", "aioqless", *arguments], environment, folder or Path.cwd(), size)
     try:
         yield screen

@@ -33,15 +33,15 @@ async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
     assert (found.priority, found.tags, found.retries) == (-3, ["x", "y"], 2)
 
 
-async def test_put_without_data_stores_null(client: Client, here: Aioqless) -> None:
-    ended = await here("put", "mail", "Greet")
+async def test_put_without_data_stores_null(client: Client, cli: Aioqless) -> None:
+    ended = await cli("put", "mail", "Greet")
     found = await client.jobs.get(ended.out.strip())
     assert found and found.data is None
 
 
-async def test_get_prints_json(client: Client, here: Aioqless) -> None:
+async def test_get_prints_json(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Grüße", {"name": "Ada", "number": 12345678901234567}, jid="a")
-    ended = await here("get", "a", "--json")
+    ended = await cli("get", "a", "--json")
     shown = json.loads(ended.out)
     assert (ended.code, shown["jid"], shown["klass"], shown["state"]) == (
         0,
@@ -52,10 +52,10 @@ async def test_get_prints_json(client: Client, here: Aioqless) -> None:
     assert shown["data"] == {"name": "Ada", "number": 12345678901234567}
 
 
-async def test_queues_prints_counts(client: Client, here: Aioqless) -> None:
+async def test_queues_prints_counts(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("billing").put("Greet", delay=600)
-    lines = (await here("queues")).out.splitlines()
+    lines = (await cli("queues")).out.splitlines()
     assert [line.split() for line in lines] == [
         ["name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused"],
         ["mail", "1", "0", "0", "0", "0", "0", "-"],
@@ -63,27 +63,25 @@ async def test_queues_prints_counts(client: Client, here: Aioqless) -> None:
     ]
 
 
-async def test_workers_prints_held_jobs(client: Client, here: Aioqless) -> None:
+async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("mail").pop(worker="ann")
-    header, ann = (await here("workers")).out.splitlines()
+    header, ann = (await cli("workers")).out.splitlines()
     assert header.split() == ["name", "jobs", "stalled", "heard", "of", "doing"]
     assert re.fullmatch(r"ann +1 +0 +\S+ m?s ago +Greet in mail *", ann)
 
 
-async def test_command_to_an_unknown_worker_is_refused(here: Aioqless) -> None:
-    ended = await here("quiet", "ann")
+async def test_command_to_an_unknown_worker_is_refused(cli: Aioqless) -> None:
+    ended = await cli("quiet", "ann")
     assert (ended.code, ended.err) == (1, "aioqless: no worker ann listens\n")
 
 
-async def test_failed_lists_groups_and_retry_runs_them_again(
-    client: Client, here: Aioqless
-) -> None:
+async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli: Aioqless) -> None:
     for jid in "ab":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
         (running,) = await client.queue("mail").pop()
         await running.fail("typo", f"no such word: {jid}")
-    assert (await here("failed")).out.split()[:7] == [
+    assert (await cli("failed")).out.split()[:7] == [
         "count",
         "group",
         "latest",
@@ -92,40 +90,40 @@ async def test_failed_lists_groups_and_retry_runs_them_again(
         "2",
         "typo",
     ]
-    assert "no such word: b" in (await here("failed")).out
-    misspelt = await here("failed", "tyop")
+    assert "no such word: b" in (await cli("failed")).out
+    misspelt = await cli("failed", "tyop")
     assert (misspelt.code, misspelt.err) == (
         1,
         "aioqless: nothing has failed in tyop; is it typo that you mean?\n",
     )
-    shown = (await here("failed", "typo")).out
+    shown = (await cli("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
-    assert (await here("unfail", "mail", "typo", "--count", "1")).out == "1\n"
+    assert (await cli("unfail", "mail", "typo", "--count", "1")).out == "1\n"
     assert (await client.jobs.failed(), await client.queue("mail").jobs("waiting")) == (
         {"typo": 1},
         ["a"],
     )
 
 
-async def test_check_finds_and_resolves_problems(client: Client, here: Aioqless) -> None:
+async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
-    sound = await here("check")
+    sound = await cli("check")
     assert (sound.code, sound.out, sound.err) == (0, "", "0 problems\n")
     await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
-    found = await here("check", "--json")
+    found = await cli("check", "--json")
     assert (found.code, json.loads(found.out)["problem"], found.err) == (
         1,
         "nowhere",
         "1 problem, 0 mended\n",
     )
-    mended = await here("check", "--resolve")
+    mended = await cli("check", "--resolve")
     assert (mended.code, mended.err) == (0, "1 problem, 1 mended\n")
     assert await client.queue("mail").jobs("waiting") == ["a"]
 
 
-async def test_lua_prints_a_callable_script(client: Client, here: Aioqless) -> None:
+async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
-    ended = await here("lua", "get")
+    ended = await cli("lua", "get")
     assert json.loads(await client.redis.eval(ended.out.removesuffix("\n"), 0, "a"))["jid"] == "a"
 
 
@@ -150,9 +148,9 @@ async def test_lua_prints_a_callable_script(client: Client, here: Aioqless) -> N
     ],
 )
 async def test_refusal_is_one_line_with_a_reason(
-    here: Aioqless, arguments: list[str], code: int, why: str
+    cli: Aioqless, arguments: list[str], code: int, why: str
 ) -> None:
-    ended = await here(*arguments)
+    ended = await cli(*arguments)
     assert (ended.code, ended.out) == (code, "")
     assert why in " ".join(ended.err.split()) and "Traceback" not in ended.err
     assert code == 2 or (ended.err.startswith("aioqless: ") and ended.err.count("\n") == 1), (
@@ -183,15 +181,15 @@ def test_unwritable_output_is_an_error_with_a_reason(
     )
 
 
-async def test_invalid_namespace_is_refused(here: Aioqless) -> None:
-    ended = await here("queues", "--namespace", "a:b", in_namespace=False)
+async def test_invalid_namespace_is_refused(cli: Aioqless) -> None:
+    ended = await cli("queues", "--namespace", "a:b", in_namespace=False)
     assert ended.code == 1 and ended.err.startswith(
         "aioqless: namespace 'a:b' must be a printable name"
     )
 
 
-async def test_help_is_shown_without_a_command(here: Aioqless) -> None:
-    ended = await here(in_namespace=False)
+async def test_help_is_shown_without_a_command(cli: Aioqless) -> None:
+    ended = await cli(in_namespace=False)
     told = {
         line.split()[0] for line in (ended.out + ended.err).splitlines() if line.startswith("  ")
     }

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from aioqless import Client, cli
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
-from tests.cli.conftest import a_process, run_main
+from tests.cli.conftest import restored_process, run_main
 
 EXAMPLES = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "300"))
 DONE_REFUSED_UNREADABLE = {0, 1, 2}
@@ -30,7 +30,7 @@ SERVES = {
     "web",
     "web-user",
     "worker",
-}  # until told to stop, or beside Redis
+}  # commands that run until stopped, or beside Redis
 WAITS = {"--wait", "--help", "--url", "--namespace"}
 NO_OPTION = "--no-such-option"
 
@@ -105,24 +105,26 @@ texts = st.sampled_from(TEXTS) | st.text(
 )
 
 
-def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each command of the real tree, by its words."""
+def all_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Return each command of the real command line, by its words."""
     for name, each in getattr(command, "commands", {}).items():
-        yield from leaves(each, (*path, name))
+        yield from all_commands(each, (*path, name))
     if not hasattr(command, "commands"):
         yield path, command
 
 
 load_command()
 TREE = typer.main.get_command(app)
-COMMANDS = dict(leaves(TREE))
+COMMANDS = dict(all_commands(TREE))
 OFTEN = [path for path in sorted(COMMANDS) for _ in range(1 if path[0] in SERVES else 3)]
 
 
 @st.composite
 def command_lines(draw: st.DrawFn) -> list[str]:
-    """A command with what it takes, or with too much or too little. One that would serve is given
-    what none takes."""
+    """Generate a command with valid, too many or too few arguments.
+
+    A command that runs until stopped gets an option that no command has.
+    """
     path = draw(st.sampled_from(OFTEN))
     words: list[str] = []
     for taken in COMMANDS[path].params:
@@ -152,7 +154,7 @@ async def test_random_command_line_ends_with_a_documented_exit_code(
     monkeypatch.setenv("AIOQLESS_NAMESPACE", namespace)
     monkeypatch.setattr(
         cli, "app", TREE
-    )  # which is made anew for each call else, and takes longer than most of them
+    )  # building the parser for each call would take longer than most calls
     monkeypatch.setenv("EDITOR", "true")
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     await client.queue("mail").put("Greet", {"n": 1}, jid="a", tags=["x"])
@@ -167,13 +169,13 @@ async def test_random_command_line_ends_with_a_documented_exit_code(
         suppress_health_check=list(HealthCheck),
     )
     @given(command_lines())
-    def holds(words: list[str]) -> None:
-        with a_process():
+    def check(words: list[str]) -> None:
+        with restored_process():
             ended = run_main(*words)
         assert ended.code in DONE_REFUSED_UNREADABLE, (words, ended)
         assert ended.code != 0 or NO_OPTION not in words, (words, ended)
         assert ended.code == 0 or ended.err, (words, ended)
         assert "Traceback" not in ended.err, (words, ended)
 
-    await asyncio.to_thread(holds)
+    await asyncio.to_thread(check)
     assert await client.check() == []

@@ -11,8 +11,8 @@ from tests.cli.conftest import Aioqless, Running, Start
 from tests.conftest import Until
 
 
-async def asked(worker: Running, path: str) -> int:
-    """The status that a path is answered with."""
+async def status_of(worker: Running, path: str) -> int:
+    """Return the HTTP status of a path."""
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", worker.logged("health.listening")[0]["port"]
     )
@@ -29,22 +29,22 @@ async def test_worker_is_ready_while_it_pops_jobs(
     async with start("--health", "127.0.0.1:0", *processes) as worker:
 
         async def ready() -> bool:
-            return await asked(worker, "/ready") == 200
+            return await status_of(worker, "/ready") == 200
 
         async def unready() -> bool:
-            return await asked(worker, "/ready") == 503
+            return await status_of(worker, "/ready") == 503
 
         await until(ready)
-        assert await asked(worker, "/live") == 200 and await asked(worker, "/else") == 404
+        assert await status_of(worker, "/live") == 200 and await status_of(worker, "/else") == 404
         worker.process.send_signal(signal.SIGUSR2)
         await until(unready)
-        assert await asked(worker, "/live") == 200
+        assert await status_of(worker, "/live") == 200
 
 
 async def test_worker_is_alive_but_not_ready_during_an_outage(start: Start, until: Until) -> None:
     async with start("--health", "127.0.0.1:0", "--url", "redis://127.0.0.1:1") as worker:
         await until(lambda: worker.logged("worker.redis_lost"))
-        assert (await asked(worker, "/live"), await asked(worker, "/ready")) == (200, 503)
+        assert (await status_of(worker, "/live"), await status_of(worker, "/ready")) == (200, 503)
 
 
 async def test_address_in_use_is_refused(aioqless: Aioqless) -> None:

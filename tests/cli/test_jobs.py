@@ -24,12 +24,10 @@ async def states(client: Client, *jids: str) -> dict[str, str]:
     return {job.jid: f"{job.state} {job.queue}" for job in await client.jobs.multiget(*jids)}
 
 
-async def test_get_shows_failure_data_history_and_dependents(
-    client: Client, here: Aioqless
-) -> None:
+async def test_get_shows_failure_data_history_and_dependents(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
     await client.queue("post").put("Report", jid="b", depends=["a"])
-    out = (await here("get", "a")).out
+    out = (await cli("get", "a")).out
     for text in (
         "a  Greet  failed",
         "typo · ",
@@ -48,10 +46,10 @@ async def test_get_shows_failure_data_history_and_dependents(
         "popped",
         "failed",
     ]
-    assert "a  failed" in (await here("get", "b")).out
+    assert "a  failed" in (await cli("get", "b")).out
 
 
-async def test_control_characters_in_jobs_are_escaped(client: Client, here: Aioqless) -> None:
+async def test_control_characters_in_jobs_are_escaped(client: Client, cli: Aioqless) -> None:
     evil = "\x1b[2J\x1b]0;title\x07\u202e[bold red]x[/]"
     await client.queue("mail").put(
         f"Klass[link=x]{evil[-12:]}", {"text": evil}, jid="a", tags=["[blink]tag"]
@@ -65,17 +63,17 @@ async def test_control_characters_in_jobs_are_escaped(client: Client, here: Aioq
         ["jobs", "--group", "[red]group"],
         ["jobs", "--tag", "[blink]tag"],
     ):
-        ended = await here(*command)
+        ended = await cli(*command)
         assert ended.code == 0 and not set("\x1b\x07\u202e") & set(ended.out), command
         assert "[red]group" in ended.out or command != ["failed"]
-    assert "\\x1b[2J" in (await here("get", "a")).out
+    assert "\\x1b[2J" in (await cli("get", "a")).out
 
 
 async def test_jobs_are_listed_by_queue_state_group_and_tag_in_pages(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     async def listed(*arguments: str) -> list[str]:
-        return [job["jid"] for job in json.loads((await here("jobs", *arguments, "--json")).out)]
+        return [job["jid"] for job in json.loads((await cli("jobs", *arguments, "--json")).out)]
 
     await failing(client, "f")
     for jid in "abc":
@@ -93,48 +91,48 @@ async def test_jobs_are_listed_by_queue_state_group_and_tag_in_pages(
     assert await listed("--group", "typo") == ["f"]
     assert sorted(await listed("--tag", "news")) == ["f", "p"]
     assert await listed("--state", "complete") == []
-    assert (await here("jobs", "--state", "failed")).code == 2
-    assert (await here("jobs", "mail", "--tag", "x")).code == 2
+    assert (await cli("jobs", "--state", "failed")).code == 2
+    assert (await cli("jobs", "mail", "--tag", "x")).code == 2
 
 
 async def test_retry_uses_the_queue_of_the_failure_or_another(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     await failing(client, "a", "b")
-    assert (await here("retry", "a", "--dry-run")).out == "a would run again in mail\n"
+    assert (await cli("retry", "a", "--dry-run")).out == "a would run again in mail\n"
     assert await states(client, "a") == {"a": "failed mail"}
-    assert (await here("retry", "a")).out == "a runs again in mail\n"
-    assert (await here("retry", "b", "--queue", "post")).code == 0
+    assert (await cli("retry", "a")).out == "a runs again in mail\n"
+    assert (await cli("retry", "b", "--queue", "post")).code == 0
     assert await states(client, "a", "b") == {"a": "waiting mail", "b": "waiting post"}
-    again = await here("retry", "a")
+    again = await cli("retry", "a")
     assert (again.code, again.err) == (1, "aioqless: job 'a' has not failed: it is waiting\n")
 
 
 async def test_retry_of_groups_uses_the_queue_of_each_failure(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     await failing(client, "a", "b")
     await failing(client, "c", queue="post")
     await failing(client, "d", group="other")
     assert (
-        await here("retry", "--group", "typo", "--dry-run")
+        await cli("retry", "--group", "typo", "--dry-run")
     ).out == "3 jobs of typo would run again\n"
     assert (
-        await here("retry", "--group", "typo", "--count", "2")
+        await cli("retry", "--group", "typo", "--count", "2")
     ).out == "2 jobs of typo run again\n"
     assert await states(client, "a", "b", "c") == {
         "a": "waiting mail",
         "b": "waiting mail",
         "c": "failed post",
     }
-    assert (await here("retry", "--all")).code == 0
+    assert (await cli("retry", "--all")).code == 0
     assert await client.jobs.failed() == {}
-    assert (await here("retry")).code == 2
+    assert (await cli("retry")).code == 2
 
 
-async def test_edit_changes_the_data_and_retries(client: Client, here: Aioqless) -> None:
+async def test_edit_changes_the_data_and_retries(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
-    ended = await here("edit", "a", "--data", '{"to": 12345678901234567}')
+    ended = await cli("edit", "a", "--data", '{"to": 12345678901234567}')
     assert (ended.code, ended.out) == (0, "a runs again in mail, with the new data\n")
     job = await client.jobs.get("a")
     assert job and (job.state, job.raw_data, job.tags) == (
@@ -143,7 +141,7 @@ async def test_edit_changes_the_data_and_retries(client: Client, here: Aioqless)
         ["news"],
     )
     assert (
-        await here("edit", "a", "--data", "1")
+        await cli("edit", "a", "--data", "1")
     ).err == "aioqless: job 'a' has not failed: it is waiting\n"
 
 
@@ -158,7 +156,7 @@ async def test_edit_changes_the_data_and_retries(client: Client, here: Aioqless)
 )
 async def test_edit_opens_an_editor(
     client: Client,
-    here: Aioqless,
+    cli: Aioqless,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     script: str,
@@ -170,7 +168,7 @@ async def test_edit_opens_an_editor(
     editor.write_text(f"import pathlib, sys\np = pathlib.Path(sys.argv[1])\n{script}\n")
     monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    ended = await here("edit", "a")
+    ended = await cli("edit", "a")
     assert ended.code == code and why in ended.err
     job = await client.jobs.get("a")
     assert (
@@ -181,7 +179,7 @@ async def test_edit_opens_an_editor(
 
 
 async def test_edit_refuses_to_overwrite_a_concurrent_change(
-    client: Client, here: Aioqless, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    client: Client, cli: Aioqless, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     await failing(client, "a")
     change = f"redis.Redis.from_url({client.url!r}).hset('{client.namespace}:j:a', 'data', '{{}}')"
@@ -189,48 +187,48 @@ async def test_edit_refuses_to_overwrite_a_concurrent_change(
         f"import redis, sys\n{change}\nopen(sys.argv[1], 'w').write('[1]')\n"
     )
     monkeypatch.setenv("VISUAL", f"{sys.executable} {tmp_path / 'editor.py'}")
-    ended = await here("edit", "a")
+    ended = await cli("edit", "a")
     assert ended.code == 1 and "its data has changed meanwhile" in ended.err
     job = await client.jobs.get("a")
     assert job and (job.state, job.data) == ("failed", {})
 
 
-async def test_jid_prefix_finds_a_recently_failed_job(client: Client, here: Aioqless) -> None:
+async def test_jid_prefix_finds_a_recently_failed_job(client: Client, cli: Aioqless) -> None:
     await failing(client, "4f2a01", "4f2a02", "5e11aa")
-    assert "5e11aa  Greet  failed" in (await here("get", "5e11")).out
-    assert "several jobs begin with '4f2a': 4f2a0" in (await here("get", "4f2a")).err
-    assert "there is no job '5e1'" in (await here("get", "5e1")).err
+    assert "5e11aa  Greet  failed" in (await cli("get", "5e11")).out
+    assert "several jobs begin with '4f2a': 4f2a0" in (await cli("get", "4f2a")).err
+    assert "there is no job '5e1'" in (await cli("get", "5e1")).err
     assert (
-        await here("edit", "5e11", "--data", "7")
+        await cli("edit", "5e11", "--data", "7")
     ).out == "5e11aa runs again in mail, with the new data\n"
-    assert (await here("retry", "4f2a01")).out == "4f2a01 runs again in mail\n"
-    assert (await here("cancel", "4f2a0", "--yes")).out == "1 job deleted\n"
+    assert (await cli("retry", "4f2a01")).out == "4f2a01 runs again in mail\n"
+    assert (await cli("cancel", "4f2a0", "--yes")).out == "1 job deleted\n"
     assert await states(client, "4f2a01", "5e11aa") == {
         "4f2a01": "waiting mail",
         "5e11aa": "waiting mail",
     }
 
 
-async def test_cancel_asks_for_confirmation(client: Client, here: Aioqless) -> None:
+async def test_cancel_asks_for_confirmation(client: Client, cli: Aioqless) -> None:
     await failing(client, "a", "b")
-    assert (await here("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"
-    refused = await here("cancel", "a")
+    assert (await cli("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"
+    refused = await cli("cancel", "a")
     assert refused.code == 1 and "say --yes" in refused.err and await client.jobs.get("a")
-    assert (await here("cancel", "a", "-y")).out == "1 job deleted\n"
-    assert (await here("cancel", "--group", "typo", "--yes")).out == "1 job deleted\n"
+    assert (await cli("cancel", "a", "-y")).out == "1 job deleted\n"
+    assert (await cli("cancel", "--group", "typo", "--yes")).out == "1 job deleted\n"
     assert await client.jobs.multiget("a", "b") == []
-    assert (await here("cancel", "a", "--yes")).err == "aioqless: there is no job 'a'\n"
+    assert (await cli("cancel", "a", "--yes")).err == "aioqless: there is no job 'a'\n"
     await client.queue("mail").put("Greet", jid="c")
     await client.queue("mail").put("Greet", jid="d", depends=["c"])
-    assert "depends on it" in (await here("cancel", "c", "--yes")).err
+    assert "depends on it" in (await cli("cancel", "c", "--yes")).err
 
 
 async def test_cancel_of_many_jobs_keeps_those_with_dependents(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
-    await client.queue("mail").put_many(_news(count) for count in range(450))
+    await client.queue("mail").put_many(_events(count) for count in range(450))
     await client.queue("mail").put("Greet", jid="waits", depends=["n7"])
-    ended = await here("cancel", "--tag", "news", "--yes")
+    ended = await cli("cancel", "--tag", "news", "--yes")
     assert (ended.code, ended.out) == (
         1,
         "449 jobs deleted\n",
@@ -241,97 +239,95 @@ async def test_cancel_of_many_jobs_keeps_those_with_dependents(
     ]
 
 
-def _news(count: int) -> Any:
+def _events(count: int) -> Any:
     from aioqless import NewJob
 
     return NewJob("Greet", None, jid=f"n{count}", tags=["news"])
 
 
-async def test_move_tag_and_track_change_the_job(client: Client, here: Aioqless) -> None:
+async def test_move_tag_and_track_change_the_job(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
-    assert (
-        await here("move", "a", "post", "--priority", "-3")
-    ).out == "a moved from mail to post\n"
+    assert (await cli("move", "a", "post", "--priority", "-3")).out == "a moved from mail to post\n"
     job = await client.jobs.get("a")
     assert job and (job.queue, job.state, job.priority) == ("post", "waiting", -3)
-    assert (await here("tag", "a", "urgent", "--json")).out.split() == [
+    assert (await cli("tag", "a", "urgent", "--json")).out.split() == [
         "[",
         '"news",',
         '"urgent"',
         "]",
     ]
-    assert (await here("tag", "a", "news", "--remove")).out == "urgent\n"
-    assert (await here("track", "a")).out == "a is tracked\n"
-    assert json.loads((await here("track", "--json")).out)["jobs"][0]["jid"] == "a"
-    assert (await here("track", "a", "--off")).out == "a is no longer tracked\n"
+    assert (await cli("tag", "a", "news", "--remove")).out == "urgent\n"
+    assert (await cli("track", "a")).out == "a is tracked\n"
+    assert json.loads((await cli("track", "--json")).out)["jobs"][0]["jid"] == "a"
+    assert (await cli("track", "a", "--off")).out == "a is no longer tracked\n"
     await client.queue("post").pop(worker="ann")
-    assert "which will lose it" in (await here("move", "a", "mail")).err
+    assert "which will lose it" in (await cli("move", "a", "mail")).err
 
 
 async def test_put_reads_data_from_a_file_and_refuses_invalid_json(
-    client: Client, here: Aioqless, tmp_path: Path
+    client: Client, cli: Aioqless, tmp_path: Path
 ) -> None:
     (tmp_path / "data.json").write_text('{"big": 1}')
-    jid = (await here("put", "mail", "Greet", f"@{tmp_path}/data.json")).out.strip()
+    jid = (await cli("put", "mail", "Greet", f"@{tmp_path}/data.json")).out.strip()
     job = await client.jobs.get(jid)
     assert job and job.data == {"big": 1}
-    assert "can't be read from" in (await here("put", "mail", "Greet", "@nowhere")).err
-    refused = await here("put", "mail", "Greet", '{"a": }')
+    assert "can't be read from" in (await cli("put", "mail", "Greet", "@nowhere")).err
+    refused = await cli("put", "mail", "Greet", '{"a": }')
     assert refused.code == 1 and "the data is not JSON" in refused.err
 
 
 async def test_clear_asks_for_confirmation_and_keeps_running_jobs(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     await client.queue("mail").put("Greet", jid="running")
     await client.queue("mail").pop(worker="ann")
     await failing_in_post(client)
     for jid, delay in (("a", 0), ("b", 0), ("later", 60)):
         await client.queue("mail").put("Greet", jid=jid, delay=delay)
-    assert (await here("clear", "mail", "--dry-run")).out == "3 jobs of mail would be deleted\n"
-    refused = await here("clear", "mail")
+    assert (await cli("clear", "mail", "--dry-run")).out == "3 jobs of mail would be deleted\n"
+    refused = await cli("clear", "mail")
     assert (
         refused.code == 1
         and "Delete 3 jobs of mail (waiting, scheduled, depends)?" in refused.err
         and "say --yes" in refused.err
     )
     assert (
-        await here("clear", "mail", "--state", "scheduled", "--yes")
+        await cli("clear", "mail", "--state", "scheduled", "--yes")
     ).out == "1 job of mail deleted\n"
-    shown = json.loads((await here("clear", "mail", "--yes", "--json")).out)
+    shown = json.loads((await cli("clear", "mail", "--yes", "--json")).out)
     assert shown == {"queue": "mail", "dry_run": False, "canceled": 2, "kept": 0, "kept_for": {}}
-    assert (await here("clear", "mail")).out == "0 jobs of mail deleted\n", (
+    assert (await cli("clear", "mail")).out == "0 jobs of mail deleted\n", (
         "there is nothing to ask for"
     )
     assert await states(client, "running", "a", "b", "later", "bad") == {
         "running": "running mail",
         "bad": "failed post",
     }
-    assert (await here("clear", "post", "--yes")).out == "0 jobs of post deleted\n"
-    assert (await here("clear", "post", "--state", "all", "--yes")).out == "1 job of post deleted\n"
+    assert (await cli("clear", "post", "--yes")).out == "0 jobs of post deleted\n"
+    assert (await cli("clear", "post", "--state", "all", "--yes")).out == "1 job of post deleted\n"
 
 
 async def failing_in_post(client: Client) -> None:
     await failing(client, "bad", queue="post")
 
 
-async def test_clear_reports_kept_jobs_and_unknown_queues(client: Client, here: Aioqless) -> None:
-    await client.queue("mail").put_many(_news(count) for count in range(3))
+async def test_clear_reports_kept_jobs_and_unknown_queues(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put_many(_events(count) for count in range(3))
     await client.queue("post").put("Greet", jid="waits", depends=["n1"])
     for option, verb, some in (
         ("--dry-run", "would stay", "2 jobs of mail would be"),
         ("--yes", "stayed", "2 jobs of mail"),
     ):
-        ended = await here("clear", "mail", option)
+        ended = await cli("clear", "mail", option)
         assert (ended.code, ended.out) == (1, f"{some} deleted\n")
         assert (
             ended.err
             == f"aioqless: 1 job {verb}, since jobs that aren't deleted depend on them: waits on "
             f"n1\n"
         )
-    ended = await here("clear", "mial")
+    ended = await cli("clear", "mial")
     assert (ended.code, ended.err) == (
         1,
         "aioqless: no job was ever put in mial; is it mail that you mean?\n",
     )
-    assert (await here("clear", "mail", "--state", "running")).code == 2
+    assert (await cli("clear", "mail", "--state", "running")).code == 2

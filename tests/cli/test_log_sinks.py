@@ -26,8 +26,10 @@ CLOSED = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"]
 
 @pytest.fixture
 def spawn(folder: Path, environment: dict[str, str], namespace: str) -> Iterator[Spawn]:
-    """Start a worker whose output goes to a descriptor, in a group of its own; the group is killed
-    when the test is over."""
+    """Start a worker that writes to a descriptor, in its own process group.
+
+    The group is killed at the end of the test.
+    """
     started = []
 
     def spawn(
@@ -58,7 +60,7 @@ def spawn(folder: Path, environment: dict[str, str], namespace: str) -> Iterator
 def unwritable(
     request: pytest.FixtureRequest, spawn: Spawn
 ) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start a worker whose log can't be written from its first line on."""
+    """Start a worker that cannot write to its log from the first line on."""
     if request.param == "closed descriptors":
         yield lambda *options: spawn(None, *options, prefix=CLOSED)
         return
@@ -141,19 +143,19 @@ async def test_dropped_log_lines_are_counted_once_the_log_is_writable_again(
     os.close(writer)
     lines = b""
     try:
-        for number in range(30):  # far more than the pipe holds
+        for number in range(30):  # far more than the pipe's buffer
             await client.queue("mail").put("Slow", jid=f"a{number}")
         await completed(client, until, *[f"a{number}" for number in range(30)])
         os.set_blocking(reader, False)
 
-        async def told() -> bool:
+        async def logged() -> bool:
             nonlocal lines
             await client.queue("mail").put("Slow")
             with suppress(BlockingIOError):
                 lines += os.read(reader, 1 << 16)
             return b"log.lines_dropped" in lines
 
-        await until(told, PATIENCE)
+        await until(logged, PATIENCE)
         worker.terminate()
         assert await exit_code(worker) == 0
     finally:
@@ -166,7 +168,7 @@ async def _is_running(client: Client, jid: str) -> bool:
 
 
 def _group_exists(leader: int) -> bool:
-    """Whether any process of a session's first group or of its children's groups is there."""
+    """Return whether any process of a session or of its child groups exists."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, IndexError):
             fields = status.read_text().rpartition(")")[2].split()

@@ -33,7 +33,7 @@ from tests.cli.terminal import terminal
 MAIN = [sys.executable, "-c", "from aioqless.cli.main import main; main()"]
 
 
-async def test_stats_prints_histograms_and_numbers(client: Client, here: Aioqless) -> None:
+async def test_stats_prints_histograms_and_numbers(client: Client, cli: Aioqless) -> None:
     mail = client.queue("mail")
     for jid in "abc":
         await mail.put("Greet", jid=jid)
@@ -45,8 +45,8 @@ async def test_stats_prints_histograms_and_numbers(client: Client, here: Aioqles
     for _ in range(2):
         (job,) = await client.queue("retried").pop()
         await job.retry()
-    assert "2 retries (2 explicit, 0 locks lost)" in (await here("stats", "retried")).out
-    out = (await here("stats", "mail")).out
+    assert "2 retries (2 explicit, 0 locks lost)" in (await cli("stats", "retried")).out
+    out = (await cli("stats", "mail")).out
     assert (
         "1 failure, of which 1 are failed still; 0 retries" in out
         and "3 jobs  mean" in out
@@ -54,8 +54,8 @@ async def test_stats_prints_histograms_and_numbers(client: Client, here: Aioqles
     )
     assert (
         sum(int(line.split()[-1]) for line in out.splitlines() if "█" in line) == 3 + 2
-    )  # in as many bars as their times differ
-    told = json.loads((await here("stats", "mail", "--json")).out)
+    )  # the number of bars depends on the times
+    told = json.loads((await cli("stats", "mail", "--json")).out)
     assert (
         told["queue"],
         told["failures"],
@@ -63,19 +63,19 @@ async def test_stats_prints_histograms_and_numbers(client: Client, here: Aioqles
         told["wait"]["histogram"][0],
     ) == ("mail", 1, 3, 3)
     assert len(told["run"]["histogram"]) == len(COUNTER_STARTS) == 148
-    (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("mail")]
+    (row,) = [line for line in (await cli("stats")).out.splitlines() if line.startswith("mail")]
     assert row.split()[1] == "3"
-    (row,) = [line for line in (await here("stats")).out.splitlines() if line.startswith("retried")]
+    (row,) = [line for line in (await cli("stats")).out.splitlines() if line.startswith("retried")]
     assert row.split()[-2:] == ["0", "2"]
     assert (
-        json.loads((await here("stats", "mail", "--date", "2001-02-03", "--json")).out)["day"]
+        json.loads((await cli("stats", "mail", "--date", "2001-02-03", "--json")).out)["day"]
         == "2001-02-03"
     )
-    assert (await here("stats", "mail", "--date", "yesterday")).code == 2
+    assert (await cli("stats", "mail", "--date", "yesterday")).code == 2
 
 
 async def test_stats_shows_times_below_a_second_in_milliseconds(
-    client: Client, here: Aioqless, redis_url: str
+    client: Client, cli: Aioqless, redis_url: str
 ) -> None:
     now = [int(time.time()) + 0.5]
     async with Client(redis_url, namespace=client.namespace, clock=lambda: now[0]) as timed:
@@ -84,34 +84,34 @@ async def test_stats_shows_times_below_a_second_in_milliseconds(
         (job,) = await timed.queue("fast").pop()
         now[0] += 0.042
         await job.complete()
-    out = (await here("get", jid)).out
+    out = (await cli("get", jid)).out
     assert "+300 ms" in out and "+42 ms" in out
-    out = (await here("stats", "fast")).out
+    out = (await cli("stats", "fast")).out
     assert (
         "p50 < 500 ms" in out
         and "p50 < 50 ms" in out
         and "mean 300 ms" in out
         and "mean 42 ms" in out
     )
-    told = json.loads((await here("stats", "fast", "--json")).out)
+    told = json.loads((await cli("stats", "fast", "--json")).out)
     assert told["wait"]["milliseconds"] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] and told["run"][
         "milliseconds"
     ] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0]
 
 
-async def test_get_explains_a_rate_limited_job(client: Client, here: Aioqless) -> None:
+async def test_get_explains_a_rate_limited_job(client: Client, cli: Aioqless) -> None:
     for jid in ("first", "second"):
         await client.queue("mail").put("Greet", jid=jid, concurrency_key="api", max_concurrent=1)
     (running,) = await client.queue("mail").pop(count=2)
     held = ({"first", "second"} - {running.jid}).pop()
-    out = (await here("get", held)).out
+    out = (await cli("get", held)).out
     assert (
         "concurrency limit of key api: 1 at a time" in out
         and f"one of these ends: {running.jid}; looked at again" in out
     )
-    told = json.loads((await here("get", held, "--json")).out)["held_back"]
+    told = json.loads((await cli("get", held, "--json")).out)["held_back"]
     assert told["limit"] == 1 and told["running"] == [running.jid] and told["until"] > time.time()
-    assert json.loads((await here("get", running.jid, "--json")).out)["held_back"] is None
+    assert json.loads((await cli("get", running.jid, "--json")).out)["held_back"] is None
 
 
 def test_histogram_merges_counters_and_quantiles_are_upper_bounds() -> None:
@@ -140,7 +140,7 @@ def test_histogram_merges_counters_and_quantiles_are_upper_bounds() -> None:
         0,
         0,
         0,
-    ]  # 80 of another client's, of which only the second is known
+    ]  # 80 counted by another client; only the second is known
     assert merge_counters(counts, fine)[:2] == [("< 1 ms", 3), ("< 2 ms", 0)] and merge_counters(
         counts, fine
     )[9] == ("< 1 s", 80)
@@ -195,41 +195,41 @@ def test_texts_are_escaped_and_shortened() -> None:
     )
 
 
-async def test_config_shows_sets_and_unsets_options(client: Client, here: Aioqless) -> None:
+async def test_config_shows_sets_and_unsets_options(client: Client, cli: Aioqless) -> None:
     assert (
-        await here("config", "heartbeat", "30", "--dry-run")
+        await cli("config", "heartbeat", "30", "--dry-run")
     ).out == "heartbeat: 60 → 30 (not done)\n"
-    assert (await here("config", "heartbeat", "30")).out == "heartbeat: 60 → 30\n"
-    assert json.loads((await here("config", "heartbeat", "--json")).out) == "30"
-    assert json.loads((await here("config", "--json")).out)["heartbeat"] == "30"
-    assert (await here("config", "heartbeat", "--unset")).out == "heartbeat: 30 → 60\n"
-    assert (await here("config", "grace-period", "soon")).code == 1
-    assert (await here("config", "--unset")).code == 2
+    assert (await cli("config", "heartbeat", "30")).out == "heartbeat: 60 → 30\n"
+    assert json.loads((await cli("config", "heartbeat", "--json")).out) == "30"
+    assert json.loads((await cli("config", "--json")).out)["heartbeat"] == "30"
+    assert (await cli("config", "heartbeat", "--unset")).out == "heartbeat: 30 → 60\n"
+    assert (await cli("config", "grace-period", "soon")).code == 1
+    assert (await cli("config", "--unset")).code == 2
 
 
-async def test_pause_takes_several_queues(client: Client, here: Aioqless) -> None:
+async def test_pause_takes_several_queues(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     assert (
-        await here("pause", "mail", "nowhere")
+        await cli("pause", "mail", "nowhere")
     ).out == "mail paused\nnowhere paused; no job was ever put in nowhere\n"
     assert (await client.queue("mail").counts()).paused
-    assert (await here("unpause", "mail")).out == "mail unpaused\n"
+    assert (await cli("unpause", "mail")).out == "mail unpaused\n"
 
 
-async def test_workers_shows_the_jobs_of_one(client: Client, here: Aioqless) -> None:
+async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.queue("mail").pop(worker="ann")
-    assert (await here("workers", "ann")).out.splitlines()[1].split()[:4] == [
+    assert (await cli("workers", "ann")).out.splitlines()[1].split()[:4] == [
         "a",
         "Greet",
         "mail",
         "running",
     ]
-    told = json.loads((await here("workers", "ann", "--json")).out)
+    told = json.loads((await cli("workers", "ann", "--json")).out)
     assert (told["jobs"], told["doing"][0]["jid"]) == (["a"], "a") and 0 <= time.time() - told[
         "seen"
     ] < 60
-    (told,) = json.loads((await here("workers", "--json")).out)
+    (told,) = json.loads((await cli("workers", "--json")).out)
     assert (told["name"], told["jobs"], told["stalled"]) == (
         "ann",
         1,
@@ -241,38 +241,38 @@ async def test_workers_shows_the_jobs_of_one(client: Client, here: Aioqless) -> 
     ] > time.time()
 
 
-async def test_recur_puts_and_lists(client: Client, here: Aioqless) -> None:
+async def test_recur_puts_and_lists(client: Client, cli: Aioqless) -> None:
     assert (
-        await here("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")
+        await cli("recur", "put", "mail", "Digest", '{"n": 1}', "--every", "60", "--jid", "digest")
     ).out == "digest\n"
-    (told,) = json.loads((await here("recur", "--json")).out)
+    (told,) = json.loads((await cli("recur", "--json")).out)
     assert (told["jid"], told["every"], told["klass"], told["paused"]) == (
         "digest",
         60,
         "Digest",
         False,
     )
-    assert (await here("recur", "put", "mail", "Digest")).code == 2
-    assert (await here("recur", "put", "mail", "Digest", "--cron", "nonsense")).code == 1
-    assert "say --yes" in (await here("recur", "cancel", "digest")).err
+    assert (await cli("recur", "put", "mail", "Digest")).code == 2
+    assert (await cli("recur", "put", "mail", "Digest", "--cron", "nonsense")).code == 1
+    assert "say --yes" in (await cli("recur", "cancel", "digest")).err
 
 
-async def test_check_counts_problems_by_kind(client: Client, here: Aioqless) -> None:
+async def test_check_counts_problems_by_kind(client: Client, cli: Aioqless) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
         await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
-    found = await here("check")
+    found = await cli("check")
     assert (found.code, found.out.splitlines()[1].split()[:3]) == (1, ["nowhere", "3", "0"])
     assert found.err == "3 problems, 0 mended\naioqless check --resolve mends them, losing no job\n"
 
 
-async def test_check_warns_of_an_unread_archive(client: Client, here: Aioqless) -> None:
+async def test_check_warns_of_an_unread_archive(client: Client, cli: Aioqless) -> None:
     await client.redis.xadd(f"{client.namespace}:x:archive", {"v": "1"}, id="1000-0")  # long ago
-    found = await here("check")
+    found = await cli("check")
     assert found.code == 0 and "the archive: ended jobs have waited for" in found.err
 
 
-async def test_tail_prints_json_lines(client: Client, here: Aioqless) -> None:
+async def test_tail_prints_json_lines(client: Client, cli: Aioqless) -> None:
     async def busy() -> None:
         while True:
             await client.queue("post").put("Greet")
@@ -280,43 +280,41 @@ async def test_tail_prints_json_lines(client: Client, here: Aioqless) -> None:
             await asyncio.sleep(0.02)
 
     business = asyncio.create_task(busy())
-    ended = await here("tail", "-q", "mail", "--json", "--count", "2")
+    ended = await cli("tail", "-q", "mail", "--json", "--count", "2")
     lines = [json.loads(line) for line in ended.out.splitlines()]
     assert [(line["kind"], line["jid"], line["queue"]) for line in lines] == [
         ("put", "a", "mail")
     ] * 2
     assert abs(lines[0]["when"] - time.time()) < 10
-    text = (await here("tail", "--kind", "put", "--jid", "a", "--count", "1")).out
+    text = (await cli("tail", "--kind", "put", "--jid", "a", "--count", "1")).out
     business.cancel()
     assert "put" in text and "a  queue=mail" in text
-    assert (await here("tail", "--kind", "putt")).err.startswith(
+    assert (await cli("tail", "--kind", "putt")).err.startswith(
         "aioqless: kind must be one of put,"
     )
 
 
 async def test_redis_shows_starts_stops_and_backs_up_the_private_server(
-    here: Aioqless, tmp_path: Path
+    cli: Aioqless, tmp_path: Path
 ) -> None:
     home, copy = ["--data", str(tmp_path / "home")], tmp_path / "copy"
-    assert (await here("redis", *home, in_namespace=False)).code == 1
-    started = await here("redis", "start", *home, in_namespace=False)
+    assert (await cli("redis", *home, in_namespace=False)).code == 1
+    started = await cli("redis", "start", *home, in_namespace=False)
     assert "redis.sock" in started.out and started.code == 0
     try:
-        url = json.loads((await here("redis", "--json", *home, in_namespace=False)).out)["url"]
-        await here(
+        url = json.loads((await cli("redis", "--json", *home, in_namespace=False)).out)["url"]
+        await cli(
             "put", "mail", "Greet", '{"n": 1}', "--jid", "kept", "--url", url, in_namespace=False
         )
         assert (
-            "bytes in" in (await here("redis", "backup", str(copy), *home, in_namespace=False)).out
+            "bytes in" in (await cli("redis", "backup", str(copy), *home, in_namespace=False)).out
         )
         assert (
             "copy exists"
-            in (await here("redis", "backup", str(copy), *home, in_namespace=False)).err
+            in (await cli("redis", "backup", str(copy), *home, in_namespace=False)).err
         )
     finally:
-        assert (
-            await here("redis", "stop", "--force", *home, in_namespace=False)
-        ).out == "stopped\n"
+        assert (await cli("redis", "stop", "--force", *home, in_namespace=False)).out == "stopped\n"
     try:
         async with Client(ensure(copy).url) as client:
             job = await client.jobs.get("kept")
@@ -326,7 +324,7 @@ async def test_redis_shows_starts_stops_and_backs_up_the_private_server(
     assert (
         "there is no data"
         in (
-            await here(
+            await cli(
                 "redis",
                 "backup",
                 str(tmp_path / "x"),
@@ -338,13 +336,13 @@ async def test_redis_shows_starts_stops_and_backs_up_the_private_server(
     )
 
 
-async def test_misspelled_command_gets_a_suggestion(here: Aioqless) -> None:
-    ended = await here("quees", in_namespace=False)
+async def test_misspelled_command_gets_a_suggestion(cli: Aioqless) -> None:
+    ended = await cli("quees", in_namespace=False)
     assert ended.code == 2 and "queues" in ended.err and "Traceback" not in ended.err
 
 
-async def test_version_is_printed(here: Aioqless) -> None:
-    ended = await here("--version", in_namespace=False)
+async def test_version_is_printed(cli: Aioqless) -> None:
+    ended = await cli("--version", in_namespace=False)
     assert ended.code == 0 and ended.out.startswith("aioqless 0.")
 
 
@@ -469,7 +467,7 @@ path.write_text(path.read_text().replace("0", "5"))
 async def test_failed_job_is_found_edited_and_watched_to_completion(
     client: Client, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """In the terminal alone: each step is said by what the one before showed."""
+    """Each step uses only what the previous command has printed."""
     (tmp_path / "jobs.py").write_text(CHARGE)
     (tmp_path / "editor.py").write_text(EDITOR)
     editor = {"EDITOR": f"{sys.executable} {tmp_path / 'editor.py'}"}
@@ -529,7 +527,7 @@ def test_output_has_no_colors_with_no_color_or_in_pipes(
 
 
 async def test_terminal_output_shortens_data_and_keeps_jids_whole(
-    client: Client, here: Aioqless, environment: dict[str, str], tmp_path: Path
+    client: Client, cli: Aioqless, environment: dict[str, str], tmp_path: Path
 ) -> None:
     jid = await client.queue("mail").put("shop.mail.send_receipt", {"blob": "x" * 100_000})
     given = {"environment": environment, "folder": tmp_path, "size": (80, 24)}
@@ -537,4 +535,4 @@ async def test_terminal_output_shortens_data_and_keeps_jids_whole(
         await screen.shows("more characters: aioqless get", "put        queue mail")
     async with terminal("jobs", "mail", "--namespace", client.namespace, **given) as screen:  # type: ignore[arg-type]
         await screen.shows(f"{jid}  shop.")
-    assert "x" * 100_000 in (await here("get", jid)).out
+    assert "x" * 100_000 in (await cli("get", jid)).out

@@ -13,14 +13,14 @@ from tests.conftest import Until
 
 
 async def test_recurring_jobs_are_listed_with_their_next_time(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     queue = client.queue("mail")
     await queue.recur("Digest", every=90, offset=600, jid="digest")
     await queue.recur("Report", cron="0 9 * * mon-fri", timezone="Asia/Tokyo", jid="report")
     paused = await queue.recur("Sweep", every=60, jid="sweep")
     await paused.pause()
-    ended = await here("recur")
+    ended = await cli("recur")
     assert (ended.code, ended.err) == (0, "")
     _, report, sweep, digest = ended.out.splitlines()
     assert (
@@ -32,39 +32,39 @@ async def test_recurring_jobs_are_listed_with_their_next_time(
 
 
 async def test_recurring_job_is_paused_resumed_run_and_canceled(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     recurring = await client.queue("mail").recur("Digest", cron="0 9 * * *", jid="digest")
-    assert (await here("recur", "pause", "digest")).code == 0
+    assert (await cli("recur", "pause", "digest")).code == 0
     assert (await recurring.refresh()).paused
-    assert (await here("recur", "run", "digest")).out == "digest-1\n"
-    assert (await here("recur", "resume", "digest")).code == 0
+    assert (await cli("recur", "run", "digest")).out == "digest-1\n"
+    assert (await cli("recur", "resume", "digest")).code == 0
     assert not (await recurring.refresh()).paused
-    assert (await here("recur", "cancel", "digest", "--yes")).code == 0
+    assert (await cli("recur", "cancel", "digest", "--yes")).code == 0
     assert await client.jobs.recurring("digest") is None
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "run", "cancel"])
-async def test_unknown_recurring_job_is_refused(here: Aioqless, command: str) -> None:
-    ended = await here("recur", command, "nobody")
+async def test_unknown_recurring_job_is_refused(cli: Aioqless, command: str) -> None:
+    ended = await cli("recur", command, "nobody")
     assert (ended.code, ended.err) == (1, "aioqless: there is no recurring job 'nobody'\n")
 
 
 async def test_several_schedulers_put_one_instance_per_tick_even_if_one_is_killed(
     client: Client, start: Start, until: Until
 ) -> None:
-    def made(*workers: Running) -> list[str]:
+    def instances(*workers: Running) -> list[str]:
         return [line["jid"] for worker in workers for line in worker.logged("recurring.triggered")]
 
     async with start() as first, start() as second, start("--no-scheduler") as third:
         await client.queue("mail").recur("Slow", cron="* * * * * *", jid="tick")
-        await until(lambda: len(made(first, second)) >= 3)
+        await until(lambda: len(instances(first, second)) >= 3)
         first.process.kill()
-        before = len(made(first, second))
-        await until(lambda: len(made(first, second)) >= before + 2)
-        jids = made(first, second)
+        before = len(instances(first, second))
+        await until(lambda: len(instances(first, second)) >= before + 2)
+        jids = instances(first, second)
         assert sorted(jids) == sorted(f"tick-{number}" for number in range(1, len(jids) + 1))
-        assert made(third) == []
+        assert instances(third) == []
 
 
 async def test_schedule_that_is_never_due_is_refused_at_start(

@@ -10,7 +10,7 @@ from tests.conftest import Until
 
 
 async def where(client: Client, until: Until) -> dict[str, str]:
-    """Where a job finds itself."""
+    """Record the working directory of a job."""
     jid = await client.queue("mail").put("Where")
 
     async def done() -> dict[str, str] | None:

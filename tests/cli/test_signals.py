@@ -32,8 +32,7 @@ async def test_usr1_logs_the_current_line_of_every_job(
         await until(lambda: worker.logged("job.started"))
 
         async def asked() -> dict[str, Any]:
-            """The log tells of the start before the handler's first line: so it may be asked
-            again."""
+            """Request a stack dump, again if the handler has not reached its first line."""
             before = len(worker.logged("worker.stacks_dumped"))
             worker.process.send_signal(signal.SIGUSR1)
             await until(lambda: len(worker.logged("worker.stacks_dumped")) > before)
@@ -93,7 +92,7 @@ async def test_second_signal_ends_a_worker_with_a_blocked_loop(
     async with start() as worker:
         await until(lambda: worker.logged("job.started"))
         ended = asyncio.create_task(worker.process.wait())
-        while not ended.done():  # two signals that come at once are one
+        while not ended.done():  # two pending signals of one kind are delivered as one
             worker.process.terminate()
             await asyncio.wait([ended], timeout=0.2)
         assert await ended == 128 + signal.SIGTERM
@@ -120,8 +119,7 @@ async def test_forked_children_of_a_handler_end_by_signals(
 async def test_hup_does_not_end_a_worker_that_is_still_starting(
     folder: Path, start: Start, until: Until, options: list[str], event: str
 ) -> None:
-    # Found in place of a library that a worker imports: the signal comes in the midst of
-    # the imports.
+    # Shadows a library that a worker imports: the signal arrives during the imports.
     (folder / "msgspec.py").write_text(
         "import os, signal, sys\n"
         "os.kill(os.getpid(), signal.SIGHUP)\n"

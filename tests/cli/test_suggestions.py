@@ -12,49 +12,49 @@ from tests.cli.conftest import Aioqless
 
 
 async def test_misspelled_queue_is_distinguished_from_an_empty_one(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
     for command in ("stats", "jobs"):
-        ended = await here(command, "mial")
+        ended = await cli(command, "mial")
         assert (ended.code, ended.err) == (
             1,
             "aioqless: no job was ever put in mial; is it mail that you mean?\n",
         )
-        ended = await here(command, "mial", "--json")
+        ended = await cli(command, "mial", "--json")
         assert (
             ended.code == 1
             and json.loads(ended.out) is not None
             and "is it mail that you mean?" in ended.err
         )
-    paused = await here("pause", "nowhere")
+    paused = await cli("pause", "nowhere")
     assert (paused.code, paused.out) == (0, "nowhere paused; no job was ever put in nowhere\n"), (
         "it may be paused before its first job"
     )
     await client.jobs.cancel("a")
     assert (
-        "No such jobs" in (await here("jobs", "mail")).out
-        and "never" not in (await here("stats", "mail")).out
+        "No such jobs" in (await cli("jobs", "mail")).out
+        and "never" not in (await cli("stats", "mail")).out
     )
 
 
 async def test_misspelled_worker_is_distinguished_from_an_idle_one(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     await client.queue("mail").pop(worker="anna")
-    assert (await here("workers", "anna")).out == "anna holds no job.\n"
+    assert (await cli("workers", "anna")).out == "anna holds no job.\n"
     for option in ([], ["--json"]):
-        ended = await here("workers", "ana", *option)
+        ended = await cli("workers", "ana", *option)
         assert (ended.code, ended.err) == (
             1,
             "aioqless: no worker named ana was seen; is it anna that you mean?\n",
         )
     assert (
-        await here("quiet", "ana")
+        await cli("quiet", "ana")
     ).err == "aioqless: no worker ana listens; is it anna that you mean?\n"
 
 
-async def test_misspelled_failure_group_gets_a_suggestion(client: Client, here: Aioqless) -> None:
+async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     (job,) = await client.queue("mail").pop()
     await job.fail("typo", "no such word")
@@ -64,7 +64,7 @@ async def test_misspelled_failure_group_gets_a_suggestion(client: Client, here: 
         ["jobs", "--group", "tpyo"],
         ["jobs", "--group", "tpyo", "--json"],
     ):
-        ended = await here(*command)
+        ended = await cli(*command)
         assert (ended.code, ended.err) == (
             1,
             "aioqless: nothing has failed in tpyo; is it typo that you mean?\n",
@@ -73,7 +73,7 @@ async def test_misspelled_failure_group_gets_a_suggestion(client: Client, here: 
 
 
 async def test_unknown_config_option_is_refused_with_a_suggestion(
-    client: Client, here: Aioqless
+    client: Client, cli: Aioqless
 ) -> None:
     for option, value, like in (
         ("hartbeat", "30", "heartbeat"),
@@ -89,19 +89,19 @@ async def test_unknown_config_option_is_refused_with_a_suggestion(
             (["--unset"], ""),
             ([value, "--dry-run"], " --force"),
         ):
-            ended = await here("config", option, *command)
+            ended = await cli("config", option, *command)
             assert ended.code == 1 and ended.err.startswith(refused + more)
-    assert (await here("config", "colour", "red")).err.startswith(
+    assert (await cli("config", "colour", "red")).err.startswith(
         "aioqless: no command reads the option 'colour'. --force"
     )
     assert await client.redis.hgetall(f"{client.namespace}:config") == {}
 
 
-async def test_custom_config_option_needs_force(here: Aioqless) -> None:
-    assert (await here("config", "colour", "red", "--force")).out == "colour: not set → red\n"
-    assert (await here("config", "colour")).out == "red\n"
-    assert (await here("config", "colour", "blue")).code == 1
-    assert (await here("config", "colour", "--unset")).out == "colour: red → not set\n"
+async def test_custom_config_option_needs_force(cli: Aioqless) -> None:
+    assert (await cli("config", "colour", "red", "--force")).out == "colour: not set → red\n"
+    assert (await cli("config", "colour")).out == "red\n"
+    assert (await cli("config", "colour", "blue")).code == 1
+    assert (await cli("config", "colour", "--unset")).out == "colour: red → not set\n"
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ async def test_custom_config_option_needs_force(here: Aioqless) -> None:
     ],
 )
 async def test_unset_config_option_is_distinguished_from_an_unknown_one(
-    here: Aioqless, option: str
+    cli: Aioqless, option: str
 ) -> None:
-    assert (await here("config", option)).out == "not set\n"
-    assert (await here("config", option, "often")).code == 1, "its value is checked"
+    assert (await cli("config", option)).out == "not set\n"
+    assert (await cli("config", option, "often")).code == 1, "its value is checked"
 
 
 async def test_every_config_option_with_a_default_is_explained(client: Client) -> None:

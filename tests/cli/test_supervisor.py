@@ -15,7 +15,7 @@ from tests.conftest import Until
 
 
 def pid_of(worker: Running, number: int) -> int:
-    """The process that has a number now."""
+    """Return the current process with this number."""
     return int(
         [line["pid"] for line in worker.logged("process.started") if line["process"] == number][-1]
     )
@@ -27,7 +27,7 @@ async def test_signal_lets_running_jobs_of_every_process_finish(
     async with start("-w", "2", "-c", "1") as worker:
         await until(
             lambda: len(worker.logged("process.became_ready")) == 2
-        )  # else one of them may do both jobs
+        )  # otherwise one of them may run both jobs
         for jid in "ab":
             await client.queue("mail").put("Slow", 0.5, jid=jid)
         await until(lambda: len(worker.logged("job.started")) == 2)
@@ -57,7 +57,7 @@ async def test_signal_received_twice_by_a_process_still_lets_jobs_finish(
     await client.queue("mail").put("Slow", 0.5, jid="a")
     async with start("-w", "1") as worker:
         await until(lambda: worker.logged("job.started"))
-        os.kill(pid_of(worker, 1), signal.SIGTERM)  # as from who stops a whole group of processes
+        os.kill(pid_of(worker, 1), signal.SIGTERM)  # as when a whole process group is stopped
         await until(lambda: worker.logged("worker.shutdown_started"))
         worker.process.terminate()
         assert await worker.ended() == 0
@@ -134,7 +134,7 @@ async def test_rolling_restart_replaces_every_process_while_jobs_run_once(
     assert len(worker.logged("process.started")) == 4 and not worker.logged("process.died")
     assert sorted(line["jid"] for line in worker.logged("job.started")) == sorted(jids)
     events = [line["event"] for line in worker.lines]
-    works = 2  # processes that take jobs
+    works = 2  # processes that run jobs
     for event in events[
         events.index("supervisor.restart_started") : events.index("supervisor.restart_finished")
     ]:

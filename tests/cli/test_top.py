@@ -22,7 +22,7 @@ HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
 async def screen(
     client: Client, environment: dict[str, str], tmp_path: Path
 ) -> AsyncIterator[Terminal]:
-    """The screen of a namespace with jobs in two queues and a failure group."""
+    """Open the screen of a namespace with jobs in two queues and a failure group."""
     await client.queue("mail").put("Greet", jid="a", data={"to": "ada"})
     await client.queue("billing").put("Charge", delay=600)
     await client.queue("mail").put("Greet", jid="b")
@@ -104,7 +104,7 @@ async def test_rates_are_shown_while_jobs_complete(
         await client.queue("mail").put("Greet")
         (job,) = await client.queue("mail").pop()
         await job.complete()
-        screen.look()
+        screen.read_output()
         return any(
             line.startswith("mail ") and float(line.split()[6].replace(",", "")) > 0
             for line in screen.text.splitlines()
@@ -155,6 +155,6 @@ async def test_outage_is_shown_and_the_screen_recovers(
         assert await screen.ended() == 0
 
 
-async def test_top_is_refused_without_a_terminal(here: Aioqless) -> None:
-    ended = await here("top")
+async def test_top_is_refused_without_a_terminal(cli: Aioqless) -> None:
+    ended = await cli("top")
     assert ended.code == 1 and "this takes a terminal" in ended.err and "queues --json" in ended.err

@@ -284,9 +284,9 @@ async def test_running_worker_is_subscribed_by_its_name(
     ],
 )
 async def test_invalid_options_are_refused_with_a_reason(
-    here: Aioqless, options: list[str], code: int, why: str
+    cli: Aioqless, options: list[str], code: int, why: str
 ) -> None:
-    ended = await here("worker", "examples.site_audit.pages", *options)
+    ended = await cli("worker", "examples.site_audit.pages", *options)
     assert (ended.code, why in " ".join(ended.err.split())) == (code, True), ended.err
 
 
@@ -342,8 +342,8 @@ def test_too_low_open_file_limit_is_refused_with_a_hint(
     assert "may open 24 file descriptors" in ended.stderr and "ulimit -n 1024" in ended.stderr
 
 
-async def test_worker_without_modules_is_refused(here: Aioqless) -> None:
-    ended = await here("worker")
+async def test_worker_without_modules_is_refused(cli: Aioqless) -> None:
+    ended = await cli("worker")
     assert ended.code == 2 and "the following arguments are required: MODULE" in ended.err
 
 

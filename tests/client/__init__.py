@@ -1,1 +1,1 @@
-"""The public surface, against a real Redis."""
+"""The public API, against a real Redis."""

@@ -1,4 +1,4 @@
-"""A client over a line that breaks."""
+"""A client with a connection that fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
 
 
 @pytest.fixture
-async def spoiled(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
-    """A client whose calls go through the proxy, into the namespace of `client`."""
-    async with Client(proxy.url, namespace=namespace, timeout=1.2) as spoiled:
-        yield spoiled
+async def proxied_client(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
+    """Return a client whose calls go through the proxy, in the namespace of `client`."""
+    async with Client(proxy.url, namespace=namespace, timeout=1.2) as proxied_client:
+        yield proxied_client

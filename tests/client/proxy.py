@@ -1,4 +1,4 @@
-"""A line to Redis that breaks when a test says so."""
+"""A proxy for Redis that disturbs connections as a test requests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ PATIENCE = 0.2  # seconds for the last bytes of a connection that ends
 
 
 class Proxy:
-    """Passes everything on between clients and a Redis, but for what it is told to spoil.
+    """Passes all traffic between clients and a Redis, with the faults that are set.
 
-    `drop` so many replies: the request gets through, then the connection ends. `cut` so many
-    requests before they get through. `delay` so many replies by `seconds`. `tear` so many requests:
-    a part gets through. `split` so many reads, either way, into small pieces that arrive one by
-    one. `drop_firsts`: the first reply to each request, however many there are. Only traffic that
-    holds `about` is spoiled. `hush` lets nothing more through on the connections there are, and
-    doesn't end them; `silent`: on those that come."""
+    Each of these counts down: `drop` replies (the request gets through, then the connection ends),
+    `cut` requests before they get through, `delay` replies by `seconds`, `tear` requests (only a
+    part gets through), `split` reads of either side into small pieces that arrive one by one.
+    `drop_firsts` drops the first reply to each request. The faults affect only traffic that
+    contains `about`. `silence` stops the traffic of the existing connections without ending them;
+    `silent` does so for new connections.
+    """
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream  # a URL
@@ -28,10 +29,10 @@ class Proxy:
         self.drop_firsts = self.silent = False
         self.about = b"EVALSHA"
         self.connections = 0
-        self.dropped: set[bytes] = set()  # the requests whose first reply was
+        self.dropped: set[bytes] = set()  # the requests whose first reply was dropped
         self._server: asyncio.Server | None = None
         self._pumps: set[asyncio.Task[None]] = set()
-        self._lines: set[_Line] = set()
+        self._lines: set[_Connection] = set()
         self.port = 0
 
     @property
@@ -43,17 +44,18 @@ class Proxy:
         return self
 
     async def open(self) -> None:
-        """Let clients in; on the same port as before."""
+        """Accept clients, on the same port as before."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """End every connection and accept no more; returns when all sockets are closed."""
         if self._server is not None:
-            # asyncio forgets a socket that it accepts as its server is closed, so accept none first
+            # asyncio loses a socket that is accepted while its server is closed: stop accepting
+            # first
             for listening in self._server.sockets:
                 asyncio.get_running_loop().remove_reader(listening.fileno())
-            for _ in range(3):  # and lets those be served that it accepted
+            for _ in range(3):  # and serve the sockets that were accepted
                 await asyncio.sleep(0)
             self._server.close()
         for pump in self._pumps:
@@ -64,32 +66,34 @@ class Proxy:
         await self.close()
 
     def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Called as soon as a client is let in. A task that is cancelled before its first step
-        never gets to close anything."""
+        """Accept a client.
+
+        A task that is canceled before its first step would not close the socket.
+        """
         self.connections += 1
-        line = _Line(self, reader, writer)
+        line = _Connection(self, reader, writer)
         line.hushed = self.silent
         self._lines.add(line)
         pump = asyncio.create_task(line.carry())
         self._pumps.add(pump)
         pump.add_done_callback(lambda _: self._ended(line, pump))
 
-    def _ended(self, line: _Line, pump: asyncio.Task[None]) -> None:
+    def _ended(self, line: _Connection, pump: asyncio.Task[None]) -> None:
         line.abort()
         self._lines.discard(line)
         self._pumps.discard(pump)
 
-    def hush(self, about: bytes = b"") -> None:
-        """Be silent on those of the connections on which something was said that holds `about`."""
+    def silence(self, about: bytes = b"") -> None:
+        """Stop the traffic of connections whose traffic contained `about`."""
         for line in self._lines:
             line.hushed |= about in line.said
 
     def said(self, about: bytes) -> int:
-        """On how many of the connections something was said that holds `about`."""
+        """Return the number of connections whose traffic contained `about`."""
         return sum(about in line.said for line in self._lines)
 
     def cut_off(self, about: bytes = b"") -> None:
-        """End those of the connections on which something was said that holds `about`."""
+        """End the connections whose traffic contained `about`."""
         for line in list(self._lines):
             if about in line.said:
                 line.writer.transport.abort()
@@ -101,7 +105,7 @@ class Proxy:
         return await asyncio.open_connection(parts.hostname, parts.port)
 
 
-class _Line:
+class _Connection:
     """One connection."""
 
     def __init__(
@@ -113,7 +117,7 @@ class _Line:
         self.ends = [writer]
 
     async def carry(self) -> None:
-        with contextlib.suppress(OSError):  # when there is no Redis behind it
+        with contextlib.suppress(OSError):  # there is no Redis behind the proxy
             reader, writer = await self.proxy.connect()
             self.ends.append(writer)
             ways = [
@@ -134,8 +138,7 @@ class _Line:
                     )
 
     def abort(self) -> None:
-        """Close both sockets. What the other side doesn't take is thrown away: closing alone would
-        wait for it for ever."""
+        """Close both sockets without waiting for unsent data."""
         for end in self.ends:
             end.transport.abort()
 

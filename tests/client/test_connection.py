@@ -23,8 +23,8 @@ from tests.server import OwnServer
 
 
 @asynccontextmanager
-async def mute() -> AsyncIterator[str]:
-    """A server that accepts connections and stays silent."""
+async def silent_server() -> AsyncIterator[str]:
+    """Serve connections without ever answering."""
     async with Proxy("redis://127.0.0.1:1") as proxy:
 
         async def never() -> Any:
@@ -36,14 +36,14 @@ async def mute() -> AsyncIterator[str]:
 
 @pytest.fixture
 def full(own_server: OwnServer) -> Iterator[blocking.Redis]:
-    """A server that has all the clients that it takes; `config_set` lets more in."""
+    """Return a server at its maximum number of clients; `config_set` allows more."""
     with blocking.Redis.from_url(own_server.url) as only:
         only.config_set("maxclients", 1)
         yield only
         only.config_set("maxclients", 100)
 
 
-# Nothing answers
+# A silent server
 
 
 async def test_subscription_begun_in_an_outage_works_after_it(
@@ -54,7 +54,8 @@ async def test_subscription_begun_in_an_outage_works_after_it(
         await behind.queue("mail").length()
         proxy.silent = True
         waiting = asyncio.ensure_future(behind.jobs.wait("a", timeout=20))
-        await asyncio.sleep(0.2)  # long enough for it to have begun: what is silent tells nothing
+        # long enough for the attempt to have started: a silent server gives no sign
+        await asyncio.sleep(0.2)
         proxy.silent = False
         (running,) = await client.queue("mail").pop()
         await running.complete()
@@ -76,13 +77,13 @@ async def test_worker_receives_commands_after_its_subscription_met_a_silent_prox
         async def obeys() -> bool:
             try:
                 return bool(await client.workers.show(worker.name))
-            except AioqlessError:  # it doesn't listen yet
+            except AioqlessError:  # it is not subscribed yet
                 return False
 
         await until(obeys)
         await until(
             lambda: proxy.said(b"SUBSCRIBE") == 2
-        )  # to its own channels, and while it is idle to all that is put
+        )  # to its own channels, and while it is idle to those of all queues
         proxy.silent = True
         seen = proxy.connections
         proxy.cut_off(b"SUBSCRIBE")
@@ -95,7 +96,7 @@ async def test_worker_receives_commands_after_its_subscription_met_a_silent_prox
 async def test_timeout_limits_a_call_with_all_its_retries(
     callers: int,
 ) -> None:
-    async with mute() as url, Client(url, timeout=0.6) as client:
+    async with silent_server() as url, Client(url, timeout=0.6) as client:
         began = time.monotonic()
         came = await asyncio.gather(
             *(client.queue("mail").put("Greet") for _ in range(callers)), return_exceptions=True
@@ -108,7 +109,10 @@ async def test_timeout_limits_a_call_with_all_its_retries(
 
 
 async def test_tls_to_a_server_without_tls_raises_with_the_cause() -> None:
-    async with mute() as url, Client(url.replace("redis://", "rediss://"), timeout=0.6) as client:
+    async with (
+        silent_server() as url,
+        Client(url.replace("redis://", "rediss://"), timeout=0.6) as client,
+    ):
         began = time.monotonic()
         with pytest.raises(
             exceptions.ConnectionError,
@@ -142,7 +146,7 @@ async def test_reply_that_arrived_while_the_loop_was_blocked_past_the_timeout_is
 
 
 async def test_calls_wait_while_the_send_buffer_is_full(until: Until) -> None:
-    """What they send isn't gathered in memory."""
+    """The requests are not buffered in memory."""
     reading, served = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -163,7 +167,7 @@ async def test_calls_wait_while_the_send_buffer_is_full(until: Until) -> None:
             )
             await until(
                 lambda: connection._protocol
-            )  # not in one turn of the loop, which is one write
+            )  # in several loop iterations: otherwise they would be one write
             await asyncio.sleep(0.001)
         wire = connection._protocol
         assert wire is not None and wire._transport is not None and not wire.writable.is_set()
@@ -174,7 +178,7 @@ async def test_calls_wait_while_the_send_buffer_is_full(until: Until) -> None:
         await until(served.is_set)
 
 
-# Not now
+# Refused for now
 
 
 @pytest.mark.parametrize("wanted", ["", "/3", "?client_name=me"])
@@ -273,7 +277,7 @@ async def test_url_option_sets_tcp_keepalive(own_server: OwnServer, said: str, k
 
 async def test_url_option_sets_the_connect_timeout() -> None:
     async with (
-        mute() as url,
+        silent_server() as url,
         Client(f"{url}?socket_connect_timeout=0.1&socket_timeout=60") as client,
     ):
         began = time.monotonic()
@@ -286,7 +290,7 @@ async def test_url_option_sets_the_connect_timeout() -> None:
 
 
 class Rotating(CredentialProvider):
-    """The password that holds now."""
+    """Provides the password that is valid now."""
 
     password = ""
 

@@ -13,43 +13,43 @@ from redis import exceptions
 from aioqless import Client, Job, NewJob
 from aioqless.errors import StaleRequest
 from tests.client.proxy import Proxy
-from tests.client.spoils import Spoil, spoils, warm
+from tests.client.proxy_faults import Fault, load_scripts, over_each_fault
 from tests.conftest import Until
 
 
-@spoils
+@over_each_fault
 async def test_put_is_executed_once(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
 ) -> None:
-    await warm(client)
-    spoil(proxy)
-    jid = await spoiled.queue("mail").put("Greet")
+    await load_scripts(client)
+    fault(proxy)
+    jid = await proxied_client.queue("mail").put("Greet")
     assert proxy.drop == proxy.cut == proxy.delay == 0
     found = await client.jobs.get(jid)
     assert found and [event["what"] for event in found.events] == ["put"]
     assert await client.queue("mail").length() == 1
 
 
-@spoils
+@over_each_fault
 async def test_put_many_is_executed_once(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
 ) -> None:
-    await warm(client)
-    spoil(proxy)
-    jids = await spoiled.queue("mail").put_many(NewJob("Greet") for _ in range(150))
+    await load_scripts(client)
+    fault(proxy)
+    jids = await proxied_client.queue("mail").put_many(NewJob("Greet") for _ in range(150))
     assert await client.queue("mail").length() == len(set(jids)) == 150
     assert all(len(found.events) == 1 for found in await client.jobs.multiget(*jids))
 
 
-@spoils
+@over_each_fault
 async def test_pop_locks_no_more_jobs_than_it_returns(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
 ) -> None:
-    await warm(client)
+    await load_scripts(client)
     for jid in "ab":
         await client.queue("mail").put("Greet", jid=jid)
-    spoil(proxy)
-    assert [popped.jid for popped in await spoiled.queue("mail").pop()] == ["a"]
+    fault(proxy)
+    assert [popped.jid for popped in await proxied_client.queue("mail").pop()] == ["a"]
     counts = await client.queue("mail").counts()
     assert (counts.running, counts.waiting) == (1, 1)
 
@@ -74,7 +74,7 @@ async def do_release(job: Job[Any]) -> Any:
     return await job.release()
 
 
-@spoils
+@over_each_fault
 @pytest.mark.parametrize(
     ("verb", "answer", "state", "remaining", "events"),
     [
@@ -86,53 +86,53 @@ async def do_release(job: Job[Any]) -> Any:
     ],
 )
 async def test_stored_outcome_is_not_reported_as_lost_nor_counted_twice(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil,
+    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault,
     verb: Callable[[Job[Any]], Awaitable[Any]], answer: Any, state: str,
     remaining: int, events: int,
 ) -> None:  # fmt: skip
-    await warm(client)
+    await load_scripts(client)
     await client.queue("mail").put("Greet", jid="a")
-    (running,) = await spoiled.queue("mail").pop()
-    spoil(proxy)
+    (running,) = await proxied_client.queue("mail").pop()
+    fault(proxy)
     assert await verb(running) == answer
     found = await client.jobs.get("a")
     assert found and (found.state, found.remaining, len(found.events)) == (state, remaining, events)
 
 
-@spoils
+@over_each_fault
 async def test_unfail_moves_no_more_jobs_than_requested(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
 ) -> None:
-    await warm(client)
+    await load_scripts(client)
     for jid in "ab":
         await client.queue("mail").put("Greet", jid=jid)
         (running,) = await client.queue("mail").pop()
         await running.fail("typo", "x")
-    spoil(proxy)
-    assert await spoiled.queue("mail").unfail("typo", 1) == 1
+    fault(proxy)
+    assert await proxied_client.queue("mail").unfail("typo", 1) == 1
     assert await client.jobs.failed() == {"typo": 1}
 
 
-@spoils
+@over_each_fault
 async def test_reads_are_repeated(
-    client: Client, spoiled: Client, proxy: Proxy, spoil: Spoil
+    client: Client, proxied_client: Client, proxy: Proxy, fault: Fault
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
     await client.jobs.get("a")
-    spoil(proxy)
-    found = await spoiled.jobs.get("a")
+    fault(proxy)
+    found = await proxied_client.jobs.get("a")
     assert found and found.jid == "a"
 
 
 async def test_put_over_a_connection_that_keeps_breaking_raises_and_is_executed_once(
-    client: Client, spoiled: Client, proxy: Proxy
+    client: Client, proxied_client: Client, proxy: Proxy
 ) -> None:
-    await warm(client)
+    await load_scripts(client)
     proxy.drop = 3
     with pytest.raises(exceptions.ConnectionError):
-        await spoiled.queue("mail").put("Greet")
+        await proxied_client.queue("mail").put("Greet")
     assert await client.queue("mail").length() == 1
-    await spoiled.queue("mail").put("Greet")
+    await proxied_client.queue("mail").put("Greet")
     assert await client.queue("mail").length() == 2
 
 
@@ -156,14 +156,14 @@ async def test_connection_error_names_the_address_without_the_password(
     assert "secret" not in str(told.value)
 
 
-async def test_client_reconnects(spoiled: Client, proxy: Proxy) -> None:
-    await spoiled.queue("mail").put("Greet")
+async def test_client_reconnects(proxied_client: Client, proxy: Proxy) -> None:
+    await proxied_client.queue("mail").put("Greet")
     await proxy.close()
     with pytest.raises(exceptions.ConnectionError):
-        await spoiled.queue("mail").put("Greet")
+        await proxied_client.queue("mail").put("Greet")
     await proxy.open()
-    await spoiled.queue("mail").put("Greet")
-    assert await spoiled.queue("mail").length() == 2
+    await proxied_client.queue("mail").put("Greet")
+    assert await proxied_client.queue("mail").length() == 2
 
 
 async def test_late_repeated_request_is_not_executed(client: Client) -> None:
@@ -236,30 +236,30 @@ async def test_script_flushes_during_many_calls_are_transparent(
 
 
 async def test_client_is_usable_after_a_call_was_canceled_at_any_moment(
-    client: Client, spoiled: Client, proxy: Proxy
+    client: Client, proxied_client: Client, proxy: Proxy
 ) -> None:
-    """Replies are not mixed up: each of the calls beside it and after it gets its own."""
+    """Replies are not mixed up: each call beside it and after it gets its own reply."""
     chance = random.Random(7)
-    mail = spoiled.queue("mail")
-    await warm(client)
+    mail = proxied_client.queue("mail")
+    await load_scripts(client)
     for jid in "abcdef":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
     for number in range(150):
         calls = [
             mail.put("Greet", jid=f"j{number}"),
-            spoiled.jobs.get("b"),
+            proxied_client.jobs.get("b"),
             mail.length(),
             mail.counts(),
         ]
         victim = asyncio.ensure_future(chance.choice(calls))
-        beside = asyncio.ensure_future(spoiled.jobs.get("c"))
+        beside = asyncio.ensure_future(proxied_client.jobs.get("c"))
         for call in calls:
             call.close()
         for _ in range(chance.randrange(12)):
             await asyncio.sleep(0)
         victim.cancel()
         await asyncio.wait([victim])
-        found, after = await asyncio.gather(beside, spoiled.jobs.get("d"))
+        found, after = await asyncio.gather(beside, proxied_client.jobs.get("d"))
         assert found and after and (found.data, after.data) == ({"jid": "c"}, {"jid": "d"})
     assert proxy.connections == 1
     assert await mail.length() == len(set(await client.queue("mail").jobs("waiting", count=1000)))

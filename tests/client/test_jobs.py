@@ -102,7 +102,7 @@ async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
     assert await client.jobs.failed_in("nothing") == (0, [])
 
 
-# The holder's verbs
+# The holder's methods
 
 
 async def test_complete_stores_changed_data(client: Client) -> None:
@@ -254,7 +254,7 @@ async def test_lock_lost_names_the_holder_to_a_reader_from_before_the_pop(
     assert lost.value.holder == client.name
 
 
-# Anybody's verbs
+# Methods for all clients
 
 
 async def test_canceled_job_is_deleted(client: Client) -> None:

@@ -42,11 +42,11 @@ Operation: TypeAlias = Callable[[Client], Awaitable[Any]]
 ONLY_PUBLISH = {
     "order",
     "answer",
-}  # an order that is heard twice asks for the same, and the first answer counts
+}  # a repeated remote-control command has the same effect, and the first answer counts
 
 
 class Clock:
-    """The same times in both worlds, so that all that is stored can be compared."""
+    """The same times in both namespaces, so that all stored values can be compared."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -86,8 +86,8 @@ async def changed(held: Job) -> Any:
     return await held.complete()
 
 
-async def checked(client: Client) -> Any:
-    """Damage a key and fix it by a check."""
+async def damage_and_fix(client: Client) -> Any:
+    """Damage a key and repair it with `check`."""
     await client.redis.zadd(f"{client.namespace}:q:mail-work", {"ghost": 1})
     return await client.check(resolve=True)
 
@@ -119,9 +119,8 @@ BEATS = [{"jid": "a"}, {"jid": "c"}]
 ENDS = [{"jid": "a", "queue": "mail"}]
 TICKS = [{"jid": "night", "tick": 90000, "at": 90000, "next": 99999}]
 
-# What a client can do, by the command that it is done with, in a world where ann runs `a` and `b`,
-# bob runs `c`, `idle` waits, `held` waits for `a`, `bad` has failed, `r` recurs and `resting` is
-# paused.
+# Operations of a client by command, in a namespace where ann runs `a` and `b`, bob runs `c`, `idle`
+# waits, `held` depends on `a`, `bad` has failed, `r` recurs and `resting` is paused.
 OPERATIONS: list[tuple[str, str, Operation]] = [
     ("put", "put", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="new", tags=["x"],
         delay=5))),
@@ -179,7 +178,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("recur", "resume a template", of_template("resting", lambda recurring: recurring.resume())),
     ("recur", "run a template now", of_template("r", lambda recurring: recurring.run_now())),
     ("recur", "cancel a template", of_template("r", lambda recurring: recurring.cancel())),
-    ("check", "check", checked),
+    ("check", "check", damage_and_fix),
     ("pop_many", "a worker pops", script("pop_many", worker="ann", count=1, order="ordered",
         batch=QUEUES)),
     ("heartbeat_many", "a heart beats", script("heartbeat_many", worker="ann", batch=BEATS)),
@@ -235,7 +234,7 @@ async def build(client: Client, clock: Clock) -> None:
 
 
 def plain(answer: Any) -> Any:
-    """An answer as values that can be compared."""
+    """Return an answer as comparable values."""
     match answer:
         case Job() | RecurringJob():
             return {
@@ -250,7 +249,7 @@ def plain(answer: Any) -> Any:
 
 
 @asynccontextmanager
-async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Client]:
+async def namespace_pair(url: str, namespace: str, **options: Any) -> AsyncIterator[Client]:
     clock = Clock()
     async with Client(url, namespace=namespace, name="ann", clock=clock, **options) as client:
         await build(client, clock)
@@ -258,9 +257,12 @@ async def world(url: str, namespace: str, **options: Any) -> AsyncIterator[Clien
 
 
 async def contents(client: Client) -> dict[str, Any]:
-    """All of the namespace. What `depends off` lets go waits since now by Redis' own clock, for it
-    takes no time; so have entries."""
-    found = await Story(client.store, client.redis).everything()
+    """Return all keys of the namespace.
+
+    Jobs freed by `depends off` have Redis' own time, since that command has no time argument; so
+    have stream entries.
+    """
+    found = await Story(client.store, client.redis).all_keys()
     for stream in {"x:archive", "x:trail"} & found.keys():
         found[stream] = [fields for _, fields in found[stream]]
     waiting = found.get("q:mail-work", {})
@@ -289,12 +291,12 @@ async def test_operation_with_lost_replies_is_executed_once_and_returns_its_resu
         return await send(store, call)
 
     monkeypatch.setattr(ScriptStore, "send", noted)
-    async with world(redis_url, f"{namespace}-good") as undisturbed:
+    async with namespace_pair(redis_url, f"{namespace}-good") as undisturbed:
         sent.clear()
         answer = plain(await does(undisturbed))
         assert command in sent
         expected = await contents(undisturbed)
-    async with world(proxy.url, f"{namespace}-bad") as disturbed:
+    async with namespace_pair(proxy.url, f"{namespace}-bad") as disturbed:
         proxy.about, proxy.drop_firsts = b"EVAL", True
         assert plain(await does(disturbed)) == answer
         proxy.drop_firsts = False
@@ -306,11 +308,11 @@ def test_every_writing_command_is_covered_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
     assert commands - ONLY_PUBLISH - {command for command, _, _ in OPERATIONS} <= {
         "peek"
-    }  # which makes ready what is due, if asked again too
+    }  # which moves due jobs, also in a repeated call
 
 
 async def test_worker_with_lost_replies_runs_each_job_once(
-    client: Client, spoiled: Client, proxy: Proxy, until: Until
+    client: Client, proxied_client: Client, proxy: Proxy, until: Until
 ) -> None:
     ran: Counter[str] = Counter()
 
@@ -330,7 +332,7 @@ async def test_worker_with_lost_replies_runs_each_job_once(
     )
     proxy.about, proxy.drop_firsts = b"EVAL", True
     async with Worker(
-        spoiled,
+        proxied_client,
         end,
         settings=Settings(
             queues=("mail", "post"), poll=0.1, reconnect=ReconnectDelays(first=0.01, longest=0.02)
@@ -360,8 +362,8 @@ async def test_put_whose_reply_was_lost_before_redis_was_full_is_not_reported_as
 ) -> None:
     async with (
         Proxy(own_server.url) as proxy,
-        world(own_server.url, "good") as undisturbed,
-        world(proxy.url, "bad") as client,
+        namespace_pair(own_server.url, "good") as undisturbed,
+        namespace_pair(proxy.url, "bad") as client,
     ):
         await undisturbed.redis.script_load(compose(command, "bad").text)
         answer = plain(await put(undisturbed))
@@ -396,11 +398,11 @@ async def test_put_that_never_arrived_is_refused_once_redis_is_full(
 
 
 async def test_call_is_not_repeated_after_the_retry_window(
-    client: Client, spoiled: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    client: Client, proxied_client: Client, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(script_store, "RETRY_WINDOW", 0.3)
     proxy.about, proxy.delay, proxy.seconds = b"EVAL", 1, 0.5
     with pytest.raises(exceptions.TimeoutError):
-        await spoiled.queue("mail").put("Greet")
+        await proxied_client.queue("mail").put("Greet")
     assert proxy.delay == 0
     assert await client.queue("mail").length() <= 1

@@ -199,7 +199,7 @@ async def test_put_of_an_existing_jid_moves_the_job_with_its_new_options(client:
 
 
 async def test_concurrent_puts_get_their_own_results(client: Client) -> None:
-    """They travel together."""
+    """The puts are sent in one call."""
     mail, billing = client.queue("mail"), client.queue("billing")
     puts = [(mail if n % 3 else billing).put("Greet", n, jid=f"j{n}") for n in range(250)]
     assert await asyncio.gather(*puts) == [f"j{n}" for n in range(250)]

@@ -11,7 +11,7 @@ from aioqless.errors import InvalidArgument
 
 
 def clock(moment: float | None) -> str:
-    """The time of day in UTC."""
+    """Return a controllable clock."""
     assert moment is not None
     return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S}"
 

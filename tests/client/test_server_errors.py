@@ -42,7 +42,7 @@ async def test_full_redis_refuses_puts_and_still_runs_waiting_jobs(
 async def test_server_that_became_a_replica_is_left_for_the_new_master(
     own_server: OwnServer, redis_url: str, client: Client
 ) -> None:
-    """As in a fail-over: the address leads to another server, and the old one goes on to answer."""
+    """As in a failover: the address leads to another server, and the old one still answers."""
     async with (
         Proxy(own_server.url) as proxy,
         Client(proxy.url, namespace=client.namespace) as away,

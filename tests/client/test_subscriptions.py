@@ -7,7 +7,7 @@ import asyncio
 from aioqless import Client
 from aioqless.redis.pubsub import subscribe
 
-ITERATIONS = 60  # of the event loop, in which it connects, greets and subscribes
+ITERATIONS = 60  # iterations of the event loop in which it connects, sends HELLO and subscribes
 
 
 async def _listen(client: Client) -> None:

@@ -9,7 +9,7 @@ import structlog
 
 from aioqless import Client, Job, LockLost, Settings, Worker, WrongState, job
 from tests.client.proxy import Proxy
-from tests.client.spoils import Spoil, spoils
+from tests.client.proxy_faults import Fault, over_each_fault
 from tests.conftest import Until
 
 
@@ -26,12 +26,12 @@ def lines() -> Any:
     structlog.reset_defaults()
 
 
-@spoils
+@over_each_fault
 async def test_worker_runs_each_job_once_despite_connection_faults(
     client: Client,
-    spoiled: Client,
+    proxied_client: Client,
     proxy: Proxy,
-    spoil: Spoil,
+    fault: Fault,
     until: Until,
     lines: list[dict[str, Any]],
 ) -> None:
@@ -41,12 +41,12 @@ async def test_worker_runs_each_job_once_despite_connection_faults(
     async def greet(job: Job[Any]) -> None:
         ran.append(job.jid)
         if len(ran) % 3 == 0:
-            spoil(proxy)
+            fault(proxy)
 
     for number in range(12):
         await client.queue("mail").put(greet, jid=f"j{number}")
     async with Worker(
-        spoiled, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)
+        proxied_client, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)
     ):
         await until(lambda: client.jobs.complete(count=100))
         await until(
@@ -61,7 +61,7 @@ async def test_worker_runs_each_job_once_despite_connection_faults(
 
 
 async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
-    client: Client, spoiled: Client, proxy: Proxy, until: Until, lines: list[dict[str, Any]]
+    client: Client, proxied_client: Client, proxy: Proxy, until: Until, lines: list[dict[str, Any]]
 ) -> None:
     ran: list[tuple[str, int, int]] = []
 
@@ -69,9 +69,9 @@ async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
     async def greet(job: Job[Any]) -> None:
         ran.append((job.jid, job.fence, job.remaining))
 
-    async with Worker(spoiled, greet, settings=Settings(queues=("mail",), poll=0.02)):
-        await until(lambda: spoiled._connected and proxy.connections >= 2)
-        proxy.drop = 6  # more than a call is repeated
+    async with Worker(proxied_client, greet, settings=Settings(queues=("mail",), poll=0.02)):
+        await until(lambda: proxied_client._connected and proxy.connections >= 2)
+        proxy.drop = 6  # longer than the retry window of a call
         await client.queue("mail").put(greet, jid="a")
         await until(lambda: [line for line in lines if line["event"] == "worker.redis_lost"])
         await until(lambda: ran)
@@ -79,7 +79,7 @@ async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
 
 
 async def test_lock_lost_is_raised_by_fence_even_for_the_same_worker_name(client: Client) -> None:
-    """By the fence: even a run of a worker of the very same name."""
+    """The fence also refuses an earlier run of a worker with the same name."""
     await client.queue("mail").put("Greet", jid="a")
     (first,) = await client.queue("mail").pop(worker="twin")
     await client.jobs.timeout("a")

@@ -1,1 +1,1 @@
-"""Where two features meet."""
+"""Combinations of two features."""

@@ -1,5 +1,7 @@
-"""Workers, in this process and in processes of their own; and after each test, whether all that is
-in Redis makes sense."""
+"""Workers in this process and in their own processes.
+
+After each test, `check` must find no problem in Redis.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ __all__ = ["environment", "folder", "idle", "lines", "start", "work"]
 
 
 @pytest.fixture(autouse=True)
-async def sound(client: Client) -> AsyncIterator[None]:
-    """Whatever a test did, `check` finds nothing afterwards."""
+async def consistent(client: Client) -> AsyncIterator[None]:
+    """Check after each test that `check` finds no problem."""
     yield
     assert await client.check() == []
 
@@ -30,26 +32,26 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def timed(redis_url: str, namespace: str, clock: Clock) -> AsyncIterator[Client]:
-    """A client of the test's namespace that goes by the test's clock."""
+async def clock_client(redis_url: str, namespace: str, clock: Clock) -> AsyncIterator[Client]:
+    """Return a client of the test's namespace that uses the test's clock."""
     async with Client(redis_url, namespace=namespace, clock=clock) as client:
         yield client
 
 
-async def got(client: Client, jid: str) -> Job[Any]:
-    """A job that must be there."""
+async def existing_job(client: Client, jid: str) -> Job[Any]:
+    """Return a job that must exist."""
     job = await client.jobs.get(jid)
     assert job
     return job
 
 
 async def states(client: Client, *jids: str) -> list[str | None]:
-    """The states of jobs; None for one that isn't there."""
+    """Return the states of jobs; None for a missing job."""
     return [state or None for state in await client.store.states(jids=jids)]
 
 
-async def lapse(redis: Redis, client: Client, queue: str = "mail") -> None:
-    """Let every lock of a queue run out, without a grace period."""
+async def expire_locks(redis: Redis, client: Client, queue: str = "mail") -> None:
+    """Expire all locks of a queue, without a grace period."""
     await client.config.set("grace-period", 0)
     key = f"{client.namespace}:q:{queue}-locks"
     for jid in await redis.zrange(key, 0, -1):

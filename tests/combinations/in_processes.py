@@ -1,4 +1,4 @@
-"""Handlers of these tests that run in processes, which import them from here."""
+"""Handlers of these tests that run in child processes, which import this module."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from aioqless.handlers import Call
 from aioqless.testing import drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
-from tests.combinations.conftest import got, states
+from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -46,7 +46,7 @@ async def test_drain_waits_for_threads_and_for_jobs_that_they_put(client: Client
 
     @job(klass="Blocking")
     def blocking(job: Job[Any]) -> None:
-        threading.Event().wait(0.05)  # longer than a pop that finds nothing
+        threading.Event().wait(0.05)  # longer than an empty pop takes
         ran.append(job.jid)
 
     @job(klass="After")
@@ -107,7 +107,7 @@ async def test_middleware_runs_in_the_worker_around_a_process_handler(
 
     await client.queue("mail").put(in_processes.tell, jid="a")
     async with work(in_processes.tell, tenant, executors=ExecutorLimits(processes=1)):
-        assert await (await got(client, "a")).outcome(timeout=10) == "Ann"
+        assert await (await existing_job(client, "a")).outcome(timeout=10) == "Ann"
 
 
 async def test_process_handler_with_a_resource_is_refused(

@@ -14,7 +14,7 @@ from aioqless import Client, Job, NewJob, Retry, job
 from aioqless.testing import Clock, drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
-from tests.combinations.conftest import got, lapse, states
+from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -86,16 +86,16 @@ async def test_several_workers_keep_one_rate_limit(
     assert all(later - earlier > 0.25 for earlier, later in zip(began, began[2:], strict=False))
 
 
-async def test_rate_limit_follows_the_test_clock(timed: Client, clock: Clock) -> None:
+async def test_rate_limit_follows_the_test_clock(clock_client: Client, clock: Clock) -> None:
     ran: list[str] = []
 
     @job(klass="Ask", concurrency_key="api", rate_limit=(2, 3600))
     async def ask(job: Job[Any]) -> None:
         ran.append(job.jid)
 
-    await timed.queue("default").put_many(NewJob(ask, jid=f"{n}") for n in range(5))
+    await clock_client.queue("default").put_many(NewJob(ask, jid=f"{n}") for n in range(5))
     for so_far in (2, 4, 5):
-        await drain(timed, ask)
+        await drain(clock_client, ask)
         assert len(ran) == so_far
         clock.move(3601)
     assert ran == sorted(ran)
@@ -115,12 +115,12 @@ async def test_timeout_in_a_process_lets_the_next_job_of_the_key_start(
 
 
 async def test_job_delayed_past_its_start_deadline_fails_and_frees_its_key(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     @job(klass="Visit")
     async def visit(job: Job[Any]) -> None: ...
 
-    queue = timed.queue("default")
+    queue = clock_client.queue("default")
     await queue.put(visit, jid="holder", **ONE)
     await queue.put(visit, jid="late", expires_in=60, **ONE)
     await queue.put(visit, jid="next", **ONE)
@@ -128,13 +128,13 @@ async def test_job_delayed_past_its_start_deadline_fails_and_frees_its_key(
     assert await queue.pop(10, worker="another") == []
     clock.move(61)
     await holder.complete()
-    await drain(timed, visit)
-    assert await states(timed, "late", "next") == ["failed", "complete"]
-    assert (await got(timed, "late")).failure.group == "default-too-late"
+    await drain(clock_client, visit)
+    assert await states(clock_client, "late", "next") == ["failed", "complete"]
+    assert (await existing_job(clock_client, "late")).failure.group == "default-too-late"
 
 
 async def test_start_deadline_applies_to_every_run_until_the_job_is_unfailed(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     runs: list[str] = []
 
@@ -144,34 +144,34 @@ async def test_start_deadline_applies_to_every_run_until_the_job_is_unfailed(
         if len(runs) == 1:
             raise Retry(delay=120)
 
-    queue = timed.queue("default")
+    queue = clock_client.queue("default")
     await queue.put(flaky, jid="a", expires_in=60)
-    await drain(timed, flaky)
+    await drain(clock_client, flaky)
     clock.move(120)
-    await drain(timed, flaky)
-    assert (runs, await states(timed, "a")) == (["a"], ["failed"])
+    await drain(clock_client, flaky)
+    assert (runs, await states(clock_client, "a")) == (["a"], ["failed"])
     assert await queue.unfail("default-too-late") == 1
-    await drain(timed, flaky)
-    assert (runs, await states(timed, "a")) == (["a", "a"], ["complete"])
+    await drain(clock_client, flaky)
+    assert (runs, await states(clock_client, "a")) == (["a", "a"], ["complete"])
 
 
 async def test_released_job_runs_elsewhere_only_before_its_start_deadline(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     @job(klass="Visit")
     async def visit(job: Job[Any]) -> None: ...
 
     for jid in ("soon", "late"):
-        await timed.queue("default").put(visit, jid=jid, expires_in=60)
-    soon, late = await timed.queue("default").pop(2, worker="other")
+        await clock_client.queue("default").put(visit, jid=jid, expires_in=60)
+    soon, late = await clock_client.queue("default").pop(2, worker="other")
     await soon.release()
-    await drain(timed, visit)
+    await drain(clock_client, visit)
     clock.move(50)
     await late.heartbeat()
     clock.move(50)
     await late.release()
-    await drain(timed, visit)
-    assert await states(timed, "soon", "late") == ["complete", "failed"]
+    await drain(clock_client, visit)
+    assert await states(clock_client, "soon", "late") == ["complete", "failed"]
 
 
 async def test_limited_job_that_kills_workers_fails_and_frees_its_key(
@@ -197,7 +197,7 @@ async def test_limited_job_with_too_many_lost_locks_frees_its_key(
     await client.queue("mail").put("Visit", jid="deadly", retries=0, **ONE)
     await client.queue("mail").put("Visit", jid="next", **ONE)
     assert len(await client.queue("mail").pop(10, worker="ann")) == 1
-    await lapse(redis, client)
+    await expire_locks(redis, client)
     found = await client.queue("mail").pop(10, worker="bob") or await client.queue("mail").pop(
         10, worker="bob"
     )
@@ -233,7 +233,7 @@ async def test_runs_of_a_key_do_not_overlap_when_one_is_moved(
     for n in range(4):
         await client.queue("mail").put(visit, jid=f"{n}", **ONE)
     (first,) = await client.queue("mail").pop(10, worker="ann")
-    await (await got(client, "2")).move("other")
+    await (await existing_job(client, "2")).move("other")
     await first.move("other")
     async with work(visit, queues=("mail", "other")):
         await until(lambda: len(spans) == 4)

@@ -14,7 +14,7 @@ NAMED = ("--name", "mailer")
 
 
 def processes(worker: Running) -> dict[int, int]:
-    """The number of each process that was started, and its latest pid."""
+    """Return the number of each process that was started, with its latest pid."""
     return {line["process"]: line["pid"] for line in worker.logged("process.started")}
 
 

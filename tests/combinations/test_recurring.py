@@ -9,7 +9,7 @@ from typing import Any
 from aioqless import Client, Job, Retry, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.testing import Clock, drain
-from tests.combinations.conftest import got, states
+from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -17,7 +17,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
 
 
 async def test_missed_times_in_a_paused_queue_are_made_up_by_kind_of_schedule(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     ran: list[str] = []
 
@@ -26,23 +26,25 @@ async def test_missed_times_in_a_paused_queue_are_made_up_by_kind_of_schedule(
         ran.append(job.jid.rpartition("-")[0])
 
     clock.now = NOON
-    queue = timed.queue("default")
+    queue = clock_client.queue("default")
     await queue.recur(note, every=60, offset=60, jid="interval")
     await queue.recur(note, cron="* * * * *", jid="cron")
     await queue.pause()
     for _ in range(3):
         clock.move(60)
-        await drain(timed, note)
+        await drain(clock_client, note)
     assert ran == []
     await queue.unpause()
-    await drain(timed, note)
+    await drain(clock_client, note)
     assert sorted(ran) == ["cron", "cron", "cron", "interval"]
     clock.move(60)
-    await drain(timed, note)
+    await drain(clock_client, note)
     assert sorted(ran[4:]) == ["cron", "interval"]
 
 
-async def test_burst_declares_schedules_and_runs_due_jobs(timed: Client, clock: Clock) -> None:
+async def test_burst_declares_schedules_and_runs_due_jobs(
+    clock_client: Client, clock: Clock
+) -> None:
     ran: list[str] = []
 
     @job(klass="Nightly", cron="0 12 * * *", queue="default")
@@ -50,10 +52,10 @@ async def test_burst_declares_schedules_and_runs_due_jobs(timed: Client, clock: 
         ran.append(job.jid)
 
     clock.now = NOON - 60
-    await drain(timed, nightly)
-    assert ran == [] and (await timed.jobs.recurring("Nightly")).next == NOON
+    await drain(clock_client, nightly)
+    assert ran == [] and (await clock_client.jobs.recurring("Nightly")).next == NOON
     clock.move(60)
-    await drain(timed, nightly)
+    await drain(clock_client, nightly)
     assert ran == ["Nightly-1"]
 
 
@@ -78,7 +80,7 @@ async def test_burst_imports_jobs_of_foreign_queues(
 
 
 async def test_each_tick_makes_one_instance_although_workers_restart(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     ran: list[str] = []
 
@@ -87,29 +89,29 @@ async def test_each_tick_makes_one_instance_although_workers_restart(
         ran.append(job.jid)
 
     clock.now = NOON
-    await drain(timed, nightly)
-    async with Client(timed.url, namespace=timed.namespace, clock=clock) as other:
+    await drain(clock_client, nightly)
+    async with Client(clock_client.url, namespace=clock_client.namespace, clock=clock) as other:
         for number in range(1, 4):
             clock.move(3600)
-            await asyncio.gather(drain(timed, nightly), drain(other, nightly))
+            await asyncio.gather(drain(clock_client, nightly), drain(other, nightly))
             assert ran == [f"Nightly-{n}" for n in range(1, number + 1)]
 
 
 async def test_unique_instance_that_waits_for_a_retry_prevents_the_next(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     @job(klass="Sweep", every=60, unique=(), queue="default")
     async def sweep(job: Job[Any]) -> None:
         if job.remaining == job.retries:
             raise Retry(delay=150)
 
-    await drain(timed, sweep)
+    await drain(clock_client, sweep)
     for made in (1, 1, 1, 1, 2):
         clock.move(60)
-        await drain(timed, sweep)
-        assert (await timed.jobs.recurring("Sweep")).count == made
-    assert await states(timed, "Sweep-1", "Sweep-2") == ["complete", "scheduled"]
-    await timed.jobs.cancel("Sweep-2")
+        await drain(clock_client, sweep)
+        assert (await clock_client.jobs.recurring("Sweep")).count == made
+    assert await states(clock_client, "Sweep-1", "Sweep-2") == ["complete", "scheduled"]
+    await clock_client.jobs.cancel("Sweep-2")
 
 
 async def test_instances_keep_the_concurrency_limit_of_their_handler(
@@ -152,7 +154,7 @@ async def test_failed_instance_can_be_unfailed(
         assert await client.queue("mail").unfail("mail-ValueError") == 2
         await until(lambda: len(lines.of("job.completed")) == 2)
     assert (
-        (await got(client, first)).spawned_from
-        == (await got(client, second)).spawned_from
+        (await existing_job(client, first)).spawned_from
+        == (await existing_job(client, second)).spawned_from
         == "sweep"
     )

@@ -15,7 +15,7 @@ from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.errors import JobExists
 from aioqless.testing import Clock, drain
 from tests.cli.conftest import Start
-from tests.combinations.conftest import got, states
+from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -27,16 +27,16 @@ async def sync(job: Job[Any], customer: int, fails: bool = False) -> None:
 
 
 async def test_unique_job_keeps_its_key_while_it_waits_for_a_retry(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
-    queue = timed.queue("default")
+    queue = clock_client.queue("default")
     first = await queue.put(sync.data(customer=7, fails=True))
-    await drain(timed, sync)
-    assert (await got(timed, first)).state == "scheduled"
+    await drain(clock_client, sync)
+    assert (await existing_job(clock_client, first)).state == "scheduled"
     assert await queue.put(sync.data(customer=7)) == first
     clock.move(60)
-    await drain(timed, sync)
-    assert (await got(timed, first)).state == "complete"
+    await drain(clock_client, sync)
+    assert (await existing_job(clock_client, first)).state == "complete"
     assert await queue.put(sync.data(customer=7)) != first
 
 
@@ -46,7 +46,7 @@ async def test_exhausted_unique_job_frees_its_key_and_takes_it_again_when_unfail
     queue = client.queue("default")
     first = await queue.put(sync.data(customer=7, fails=True), retries=0)
     await drain(client, sync)
-    assert (await got(client, first)).state == "failed"
+    assert (await existing_job(client, first)).state == "failed"
     assert await queue.unfail("failed-retries-default") == 1
     assert await queue.put(sync.data(customer=7)) == first
 
@@ -88,18 +88,18 @@ async def test_canceling_a_running_unique_job_stops_it_and_frees_its_key(
 
 
 async def test_unique_instance_that_still_runs_prevents_the_next(
-    timed: Client, clock: Clock
+    clock_client: Client, clock: Clock
 ) -> None:
     @job(klass="Sweep", unique=(), cron="* * * * *", queue="default")
     async def sweep(job: Job[Any]) -> None:
         clock.move(180)
 
-    await drain(timed, sweep)
+    await drain(clock_client, sweep)
     clock.move(60)
-    await drain(timed, sweep)
-    recurring = await timed.jobs.recurring("Sweep")
+    await drain(clock_client, sweep)
+    recurring = await clock_client.jobs.recurring("Sweep")
     assert recurring and recurring.count == 1
-    assert await timed.queue("default").length() == 0
+    assert await clock_client.queue("default").length() == 0
 
 
 async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists(

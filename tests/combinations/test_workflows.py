@@ -14,7 +14,7 @@ from aioqless.errors import HasDependents, JobExists
 from aioqless.testing import Clock, drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
-from tests.combinations.conftest import got, lapse, states
+from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -38,14 +38,14 @@ async def slow(job: Job[Any]) -> None:
 
 @pytest.mark.parametrize("on_failed", ["hold", "fail", "cancel"])
 async def test_retried_dependency_does_not_fail_its_dependents(
-    client: Client, clock: Clock, timed: Client, on_failed: Any
+    client: Client, clock: Clock, clock_client: Client, on_failed: Any
 ) -> None:
     steps = chain(group(flaky.data(name="a"), flaky.data(name="b", delay=60)), total.data())
-    put = await timed.queue("default").put_flow(steps, on_failed=on_failed)
-    await drain(timed, flaky, total)
+    put = await clock_client.queue("default").put_flow(steps, on_failed=on_failed)
+    await drain(clock_client, flaky, total)
     assert await states(client, *put.jids) == ["complete", "scheduled", "depends"]
     clock.move(60)
-    await drain(timed, flaky, total)
+    await drain(clock_client, flaky, total)
     assert await client.jobs.result(put.last[0]) == ["a", "b"]
 
 
@@ -72,7 +72,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_canceled(
     jids = await client.queue("mail").jobs("waiting")
     for _ in range(3):
         await client.queue("mail").pop(worker="ann")
-        await lapse(redis, client)
+        await expire_locks(redis, client)
     assert await states(client, *jids) == ["failed"]
     await client.store.tick(batch=[])
     assert (await client.queue("mail").counts()).depends == 0
@@ -104,7 +104,7 @@ async def test_job_put_again_has_its_new_failure_policy(client: Client) -> None:
     await mail.put("Sum", jid="a", depends=["former"], on_failed="cancel")
     await mail.put("Sum", jid="b", depends=["former", "later"], on_failed="cancel")
     await mail.put("Sum", jid="a", depends=["later"])
-    await (await got(client, "later")).fail("broken", "by hand")
+    await (await existing_job(client, "later")).fail("broken", "by hand")
     assert await states(client, "a", "b") == ["depends", None]
     await client.jobs.cancel("former", "later", "a")
 
@@ -137,8 +137,8 @@ async def test_retried_and_advanced_job_keeps_the_result_of_its_last_stage(
 
     put = await client.queue("mail").put_flow(chain(stages.data(), total.data()))
     async with work(stages, total, queues=("mail", "default")):
-        assert await (await got(client, put.last[0])).outcome(timeout=10) == ["last"]
-    assert len((await got(client, put.jids[0])).history) == 2
+        assert await (await existing_job(client, put.last[0])).outcome(timeout=10) == ["last"]
+    assert len((await existing_job(client, put.jids[0])).history) == 2
 
 
 async def test_results_outlive_pruned_jobs(client: Client) -> None:
@@ -169,7 +169,7 @@ async def test_context_and_constraints_are_stored_with_each_job_of_a_batch_or_wo
             total.data(),
         )
     )
-    x = await got(client, "x")
+    x = await existing_job(client, "x")
     assert x.context == {"trace": "1"} and await queue.put("Sum", unique="k") == "x"
     with pytest.raises(JobExists):
         await queue.put_flow(
@@ -186,7 +186,7 @@ async def test_wait_continues_when_the_job_is_moved(
     async with work(total), asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(client.jobs.wait("a", timeout=10))
         await until(lambda: client.redis.pubsub_numsub(f"{client.namespace}:log"))
-        await (await got(client, "a")).move("mail")
+        await (await existing_job(client, "a")).move("mail")
     assert waiting.result().state == "complete"
 
 
@@ -204,14 +204,14 @@ async def test_progress_of_a_thread_without_its_lock_is_refused(
     async with work(pages):
         await client.queue("mail").put(pages, jid="a")
         await until(lambda: _progress(client, 0.1))
-        await (await got(client, "a")).move("other")
+        await (await existing_job(client, "a")).move("other")
         gone.set()
         await until(lambda: lines.of("job.lock_lost"))
-    progressed = (await got(client, "a")).last_progress
+    progressed = (await existing_job(client, "a")).last_progress
     assert progressed and progressed.share == 0.1
     await client.jobs.cancel("a")
 
 
 async def _progress(client: Client, share: float) -> bool:
-    progressed = (await got(client, "a")).last_progress
+    progressed = (await existing_job(client, "a")).last_progress
     return progressed is not None and progressed.share == share

@@ -1,4 +1,4 @@
-"""Hosts for these tests, and what their workers log."""
+"""Host applications, and the logs of their workers."""
 
 from tests.worker.conftest import lines
 

@@ -1,5 +1,7 @@
-"""The same small application in four frameworks: a worker in its lifespan, `POST /` puts a job,
-`GET /` answers."""
+"""The same small application in four frameworks.
+
+A worker runs in its lifespan, `POST /` puts a job, `GET /` answers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class Host:
     """A server that answers."""
 
     url: str
-    stop: Callable[[], Awaitable[None]]  # as SIGTERM does; returns when it has ended
+    # shut down as SIGTERM does; returns when the server has ended
+    stop: Callable[[], Awaitable[None]]
 
 
 def with_starlette(lifespan: Lifespan, put: Put) -> Starlette:
@@ -71,8 +74,8 @@ def with_litestar(lifespan: Lifespan, put: Put) -> litestar.Litestar:
 
 
 @asynccontextmanager
-async def served(app: Any) -> AsyncIterator[Host]:
-    """An ASGI application under uvicorn, on this loop."""
+async def serve_asgi(app: Any) -> AsyncIterator[Host]:
+    """Serve an ASGI application with uvicorn on this event loop."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = _Server(
             uvicorn.Config(
@@ -93,7 +96,7 @@ async def served(app: Any) -> AsyncIterator[Host]:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to pytest."""
+    """A server that leaves signals to pytest."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -108,8 +111,8 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def by_aiohttp(lifespan: Lifespan, put: Put) -> AsyncIterator[Host]:
-    """aiohttp's own server, on this loop."""
+async def serve_aiohttp(lifespan: Lifespan, put: Put) -> AsyncIterator[Host]:
+    """Serve with aiohttp's own server on this event loop."""
 
     async def post(request: aiohttp.web.Request) -> aiohttp.web.Response:
         return aiohttp.web.Response(text=await put())
@@ -136,8 +139,8 @@ async def by_aiohttp(lifespan: Lifespan, put: Put) -> AsyncIterator[Host]:
 
 
 HOSTS: dict[str, Callable[[Lifespan, Put], AbstractAsyncContextManager[Host]]] = {
-    "starlette": lambda lifespan, put: served(with_starlette(lifespan, put)),
-    "fastapi": lambda lifespan, put: served(with_fastapi(lifespan, put)),
-    "litestar": lambda lifespan, put: served(with_litestar(lifespan, put)),
-    "aiohttp": by_aiohttp,
+    "starlette": lambda lifespan, put: serve_asgi(with_starlette(lifespan, put)),
+    "fastapi": lambda lifespan, put: serve_asgi(with_fastapi(lifespan, put)),
+    "litestar": lambda lifespan, put: serve_asgi(with_litestar(lifespan, put)),
+    "aiohttp": serve_aiohttp,
 }

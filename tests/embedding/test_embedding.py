@@ -46,7 +46,7 @@ class Pool: ...
 
 
 class App:
-    """A worker in a lifespan, and what a request does."""
+    """A worker in a lifespan, and the handling of a request."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class App:
         self.settings = {"queues": queues, "poll": 30, "grace": 10, **settings}
         self.declared = declared or (greet,)
         self.worker: Worker | None = None
-        self.left: BaseException | None = None  # what leaving the worker's block raised
+        self.left: BaseException | None = None  # the exception that left the worker's block
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -346,7 +346,7 @@ def test_worker_runs_on_any_loop_in_any_thread(
 def test_application_works_with_the_test_client_of_its_framework(
     redis_url: str, namespace: str
 ) -> None:
-    """It runs the lifespan on a loop of anyio's in a thread."""
+    """The test client runs the lifespan on anyio's event loop in a thread."""
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:

@@ -84,7 +84,7 @@ MAINS = {
 }
 
 
-def started(folder: Path, told: Path, redis_url: str) -> subprocess.Popen[bytes]:
+def start_page(folder: Path, told: Path, redis_url: str) -> subprocess.Popen[bytes]:
     with told.open("wb") as out:
         return subprocess.Popen(
             [sys.executable, "main.py"],
@@ -106,7 +106,7 @@ async def test_stopping_server_ends_after_its_running_job(
     )
     (tmp_path / "main.py").write_text(MAINS[framework])
     told = tmp_path / "told"
-    server = started(tmp_path, told, redis_url)
+    server = start_page(tmp_path, told, redis_url)
     try:
         found = await until(
             lambda: (
@@ -136,7 +136,7 @@ async def test_stopping_server_ends_after_its_running_job(
 
 
 async def _read_to_the_middle(http: httpx.AsyncClient, jid: str) -> None:
-    """The page's stream tells of progress."""
+    """Read the page's stream until it reports progress."""
     async with http.stream("GET", f"/jobs/{jid}/events") as answer:
         async for line in answer.aiter_lines():
             if '"share": 0.3' in line:

@@ -38,8 +38,8 @@ from tests.server import OwnServer
 
 
 @asynccontextmanager
-async def listening(client: Client, **wanted: Any) -> AsyncIterator[list[AnyEvent]]:
-    """What is heard in the block, up to its end."""
+async def collect_events(client: Client, **wanted: Any) -> AsyncIterator[list[AnyEvent]]:
+    """Collect the events received until the block ends."""
     found: list[AnyEvent] = []
 
     async def listen(stream: Any) -> None:
@@ -58,8 +58,8 @@ async def listening(client: Client, **wanted: Any) -> AsyncIterator[list[AnyEven
         await asyncio.wait([task])
 
 
-def told(event: AnyEvent) -> tuple[Any, ...]:
-    """An event without when it was heard."""
+def without_time(event: AnyEvent) -> tuple[Any, ...]:
+    """Return an event without its time."""
     values = dict(vars(event))
     assert abs(values.pop("when") - time.time()) < 10
     return type(event), values
@@ -67,7 +67,7 @@ def told(event: AnyEvent) -> tuple[Any, ...]:
 
 async def test_each_kind_of_event_has_its_own_type(client: Client, until: Until) -> None:
     mail = client.queue("mail")
-    async with listening(client) as found:
+    async with collect_events(client) as found:
         await mail.put("Greet", jid="a")
         (job,) = await mail.pop(worker="ann")
         job.progress(0.5, "half")
@@ -78,7 +78,7 @@ async def test_each_kind_of_event_has_its_own_type(client: Client, until: Until)
         await client.jobs.cancel("a")
         await client.config.set("heartbeat", 30)
         await client.config.unset("heartbeat")
-    assert [told(event) for event in found] == [
+    assert [without_time(event) for event in found] == [
         (Put, {"jid": "a", "queue": "mail"}),
         (Progressed, {"jid": "a", "queue": "mail", "progress": 0.5, "message": "half"}),
         (Advanced, {"jid": "a", "queue": "mail", "to": "post"}),
@@ -104,7 +104,7 @@ async def test_tracked_jobs_publish_popped_and_stalled(client: Client, until: Un
     for jid in "ab":
         await mail.put("Greet", jid=jid)
     await client.store.track_track(jid="a")
-    async with listening(client, tracked=True) as found:
+    async with collect_events(client, tracked=True) as found:
         await mail.pop(2, worker="ann")
         await mail.pop(2, worker="bob")
         await client.store.track_untrack(jid="a")
@@ -125,16 +125,16 @@ async def test_filter_passes_only_its_queues_jobs_and_kinds(client: Client, unti
     for queue, jid in (("mail", "a"), ("post", "b")):
         await client.queue(queue).put("Greet", jid=jid)
     async with (
-        listening(client, queue="post") as of_post,
-        listening(client, jid=["a"]) as of_a,
-        listening(client, kind=["completed", "failed"]) as ends,
+        collect_events(client, queue="post") as of_post,
+        collect_events(client, jid=["a"]) as of_a,
+        collect_events(client, kind=["completed", "failed"]) as ends,
     ):
         (a,) = await client.queue("mail").pop()
         (b,) = await client.queue("post").pop()
-        await b.fail("typo", "x")  # its message says no queue
+        await b.fail("typo", "x")  # its message does not name the queue
         await a.complete("post")
         await until(lambda: of_a and ends and len(of_post) == 2)
-    assert [told(event)[0] for event in of_post] == [Failed, Advanced]
+    assert [without_time(event)[0] for event in of_post] == [Failed, Advanced]
     assert of_post[0].queue == "post"
     assert [type(event) for event in of_a] == [Advanced]
     assert [type(event) for event in ends] == [Failed]
@@ -155,7 +155,7 @@ async def test_invalid_filter_is_refused_by_name(
 
 
 async def test_malformed_messages_are_ignored(client: Client) -> None:
-    async with listening(client) as found:
+    async with collect_events(client) as found:
         for text in (
             "nonsense",
             "[]",
@@ -195,7 +195,7 @@ async def test_malformed_messages_are_ignored(client: Client) -> None:
 async def test_outage_is_reported_with_its_duration_and_listening_continues(
     own_server: OwnServer, until: Until
 ) -> None:
-    async with Client(own_server.url) as client, listening(client, kind="completed") as found:
+    async with Client(own_server.url) as client, collect_events(client, kind="completed") as found:
         before = time.time()
         await client.store.connection.execute("PING")
         own_server.kill()
@@ -211,13 +211,13 @@ async def test_outage_is_reported_with_its_duration_and_listening_continues(
         (job,) = await client.queue("mail").pop()
         await job.complete()
         await until(lambda: len(found) == 2)
-        assert told(found[1]) == (Completed, {"jid": "a", "queue": "mail"})
+        assert without_time(found[1]) == (Completed, {"jid": "a", "queue": "mail"})
 
 
 async def test_slow_listener_that_was_disconnected_gets_a_missed_event(
     client: Client, until: Until
 ) -> None:
-    async with listening(client, queue="mail") as found:
+    async with collect_events(client, queue="mail") as found:
         await client.redis.client_kill_filter(_type="pubsub")
         await until(lambda: found)
     assert isinstance(found[0], Missed) and found[0].since <= found[0].until
@@ -238,10 +238,10 @@ async def test_listening_ends_with_the_client(redis_url: str, namespace: str) ->
         async def all_of_them() -> list[AnyEvent]:
             return [event async for event in events]
 
-        listening = asyncio.create_task(all_of_them())
+        collect_events = asyncio.create_task(all_of_them())
         await asyncio.sleep(0)
     async with asyncio.timeout(5):
-        assert await listening == []
+        assert await collect_events == []
 
 
 async def test_leaving_the_loop_ends_the_subscription(client: Client, until: Until) -> None:

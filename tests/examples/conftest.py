@@ -14,7 +14,7 @@ from aioqless.contrib import private_redis
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """The data directory of a private server, which is gone after the test."""
+    """Return the data directory of a private server, which is removed after the test."""
     path = Path(tempfile.mkdtemp(prefix="aioqless-"))
     yield path
     private_redis.stop(path, force=True)

@@ -1,5 +1,4 @@
-"""The review desk as a stranger runs it, a process of its own, and people who sit at it in a real
-browser."""
+"""The review desk as its own process, and people who use it in a real browser."""
 
 from __future__ import annotations
 
@@ -23,14 +22,14 @@ from aioqless import Client
 from examples.review_desk import app, jobs
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 20_000  # milliseconds, for machines that are busy with other tests
+PATIENCE = 20_000  # ms, for machines that are busy with other tests
 expect.set_options(timeout=PATIENCE)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @contextmanager
 def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
-    """The example on a port of its own; yields its address."""
+    """Start the example on its own port; yields its address."""
     told = folder / "desk.log"
     environment = os.environ | {"AIOQLESS_URL": redis_url, "PYTHONUNBUFFERED": "1"}
     with told.open("wb") as log:
@@ -56,8 +55,10 @@ def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
 
 
 def put_all(redis_url: str) -> None:
-    """Let everything be still to do, and read by the machine, for people. In a thread of its own,
-    since Playwright's loop is this one's."""
+    """Reset all items to the state after the machine's step.
+
+    Runs in its own thread, since Playwright uses this thread's event loop.
+    """
 
     async def put() -> None:
         async with Client(redis_url) as client:
@@ -83,7 +84,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Person:
-    """Somebody at the desk, in one window."""
+    """A person at the desk, in one window."""
 
     def __init__(self, context: BrowserContext, address: str) -> None:
         self.context = context
@@ -102,14 +103,14 @@ class Person:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(address)
 
-    def sit_down(self, name: str) -> Person:
+    def sign_in(self, name: str) -> Person:
         self.page.get_by_label("Your name").fill(name)
         self.page.get_by_role("button", name="Sit down").click()
         expect(self.page.get_by_role("heading", name="Ready when you are")).to_be_visible()
         return self
 
     def window(self) -> Person:
-        """Another window of the same browser."""
+        """Open another window of the same browser."""
         return Person(self.context, self.address)
 
     def press(self, *keys: str) -> None:
@@ -122,12 +123,12 @@ class Person:
         return self.item()
 
     def item(self) -> str:
-        """What is on the desk."""
+        """Return the item that is shown."""
         self.sees("#work")
         return self.page.inner_text("#item-module") + self.page.inner_text("#item-name")
 
     def judge(self, key: str) -> None:
-        """Say what one thinks of it, and wait for the next."""
+        """Submit a judgment and wait for the next item."""
         before = self.item()
         self.press(key)
         self.page.wait_for_function(
@@ -141,6 +142,6 @@ class Person:
         if text is not None:
             expect(found).to_contain_text(text)
 
-    def mine(self) -> list[str]:
-        """What became of what one did, the latest first."""
+    def recent_items(self) -> list[str]:
+        """Return the person's recent items, the latest first."""
         return [text.replace("\n", " ") for text in self.page.locator("#mine li").all_inner_texts()]

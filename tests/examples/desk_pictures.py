@@ -1,5 +1,4 @@
-"""python -m tests.examples.desk_pictures: make the pictures of the review desk that the docs
-show."""
+"""Make the screenshots of the review desk in the docs: `python -m tests.examples.desk_pictures`."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from tests.examples.desk import Person, chromium, desk
 
 DOCS = Path(__file__).parents[2] / "docs"
 VIEW: Any = {"viewport": {"width": 1240, "height": 860}, "device_scale_factor": 1.5}
-JUDGED = {"Ada": "113142131", "Grace": "3113", "Alan": "14"}  # by whom and how
+JUDGED = {"Ada": "113142131", "Grace": "3113", "Alan": "14"}  # judgments by person
 
 
 def main() -> None:
@@ -26,7 +25,7 @@ def main() -> None:
         for name, keys in JUDGED.items():
             person = people[name] = Person(
                 browser.new_context(color_scheme="light", **VIEW), address
-            ).sit_down(name)
+            ).sign_in(name)
             person.press("n")
             for key in keys:
                 person.judge(key)

@@ -26,7 +26,7 @@ from tests.contrib.lake.conftest import write_configuration
 ROOT = Path(__file__).parents[2]
 PAGES = 12
 
-# Texts of a chart that lie over each other, and tables that don't fit where they are.
+# Overlapping texts of a chart, and tables that are wider than their place.
 OVERLAPS = """
 () => [...document.querySelectorAll("svg")].flatMap(svg => {
     const texts = [...svg.querySelectorAll("text")]
@@ -55,15 +55,15 @@ COLORS = """
 
 
 @dataclass
-class Made:
-    """What a run of the example wrote, and where."""
+class ExampleRun:
+    """The output of a run of the example, and its folder."""
 
     folder: Path
     out: str
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def example_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExampleRun]:
     folder, data = (
         tmp_path_factory.mktemp("lake") / "audit",
         Path(tempfile.mkdtemp(prefix="aioqless-")),
@@ -91,7 +91,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert ran.returncode == 0, ran.stderr
-    yield Made(folder, ran.stdout)
+    yield ExampleRun(folder, ran.stdout)
     private_redis.stop(data, force=True)
     shutil.rmtree(data)
 
@@ -104,28 +104,30 @@ def test_help_is_printed_without_spark() -> None:
 
 
 @pytest.mark.long
-def test_jobs_of_the_audit_are_stored_and_counted(made: Made) -> None:
+def test_jobs_of_the_audit_are_stored_and_counted(example_run: ExampleRun) -> None:
     assert (
-        f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in made.out
+        f"\n{PAGES + 1} events in 1 batches; 0 in quarantine" in example_run.out
     )  # the audit's report is a job, too
     assert re.search(
-        rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", made.out, re.MULTILINE
+        rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", example_run.out, re.MULTILINE
     )
-    table = DeltaTable(made.folder / "lake/silver/jobs").to_pyarrow_table()
+    table = DeltaTable(example_run.folder / "lake/silver/jobs").to_pyarrow_table()
     assert table.num_rows == PAGES + 1 and "1/multiprocessing.html" in table["jid"].to_pylist()
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium")
 @pytest.mark.parametrize("width", [390, 1000, 1280])
-async def test_report_is_legible_in_light_and_dark_mode(made: Made, width: int) -> None:
+async def test_report_is_legible_in_light_and_dark_mode(
+    example_run: ExampleRun, width: int
+) -> None:
     seen: list[Any] = []
     async with browsing() as browser:
         for scheme in ("light", "dark"):
             page = await browser.new_page(
                 color_scheme=scheme, viewport={"width": width, "height": 900}
             )
-            await page.goto((made.folder / "report.html").as_uri())
+            await page.goto((example_run.folder / "report.html").as_uri())
             assert await page.evaluate(OVERLAPS) == []
             assert await page.evaluate("document.documentElement.scrollWidth") == width
             if width > 390:

@@ -1,6 +1,6 @@
 """Other programs read a lake's tables: DuckDB, Polars, dbt and a notebook.
 
-They need packages of their own: `nox -s readers`.
+They need their own packages: `nox -s readers`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXAMPLE = Path("examples/lake")
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Eight jobs of three namespaces, one of them `{billing}`."""
+    """Write eight jobs of three namespaces, one of them `{billing}`."""
     lake = Lake(tmp_path_factory.mktemp("readers") / "lake", create=True)
     archive(lake, *EARLY, *LATE)
     refresh(lake, no_spark)

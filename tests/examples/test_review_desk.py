@@ -16,7 +16,7 @@ from tests.examples.desk import CHROMIUM, Person, chromium, desk, put_all
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
 Sit: TypeAlias = Callable[[str], Person]
-USUAL, SHORT = 90, 2  # seconds for each item
+USUAL, SHORT = 90, 2  # seconds of a reservation
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def limit(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest, url: str, limit: int) -> str:
-    """A desk with everything still to do."""
+    """Return the address of a desk with unfinished items."""
     address: str = request.getfixturevalue("short" if limit == SHORT else "usual")
     with redis.Redis.from_url(url) as connection:
         connection.flushdb()
@@ -59,30 +59,30 @@ def address(request: pytest.FixtureRequest, url: str, limit: int) -> str:
 
 
 @pytest.fixture
-def sit(browser: Browser, address: str) -> Iterator[Sit]:
-    """People sit down, each at a browser of its own; no page complains of anything."""
+def open_browsers(browser: Browser, address: str) -> Iterator[Sit]:
+    """Let people sign in, each in their own browser; pages must log no error."""
     people: list[Person] = []
 
-    def sit(name: str) -> Person:
+    def open_browsers(name: str) -> Person:
         people.append(Person(browser.new_context(), address))
-        return people[-1].sit_down(name)
+        return people[-1].sign_in(name)
 
-    yield sit
+    yield open_browsers
     for person in people:
         person.context.close()
-        # which browsers write down, whatever a page makes of it
+        # browsers log these, however the page handles them
         refused = r"the server responded with a status of (404|409)"
         assert [text for text in person.complaints if not re.search(refused, text)] == []
 
 
 def history(url: str, name: str) -> list[str]:
-    """What happened to a job, as Redis has it."""
+    """Return a job's history from Redis."""
     with redis.Redis.from_url(url, decode_responses=True) as connection:
         return list(connection.lrange(f"ql:j:docstring-{name}-history", 0, -1))
 
 
-def test_job_passes_from_machine_to_person_to_machine(sit: Sit, url: str) -> None:
-    ada = sit("Ada")
+def test_job_passes_from_machine_to_person_to_machine(open_browsers: Sit, url: str) -> None:
+    ada = open_browsers("Ada")
     name = ada.take()
     assert ada.page.inner_text("#item-signature").startswith(name.partition(".")[2] + "(")
     ada.page.get_by_label(re.compile("^Why")).fill("<b>no</b> example")
@@ -90,7 +90,7 @@ def test_job_passes_from_machine_to_person_to_machine(sit: Sit, url: str) -> Non
     ada.judge("3")
     ada.sees("#done", re.compile(r"^1 of \d\d"))
     ada.sees("#by-person", "Ada")
-    assert ada.mine() == [f"{name} you said: Wants an example"]
+    assert ada.recent_items() == [f"{name} you said: Wants an example"]
     events = history(url, name)
     assert any('"popped"' in event and '"Ada@' in event for event in events)
     with redis.Redis.from_url(url, decode_responses=True) as connection:
@@ -102,18 +102,18 @@ def test_job_passes_from_machine_to_person_to_machine(sit: Sit, url: str) -> Non
     )
 
 
-def test_two_people_with_two_windows_get_four_different_items(sit: Sit) -> None:
-    ada, bob = sit("Ada"), sit("Bob")
+def test_two_people_with_two_windows_get_four_different_items(open_browsers: Sit) -> None:
+    ada, bob = open_browsers("Ada"), open_browsers("Bob")
     second, third = ada.window(), bob.window()
     assert len({person.take() for person in (ada, bob, second, third)}) == 4
 
 
-def test_duplicated_window_gets_its_own_item(sit: Sit) -> None:
-    ada = sit("Ada")
+def test_duplicated_window_gets_its_own_item(open_browsers: Sit) -> None:
+    ada = open_browsers("Ada")
     name = ada.take()
     with (
         ada.context.expect_page() as opened
-    ):  # a window that is opened by another begins with its session storage
+    ):  # a window that another one opens copies its session storage
         ada.page.evaluate("window.open(location.href)")
     copy = opened.value
     copy.wait_for_selector("#idle:visible")
@@ -122,8 +122,8 @@ def test_duplicated_window_gets_its_own_item(sit: Sit) -> None:
     assert copy.inner_text("#item-name") != name.rpartition(".")[2]
 
 
-def test_reload_changes_nothing(sit: Sit) -> None:
-    ada = sit("Ada")
+def test_reload_changes_nothing(open_browsers: Sit) -> None:
+    ada = open_browsers("Ada")
     name = ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("halfway")
     for _ in range(3):
@@ -133,8 +133,8 @@ def test_reload_changes_nothing(sit: Sit) -> None:
     assert float(ada.page.inner_text("#left").replace(":", "")) > 0
 
 
-def test_double_click_counts_once(sit: Sit, url: str) -> None:
-    ada = sit("Ada")
+def test_double_click_counts_once(open_browsers: Sit, url: str) -> None:
+    ada = open_browsers("Ada")
     ada.page.get_by_role("button", name="Take the next").dblclick()
     first = ada.item()
     ada.page.locator("[data-label=clear]").dblclick()
@@ -143,12 +143,12 @@ def test_double_click_counts_once(sit: Sit, url: str) -> None:
         arg=first.rpartition(".")[2],
     )
     ada.sees("#done", re.compile("^1 of"))
-    assert len(ada.mine()) == 1
+    assert len(ada.recent_items()) == 1
     assert sum('"Ada@' in event and '"popped"' in event for event in history(url, first)) == 1
 
 
-def test_answer_with_a_lost_reply_counts_once(sit: Sit) -> None:
-    ada = sit("Ada")
+def test_answer_with_a_lost_reply_counts_once(open_browsers: Sit) -> None:
+    ada = open_browsers("Ada")
     name = ada.take()
     lost: list[str] = []
 
@@ -156,7 +156,7 @@ def test_answer_with_a_lost_reply_counts_once(sit: Sit) -> None:
         if lost:
             return route.continue_()
         lost.append(route.request.headers["idempotency-key"])
-        route.fetch()  # the server has done it, but the browser is never told
+        route.fetch()  # the server has executed it, but the browser gets no reply
         return route.abort()
 
     ada.page.route("**/finish", lose)
@@ -164,13 +164,13 @@ def test_answer_with_a_lost_reply_counts_once(sit: Sit) -> None:
     ada.sees("#connection")
     ada.sees("#done", re.compile("^1 of"))
     expect(ada.page.locator("#connection")).to_be_hidden()
-    assert ada.mine() == [f"{name} you said: Clear"]
-    ada.complaints.clear()  # a browser notes each request that fails
+    assert ada.recent_items() == [f"{name} you said: Clear"]
+    ada.complaints.clear()  # a browser logs each request that fails
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_expired_reservation_is_explained(sit: Sit, url: str) -> None:
-    ada, bob = sit("Ada"), sit("Bob")
+def test_expired_reservation_is_explained(open_browsers: Sit, url: str) -> None:
+    ada, bob = open_browsers("Ada"), open_browsers("Bob")
     name = ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("a thought")
     ada.sees("#over", "Nobody has taken it yet, so your answer still counts.")
@@ -180,7 +180,7 @@ def test_expired_reservation_is_explained(sit: Sit, url: str) -> None:
     expect(ada.page.get_by_label(re.compile("^Why"))).to_have_value("a thought")
     bob.press("1")
     ada.sees("#over", "Bob has judged it meanwhile.")
-    assert ada.mine()[0] == f"{name} time ran out; judged by Bob"
+    assert ada.recent_items()[0] == f"{name} time ran out; judged by Bob"
     ada.page.locator("#over-next").click()
     ada.page.wait_for_function(
         "name => document.querySelector('#item-name').textContent !== name",
@@ -191,9 +191,9 @@ def test_expired_reservation_is_explained(sit: Sit, url: str) -> None:
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
 def test_person_whose_session_ended_is_asked_to_sign_in(
-    sit: Sit,
+    open_browsers: Sit,
 ) -> None:
-    ada = sit("Ada")
+    ada = open_browsers("Ada")
     ada.take()
     ada.page.get_by_label(re.compile("^Why")).fill("a thought")
     ada.page.get_by_role("button", name="Hand over").click()
@@ -202,13 +202,13 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
     ada.sees("#door")
     expect(ada.page.locator("#ask")).to_be_hidden()
     expect(ada.page.get_by_label("Your name")).to_be_focused()
-    assert ada.mine() == []
-    ada.complaints.clear()  # a browser notes each request that is refused
+    assert ada.recent_items() == []
+    ada.complaints.clear()  # a browser logs each request that is refused
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_late_answer_counts_unless_the_item_was_taken(sit: Sit) -> None:
-    ada = sit("Ada")
+def test_late_answer_counts_unless_the_item_was_taken(open_browsers: Sit) -> None:
+    ada = open_browsers("Ada")
     ada.take()
     ada.sees("#over", "your answer still counts")
     ada.press("2")
@@ -216,8 +216,8 @@ def test_late_answer_counts_unless_the_item_was_taken(sit: Sit) -> None:
 
 
 @pytest.mark.parametrize("limit", [SHORT], indirect=True)
-def test_extension_adds_time(sit: Sit) -> None:
-    ada = sit("Ada")
+def test_extension_adds_time(open_browsers: Sit) -> None:
+    ada = open_browsers("Ada")
     ada.take()
     expect(ada.page.locator("#left")).to_have_text("1")
     with ada.page.expect_response("**/extend") as answer:
@@ -226,18 +226,20 @@ def test_extension_adds_time(sit: Sit) -> None:
     expect(ada.page.locator("#over")).to_be_hidden()
 
 
-def test_skipped_item_goes_to_other_people(sit: Sit) -> None:
-    ada, bob = sit("Ada"), sit("Bob")
+def test_skipped_item_goes_to_other_people(open_browsers: Sit) -> None:
+    ada, bob = open_browsers("Ada"), open_browsers("Bob")
     skipped = ada.take()
     ada.judge("s")
-    assert ada.mine() == [f"{skipped} skipped, for others"]
-    while (found := bob.take() if not bob.mine() else bob.item()) and len(bob.mine()) < 3:
+    assert ada.recent_items() == [f"{skipped} skipped, for others"]
+    while (found := bob.take() if not bob.recent_items() else bob.item()) and len(
+        bob.recent_items()
+    ) < 3:
         assert found != skipped  # it is behind the others
         bob.judge("1")
 
 
-def test_handed_over_item_goes_to_the_other_person(sit: Sit) -> None:
-    ada, bob = sit("Ada"), sit("Bob")
+def test_handed_over_item_goes_to_the_other_person(open_browsers: Sit) -> None:
+    ada, bob = open_browsers("Ada"), open_browsers("Bob")
     name = ada.take()
     ada.press("h")
     ada.page.get_by_label("To whom?").fill("Bob")
@@ -246,8 +248,8 @@ def test_handed_over_item_goes_to_the_other_person(sit: Sit) -> None:
     assert bob.take() == name
 
 
-def test_item_can_be_released_or_rejected(sit: Sit, url: str) -> None:
-    ada = sit("Ada")
+def test_item_can_be_released_or_rejected(open_browsers: Sit, url: str) -> None:
+    ada = open_browsers("Ada")
     name = ada.take()
     ada.press("b")
     ada.sees("#idle-text", "Given back")
@@ -263,8 +265,8 @@ def test_item_can_be_released_or_rejected(sit: Sit, url: str) -> None:
         assert connection.lrange("ql:f:docs-review-rejected", 0, -1) == [f"docstring-{name}"]
 
 
-def test_signing_out_releases_the_reservation(sit: Sit, url: str) -> None:
-    ada = sit("Ada")
+def test_signing_out_releases_the_reservation(open_browsers: Sit, url: str) -> None:
+    ada = open_browsers("Ada")
     ada.take()
     ada.page.get_by_role("button", name="Sign out").click()
     ada.sees("#door")
@@ -274,9 +276,9 @@ def test_signing_out_releases_the_reservation(sit: Sit, url: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_view_has_a_serious_accessibility_problem(
-    sit: Sit, scheme: Literal["light", "dark"]
+    open_browsers: Sit, scheme: Literal["light", "dark"]
 ) -> None:
-    ada = sit("Ada")
+    ada = open_browsers("Ada")
     ada.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     for view in ("#idle", "#work", "#ask", "#door"):
         if view == "#work":
@@ -297,8 +299,8 @@ def test_no_view_has_a_serious_accessibility_problem(
         assert serious == [], view
 
 
-def test_name_with_markup_is_shown_as_text(sit: Sit) -> None:
-    ada = sit("<img src=x onerror=alert(1)>")
+def test_name_with_markup_is_shown_as_text(open_browsers: Sit) -> None:
+    ada = open_browsers("<img src=x onerror=alert(1)>")
     ada.take()
     ada.judge("1")
     ada.sees("#by-person", "<img src=x onerror=alert(1)>")

@@ -26,7 +26,7 @@ aioqless.Job.{verb} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from examples.site_audit.__main__ import main
 main()
 """
-# whose module can't be imported where the private server runs
+# its module cannot be imported where the private server runs
 FAILING = "multiprocessing.popen_spawn_win32.html"
 
 
@@ -62,15 +62,14 @@ class Audit:
         )
 
     async def end(self) -> tuple[int, str, str]:
-        """Wait for its end; returns its exit code and what it wrote to its standard output and
-        error."""
+        """Wait for its end; returns its exit code, standard output and standard error."""
         report, told = await asyncio.to_thread(self.process.communicate, timeout=60)
         return self.process.returncode, report, told
 
 
 @asynccontextmanager
-async def midway(client: Client, data: Path) -> AsyncIterator[Audit]:
-    """An audit that has visited some of its pages, and has others still to visit."""
+async def running_audit(client: Client, data: Path) -> AsyncIterator[Audit]:
+    """Start an audit and wait until it has visited some pages, but not all."""
     async with client.events.all() as events:
         audit = Audit(data)
         try:
@@ -90,7 +89,7 @@ async def _visits(events: AsyncIterator[Event], count: int) -> None:
 
 
 async def jobs_of(client: Client, audit: int) -> list[Job]:
-    """The jobs of its pages, histories included."""
+    """Return the jobs of its pages, with their histories."""
     _, jids = await client.jobs.tagged(f"audit {audit}", count=1000)
     return [job for jid in jids if (job := await client.jobs.get(jid))]
 
@@ -100,8 +99,7 @@ def times(job: Job, *what: str) -> list[float]:
 
 
 async def assert_audited(client: Client, report: str) -> list[Job]:
-    """The first audit visited so many pages, put none of them twice, and reported when all were
-    done; returns their jobs."""
+    """Check that the audit visited each page once and reported at the end; returns their jobs."""
     assert f"Audit 1: {PAGES} pages" in report
     jobs = await jobs_of(client, 1)
     assert len({job.data["address"] for job in jobs}) == len(jobs) == PAGES
@@ -120,7 +118,7 @@ def child_of(process: int) -> int:
 
 
 def wait_for_end(process: int, patience: float = 10.0) -> None:
-    """Wait for a process that is not our child; it may stay a zombie."""
+    """Wait for a process that is not a child of this one; it may become a zombie."""
     deadline = time.monotonic() + patience
     while (
         subprocess.run(
@@ -165,7 +163,7 @@ async def test_audit_visits_each_page_once_and_reports_its_findings(
 async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_again(
     client: Client, data: Path
 ) -> None:
-    async with midway(client, data) as audit:
+    async with running_audit(client, data) as audit:
         audit.process.send_signal(signal.SIGINT)
         code, report, told = await audit.end()
     assert (code, report) == (130, "")
@@ -183,7 +181,7 @@ async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_ag
 async def test_killed_audit_leaves_no_process_and_continues_when_run_again(
     client: Client, data: Path
 ) -> None:
-    async with midway(client, data) as audit:
+    async with running_audit(client, data) as audit:
         website = await asyncio.to_thread(child_of, audit.process.pid)
         audit.process.kill()
         await audit.end()

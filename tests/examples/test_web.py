@@ -57,7 +57,7 @@ class Site:
         )
 
     async def ready(self) -> httpx.AsyncClient:
-        """Requests to it, when it answers."""
+        """Return a client for it as soon as it answers."""
         found = await self._until(
             lambda: (
                 self.process.poll() is not None
@@ -87,7 +87,7 @@ async def site(
 
 
 async def order(http: httpx.AsyncClient, place: str, size: str = "small") -> str:
-    """Ask for a picture; returns its page."""
+    """Order a picture; returns its page."""
     answer = await http.post("/pictures", data={"place": place, "size": size})
     assert answer.status_code == 303
     return answer.headers["location"]
@@ -125,7 +125,7 @@ async def test_ordered_picture_is_seen_with_its_progress(
         assert picture.startswith(b"\x89PNG") and struct.unpack(">II", picture[16:24]) == (480, 270)
         assert [each async for each in stream(http, page)] == [
             told[-1]
-        ]  # who comes back is told how it is now
+        ]  # a reconnecting client gets the present state
         answer = await http.get(page)
         assert answer.headers["content-security-policy"] == "default-src 'self'"
         assert told[-1]["file"] in answer.text and "<noscript>" not in answer.text
@@ -148,7 +148,7 @@ async def test_unknown_pictures_and_sizes_are_refused(
 async def test_disconnected_browser_leaves_no_subscription(
     client: Client, data: Path, tmp_path: Path, until: Until
 ) -> None:
-    async def nobody() -> bool:
+    async def no_subscriber() -> bool:
         return await subscribers(client) == 0
 
     async with site(data, tmp_path, until, "--no-worker") as (_, http):
@@ -157,15 +157,15 @@ async def test_disconnected_browser_leaves_no_subscription(
         for _ in range(5):
             async with asyncio.TaskGroup() as browsers:
                 for _ in range(3):
-                    browsers.create_task(_look_and_leave(http, page, client))
-            await until(nobody)
+                    browsers.create_task(_read_once(http, page, client))
+            await until(no_subscriber)
             connected.add(len(await client.redis.client_list()))
         assert len(connected) == 1
 
 
-async def _look_and_leave(http: httpx.AsyncClient, page: str, client: Client) -> None:
+async def _read_once(http: httpx.AsyncClient, page: str, client: Client) -> None:
     async with http.stream("GET", f"{page}/events") as answer:
-        lines = answer.aiter_lines()  # which ends the request when it is dropped
+        lines = answer.aiter_lines()  # the request ends when its connection is closed
         assert '"waiting"' in await anext(lines)
         assert await subscribers(client) == 1
 

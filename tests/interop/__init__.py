@@ -1,2 +1,4 @@
-"""Beside a live qless: the Python client of 2018, as PyPI has it, with the script that Ruby's has
-too, on the same Redis."""
+"""Interoperability with a live qless: the Python client of PyPI on the same Redis.
+
+The client is of 2018; its script is also that of the Ruby client.
+"""

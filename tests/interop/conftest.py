@@ -1,4 +1,4 @@
-"""One Redis for both; its namespace is the one that live clients have."""
+"""One Redis for both clients, in the default namespace of live clients."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from aioqless import Client
 from aioqless.testing import server
 from tests.interop.peer import peer as peer_of
 
-# Accidents of the peer's: its timeout leaves the job with the worker, a tag that is put again
-# counts twice, and a job that leaves its failures is taken from another queue's account.
+# Bugs of qless-py: its timeout leaves the job with the worker, a tag that is added again counts
+# twice, and a job that leaves its failure group is subtracted from another queue's counter.
 LEFT_BY_PEERS = {"held-not-running", "tag-count", "failed-count"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """qless-py will not be fixed."""
+    """Mark the tests that fail because of bugs in qless-py."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(
@@ -35,7 +35,7 @@ def live_url() -> Iterator[str]:
 
 @pytest.fixture
 async def ours(live_url: str) -> AsyncIterator[Client]:
-    """Our client, of an empty Redis."""
+    """Return our client of an empty Redis."""
     async with Redis.from_url(live_url) as redis:
         await redis.flushall()
     async with Client(live_url) as client:
@@ -46,7 +46,7 @@ async def ours(live_url: str) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def peer(ours: Client, live_url: str) -> Iterator[Any]:
-    """The other's client."""
+    """Return the qless-py client."""
     client = peer_of(live_url)
     yield client
     client.redis.close()

@@ -1,4 +1,4 @@
-"""The other client."""
+"""The qless-py client."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import warnings
 from typing import Any
 
 SCRIPT = ("qless", "qless-core/qless.lua")
-# The script adds a function to Lua's own table `table`, which Redis 7 refuses. With a table of its
-# own it runs as it is.
+# Its script adds a function to Lua's own table `table`, which Redis 7 refuses. With a copy of the
+# table it runs unchanged.
 OF_REDIS_7 = b"local table = setmetatable({}, {__index = table})\n"
 
 
 def peer(url: str, worker: str = "peer") -> Any:
-    """A live client of a Redis, which is worker `worker`."""
+    """Return a live client of a Redis as a named worker."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         qless: Any = importlib.import_module("qless")
@@ -25,12 +25,12 @@ def peer(url: str, worker: str = "peer") -> Any:
 
 
 def at(client: Any, later: float, command: str, *arguments: Any) -> Any:
-    """What a command of its script answers when it is so many seconds later by the peer's clock."""
+    """Return the reply of a command of its script at a later time of its clock."""
     return client._lua(keys=[], args=[command, repr(time.time() + later), *arguments])
 
 
 class Note:
-    """A job of both: a class for the one, a handler's name for the other."""
+    """A job of both clients: a class of qless-py, a klass for our handler."""
 
     @staticmethod
     def process(job: Any) -> None:
@@ -39,7 +39,7 @@ class Note:
 
 
 def work(url: str, worker: str, queues: list[str], folder: str) -> None:
-    """Work as the peer's own worker does, until killed."""
+    """Work as qless-py's own worker does, until killed."""
     client = peer(url, worker)
     serial: Any = importlib.import_module("qless.workers.serial")
     serial.SerialWorker(queues, client, interval=0.05, sandbox=folder).run()

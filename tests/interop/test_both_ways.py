@@ -48,7 +48,7 @@ async def test_both_clients_pop_in_the_same_order(ours: Client, peer: Any) -> No
         await ours.queue("mail").put("Greet", jid=f"our-{jid}", priority=priority)
         peer.queues["mail"].put(
             "Greet", {}, jid=f"peer-{jid}", priority=-priority
-        )  # higher is sooner there
+        )  # in qless-py, a higher priority runs sooner
     order = ["our-first", "peer-first", "our-usual", "peer-usual", "our-late", "peer-late"]
     assert [each.jid for each in await ours.queue("mail").peek(10)] == order
     assert [each.jid for each in peer.queues["mail"].peek(10)] == order

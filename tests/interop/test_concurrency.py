@@ -19,9 +19,11 @@ JIDS = [f"j{number}" for number in range(8)]
 QUEUES = ["one", "two"]
 
 
-class Both:
-    """Does what it is told by chance, as one or the other. What either refuses is no matter; that
-    it breaks would be."""
+class RandomOperations:
+    """Executes random operations with one or the other client.
+
+    Refusals are expected; other errors are not.
+    """
 
     def __init__(self, ours: Client, peer: Any, chance: random.Random) -> None:
         self.ours, self.peer, self.chance = ours, peer, chance
@@ -38,7 +40,7 @@ class Both:
             await step(chance.choice(JIDS), chance.choice(QUEUES))
         except (AioqlessError, ExceptionGroup):
             pass
-        except Exception as refused:  # the peer's own refusals are plain errors of its script
+        except Exception as refused:  # refusals by its script are plain errors
             assert type(refused).__name__ in ("QlessException", "LostLockException"), refused
             assert not any(
                 bad in str(refused) for bad in ("attempt to", "bad argument", "nil value")
@@ -94,7 +96,7 @@ class Both:
                 case how:
                     getattr(held, how)()
 
-    async def our_word(self, jid: str, queue: str) -> None:
+    async def our_change(self, jid: str, queue: str) -> None:
         job = await self.ours.jobs.get(jid)
         if job:
             match self.chance.choice(["timeout", "cancel", "move", "unfail", "priority", "tag"]):
@@ -111,7 +113,7 @@ class Both:
                 case "tag":
                     await job.tag("red")
 
-    async def their_word(self, jid: str, queue: str) -> None:
+    async def their_change(self, jid: str, queue: str) -> None:
         job = self.peer.jobs[jid]
         if job:
             match self.chance.choice(["timeout", "cancel", "move", "unfail", "priority", "tag"]):
@@ -133,14 +135,14 @@ class Both:
 async def test_random_operations_of_both_clients_end_every_job(
     ours: Client, peer: Any, seed: int
 ) -> None:
-    both = Both(ours, peer, random.Random(seed))
+    both = RandomOperations(ours, peer, random.Random(seed))
     for _ in range(150):
         await both.step()
-    await _ended(ours, peer)
+    await _end_all(ours, peer)
 
 
-async def _ended(ours: Client, peer: Any) -> None:
-    """Let every job that is left be popped and completed, by each of the two in turn."""
+async def _end_all(ours: Client, peer: Any) -> None:
+    """Pop and complete every remaining job, by both clients in turn."""
     for jid in JIDS:
         if job := await ours.jobs.get(jid):
             match job.state:
@@ -196,7 +198,7 @@ async def test_workers_of_both_clients_share_queues_and_run_each_job_once(
     try:
         await until(
             lambda: peer.redis.llen("ran") > 0, 20
-        )  # else ours would be done before the other has begun
+        )  # otherwise ours would be done before qless-py has started
         async with Worker(ours, note, settings=Settings(queues=tuple(QUEUES), concurrency=2)):
             await until(lambda: _all_complete(ours), 60)
     finally:

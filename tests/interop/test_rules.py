@@ -98,8 +98,7 @@ STEPS: list[Step] = [
 async def test_job_always_has_the_fields_that_qless_py_reads(
     ours: Client, peer: Any, step: Step
 ) -> None:
-    """Rules 2 and 4: the fields that it can't do without; `failure` is no empty text, `history`
-    isn't in the hash."""
+    """Rules 2 and 4: all required fields; `failure` is not empty, `history` is not in the hash."""
     await ours.queue("mail").put("Greet", {"n": 1}, jid="a", retries=2)
     await step(ours)
     fields: dict[str, str] = peer.redis.hgetall("ql:j:a")
@@ -115,7 +114,7 @@ async def test_job_always_has_the_fields_that_qless_py_reads(
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_each_jid_in_a_queue_has_a_job(ours: Client, peer: Any, step: Step) -> None:
-    """Rule 3: its pop fails on a jid without one."""
+    """Rule 3: the pop of qless-py fails on a jid without a job."""
     await ours.queue("mail").put("Greet", {}, jid="a", retries=2)
     await step(ours)
     await ours.jobs.cancel("a")
@@ -125,7 +124,7 @@ async def test_each_jid_in_a_queue_has_a_job(ours: Client, peer: Any, step: Step
 
 
 async def test_score_of_a_waiting_job_is_that_of_qless_py(ours: Client, peer: Any) -> None:
-    """Rule 1: priority less a ten thousand millionth of the time, highest first."""
+    """Rule 1: the priority minus a ten-billionth of the time, highest first."""
     before = time.time()
     await ours.queue("mail").put("Greet", jid="a", priority=-3)
     score = peer.redis.zscore("ql:q:mail-work", "a")
@@ -133,7 +132,7 @@ async def test_score_of_a_waiting_job_is_that_of_qless_py(ours: Client, peer: An
 
 
 async def test_history_events_are_those_of_qless_py(ours: Client, peer: Any) -> None:
-    """Rule 1: `history` is a list of `[time, what, more]`."""
+    """Rule 1: `history` is a list of `[time, event, fields]`."""
     for jid, put in (("ours", ours.queue("mail").put), ("theirs", None)):
         if put:
             await put("Greet", jid=jid)
@@ -152,7 +151,7 @@ async def test_history_events_are_those_of_qless_py(ours: Client, peer: Any) -> 
 
 
 async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any) -> None:
-    """Rule 5: a listener of the peer's makes no difference between us."""
+    """Rule 5: a listener of qless-py cannot distinguish our messages."""
     heard = peer.redis.pubsub(ignore_subscribe_messages=True)
     channels = "ql:log", "ql:completed", "ql:failed", "ql:popped"
     heard.subscribe(*channels)
@@ -183,7 +182,7 @@ async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any)
 async def test_client_with_a_fast_clock_takes_locks_early_and_the_first_holder_is_refused(
     ours: Client, peer: Any
 ) -> None:
-    """Rule 6: what then happens. Nothing is stored by who has lost the lock."""
+    """Rule 6: a worker that has lost its lock stores nothing."""
     await ours.queue("mail").put("Greet", jid="a")
     mine = await popped(ours)
     at(peer, 65, "pop", "mail", "peer", 1)  # starts its grace period of 10 s
@@ -194,5 +193,5 @@ async def test_client_with_a_fast_clock_takes_locks_early_and_the_first_holder_i
 
 
 def test_worker_names_differ_from_those_of_qless_py() -> None:
-    """Rule 8: its own are the host's name, or that and a number."""
+    """Rule 8: qless-py's names are the host name, or the host name and a number."""
     assert len({worker_name() for _ in range(100)}) == 100 and worker_name() != socket.gethostname()

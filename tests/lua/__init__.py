@@ -1,1 +1,1 @@
-"""The state machine told in short stories, with literal times and a look at what Redis holds."""
+"""The state machine in short scenarios, with literal times and assertions on the keys of Redis."""

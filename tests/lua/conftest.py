@@ -1,4 +1,4 @@
-"""A story for each test."""
+"""A scenario for each test."""
 
 from collections.abc import AsyncIterator
 
@@ -8,13 +8,13 @@ from redis.asyncio import Redis
 
 from aioqless.redis.connection import Connection
 from aioqless.store import ScriptStore
-from tests.lua.least import WANTED, LeastScripts, make_users
+from tests.lua.least_privilege import WANTED, LeastPrivilegeScripts, make_users
 from tests.lua.story import Story
 
 
 @pytest.fixture(scope="session")
 def users(redis_url: str) -> None:
-    """Where stories are told by users who may do no more than they must."""
+    """Create Redis users with minimal permissions, if the tests run with them."""
     if WANTED:
         with blocking.Redis.from_url(redis_url) as redis:
             make_users(redis)
@@ -23,7 +23,7 @@ def users(redis_url: str) -> None:
 @pytest.fixture
 async def store(redis_url: str, namespace: str, users: None) -> AsyncIterator[ScriptStore]:
     if WANTED:
-        least = LeastScripts(redis_url, namespace)
+        least = LeastPrivilegeScripts(redis_url, namespace)
         yield least
         await least.aclose()
     else:

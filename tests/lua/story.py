@@ -1,5 +1,4 @@
-"""Steps that stories are told in: commands with all that a test doesn't care about filled in, and
-Redis as it is."""
+"""Steps of scenarios: commands with defaults for the arguments, and reads of Redis."""
 
 from __future__ import annotations
 
@@ -38,8 +37,10 @@ return found
 
 
 class Story:
-    """One namespace and what happens in it. Every step has its time, in seconds; keys are named
-    without the namespace."""
+    """One namespace and the steps of a test.
+
+    Every step has its time in seconds; keys are named without the namespace.
+    """
 
     def __init__(self, store: ScriptStore, redis: Redis) -> None:
         self.store = store
@@ -47,10 +48,10 @@ class Story:
         self.namespace = store.namespace
 
     async def call(self, command: str, form: str | None = None, /, **arguments: Any) -> Any:
-        """Run a command whose name a test has as a text."""
+        """Run a command by its name."""
         return await make_call(self.store, command, form, **arguments)
 
-    # Steps. The queue is `mail` and the worker `ann` where a story doesn't say otherwise.
+    # Steps. The defaults are the queue `mail` and the worker `ann`.
 
     async def put(
         self, jid: str, now: float, /, *, queue: str = "mail", delay: float = 0, **more: Any
@@ -67,14 +68,14 @@ class Story:
     async def running(
         self, jid: str, put: float = 0, popped: float = 1, *, worker: str = "ann", **more: Any
     ) -> None:
-        """A job that was put and is now run by a worker."""
+        """Put and pop a job."""
         await self.put(jid, put, **more)
         assert await self.pop(popped, queue=more.get("queue", "mail"), worker=worker) == [jid]
 
     async def completed(
         self, jid: str, put: float = 0, popped: float = 1, done: float = 2, **more: Any
     ) -> None:
-        """A job that was put, run by ann, and completed."""
+        """Put a job; ann pops and completes it."""
         await self.running(jid, put, popped, **more)
         assert await self.complete(jid, done, queue=more.get("queue", "mail")) == "complete"
 
@@ -88,7 +89,7 @@ class Story:
         group: str = "typo",
         **more: Any,
     ) -> None:
-        """A job that was put, run by ann, and failed."""
+        """Put a job; ann pops and fails it."""
         await self.running(jid, put, popped, **more)
         await self.fail(jid, failed, group=group)
 
@@ -156,25 +157,27 @@ class Story:
     async def tick(
         self, now: float, *rows: tuple[str, float, float, float], offset: int = 0
     ) -> Any:
-        """Rows of (jid, its tick, the instance's time, the next tick); returns {now, made, due,
-        next}."""
+        """Call tick with rows of (jid, tick, the instance's time, next tick).
+
+        Returns {now, made, due, next}.
+        """
         batch: list[TickRow] = [
             {"jid": jid, "tick": tick, "at": at, "next": next_} for jid, tick, at, next_ in rows
         ]
         return await self.store.tick(now=now, offset=offset, batch=batch)
 
     async def configure(self, **options: float | str) -> None:
-        """Set options; an underscore stands for a hyphen."""
+        """Set options; underscores stand for hyphens."""
         for name, value in options.items():
             await self.store.config_set(option=name.replace("_", "-"), value=value)
 
     async def by_hand(self, command: str, keys: list[str], *argv: Any) -> Any:
-        """The reply as Redis gives it to a call in the specification's form."""
+        """Return the raw reply of Redis to a call in the specification's form."""
         return await self.ask(
             "EVAL", compose(command, self.namespace).text, len(keys), *keys, *argv
         )
 
-    # What callers see.
+    # Reads of callers
 
     async def get(self, jid: str) -> Any:
         return await self.store.get(jid=jid)
@@ -183,22 +186,22 @@ class Story:
         job = await self.get(jid)
         return job and job["state"]
 
-    async def happened(self, jid: str) -> list[tuple[float, str]]:
-        """When what happened to a job."""
+    async def event_times(self, jid: str) -> list[tuple[float, str]]:
+        """Return the times of an event in a job's history."""
         return [(event["when"], event["what"]) for event in (await self.get(jid))["history"]]
 
     async def counts(self, at: float, queue: str = "mail") -> dict[str, Any]:
-        """How many jobs of a queue are where, zeros left out."""
+        """Return how many jobs of a queue are in each state, without zeros."""
         counts = await self.store.queues(now=at, queue=queue)
         return {name: count for name, count in counts.items() if count and name != "name"}
 
     async def day(
         self, kind: str = "stats", *, day: int = 0, queue: str = "mail"
     ) -> dict[str, str]:
-        """The stored statistics of a day."""
+        """Return the stored statistics of a day."""
         return await self.fields(f"s:{kind}:{day}:{queue}")
 
-    # What Redis holds.
+    # Contents of Redis
 
     def key(self, name: str) -> str:
         return f"{self.namespace}:{name}"
@@ -207,7 +210,7 @@ class Story:
         return await self.redis.execute_command(*command)
 
     async def change(self, command: str, name: str, *more: Any) -> Any:
-        """Change a key by hand, as a peer or a former version would."""
+        """Change a key manually, as qless or a former version would."""
         return await self.ask(command, self.key(name), *more)
 
     async def fields(self, name: str) -> dict[str, str]:
@@ -233,14 +236,13 @@ class Story:
         return bool(await self.ask("EXISTS", self.key(name)))
 
     async def where(self, jid: str, queue: str = "mail") -> dict[str, float]:
-        """The sets of a queue that a job is in, with its score."""
+        """Return the sets of a queue that contain a job, with its score."""
         places = ("work", "scheduled", "locks", "depends")
         sets = {place: await self.scores(f"q:{queue}-{place}") for place in places}
         return {place: members[jid] for place, members in sets.items() if jid in members}
 
-    async def everything(self) -> dict[str, Any]:
-        """Every key of the namespace with its contents, but for the answers that are kept for
-        repeated requests."""
+    async def all_keys(self) -> dict[str, Any]:
+        """Return every key of the namespace with its contents, except stored replies."""
         rows = await self.ask("EVAL", _READ, 0, "all", self.key("*"))
         found = {
             key.decode().removeprefix(f"{self.namespace}:"): _contents(kind, row)
@@ -254,30 +256,29 @@ class Story:
         rows = await self.ask("EVAL", _READ, 0, "one", self.key(name))
         return _contents(rows[0][1], rows[0][2]) if rows else missing
 
-    # What must hold around a step.
+    # Assertions around a step
 
     @asynccontextmanager
     async def refused(self, kind: type[ScriptError], **detail: Any) -> AsyncIterator[None]:
-        """The step is refused for this reason, and nothing has changed."""
-        before = await self.everything()
+        """Assert that the step is refused for this reason and changes nothing."""
+        before = await self.all_keys()
         with pytest.raises(kind) as caught:
             yield
         assert detail.items() <= caught.value.detail.items()
-        assert await self.everything() == before
+        assert await self.all_keys() == before
 
     @asynccontextmanager
     async def unchanged(self) -> AsyncIterator[None]:
-        """The steps leave all keys as they are."""
-        before = await self.everything()
+        """Assert that the steps leave all keys unchanged."""
+        before = await self.all_keys()
         yield
-        assert await self.everything() == before
+        assert await self.all_keys() == before
 
     @asynccontextmanager
-    async def heard(self, *but: str) -> AsyncIterator[list[Message]]:
-        """What is published meanwhile, as (channel, text or object) in order; the list is full when
-        the block is left.
+    async def published(self, *but: str) -> AsyncIterator[list[Message]]:
+        """Collect the messages published within the block: (channel, string or object) in order.
 
-        Channels named in `but` are left out.
+        The list is filled when the block ends. Channels in `but` are left out.
         """
         messages: list[Message] = []
         async with self.redis.pubsub() as listener:
@@ -296,7 +297,7 @@ class Story:
 
 
 def score(priority: float, at: float) -> float:
-    """Where a job of this stored priority that came at this time stands in `-work`."""
+    """Return the score in `-work` of a job with this stored priority and time."""
     return priority - at / 10_000_000_000
 
 

@@ -26,7 +26,7 @@ LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=list(He
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """JSON as it may be written: not only as Python's encoder writes it."""
+    """Generate JSON in other notations than that of Python's encoder."""
     values = st.recursive(
         st.none()
         | st.booleans()
@@ -56,29 +56,28 @@ texts_but_false = texts().filter(lambda text: text.strip() != "false")
 
 @pytest.fixture
 def namespace() -> str:
-    """One for all examples, each of which empties it."""
+    """Return one namespace for all examples, each of which empties it."""
     return "any-json"
 
 
 @LIMITS
 @given(texts_but_false, texts_but_false)
 async def test_data_is_returned_byte_for_byte(story: Story, data: str, other: str) -> None:
-    await a_life(story, data, other)
+    await run_all_commands(story, data, other)
 
 
 @pytest.mark.parametrize("data", ODD, ids=lambda data: data[:20])
 async def test_unusual_data_is_returned_byte_for_byte(story: Story, data: str) -> None:
-    await a_life(story, data, "[0.0]")
-    await a_life(story, "[0.0]", data)
+    await run_all_commands(story, data, "[0.0]")
+    await run_all_commands(story, "[0.0]", data)
 
 
-async def a_life(story: Story, data: str, other: str) -> None:
-    """A job goes through everything with its data, while others come by theirs in every way there
-    is."""
+async def run_all_commands(story: Story, data: str, other: str) -> None:
+    """Move a job with its data through all states and commands."""
     store = story.store
     await story.redis.flushdb()
 
-    # Put, and handed out
+    # Put and popped
     await story.put("a", 0, data=data)
     await store.put_many(
         queue="mail",
@@ -98,7 +97,7 @@ async def a_life(story: Story, data: str, other: str) -> None:
     assert data.encode() in row
     assert (await store.recur_get(jid="r"))["data"] == data
 
-    # Kept by what doesn't speak of data
+    # Commands without data leave it unchanged
     await story.heartbeat("a", 4)
     await store.heartbeat_many(worker="ann", now=4, batch=[{"jid": "a"}, {"jid": "c"}])
     await store.tag_add(jid="a", now=4, tags=["x"])
@@ -122,7 +121,7 @@ async def a_life(story: Story, data: str, other: str) -> None:
     }
     assert await shown(story, "multiget", jids=["a", "b", "c"]) == [data, data, other]
 
-    # Replaced
+    # Commands that replace data
     assert await story.pop(13, queue="post") == ["a"]
     await story.heartbeat("a", 14, data=other)
     assert await stored(story, "a") == other
@@ -152,7 +151,7 @@ async def shown(story: Story, command: str, **arguments: Any) -> list[str]:
 
 
 async def stored(story: Story, jid: str) -> str:
-    """What Redis holds, and what get answers, which must be the same."""
+    """Return the data in Redis and that of `get`, which must be equal."""
     data = (await story.job(jid))["data"]
     assert (await story.get(jid))["data"] == data
     return data

@@ -76,7 +76,7 @@ async def test_refused_job_does_not_affect_others_of_its_batch(story: Story) -> 
 async def test_same_jid_twice_in_a_batch_is_a_put_and_a_move(story: Story) -> None:
     await _put(story, 1, {"jid": "a", "tags": '["x"]'}, {"jid": "a", "data": "[2]"})
     assert ((await story.get("a"))["data"], await story.scores("tags")) == ("[2]", {"x": 1})
-    assert await story.happened("a") == [(1, "put"), (1, "put")]
+    assert await story.event_times("a") == [(1, "put"), (1, "put")]
 
 
 async def test_empty_batch_has_no_replies(story: Story) -> None:

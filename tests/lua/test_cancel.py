@@ -28,7 +28,7 @@ async def test_canceled_job_is_deleted_without_a_trace(story: Story, state: str)
     assert await story.state("a") == state
     assert await story.cancel("a") == ["a"]
     assert await story.get("a") is None
-    left = await story.everything()
+    left = await story.all_keys()
     of_the_other = {"j:b", "j:b-history", "q:post-work"}
     assert set(left) - of_the_other <= {
         "queues",
@@ -76,7 +76,7 @@ async def test_job_with_dependents_is_canceled_only_together_with_them(
     async with story.refused(HasDependents, jid="b", dependent="c"):
         await story.cancel("a", "b")
     assert await story.cancel("a", "b", "c") == ["a", "b", "c"]
-    assert [key for key in await story.everything() if key.startswith(("j:", "q:"))] == []
+    assert [key for key in await story.all_keys() if key.startswith(("j:", "q:"))] == []
 
 
 async def test_order_of_the_jids_does_not_matter(story: Story) -> None:
@@ -125,7 +125,7 @@ async def test_many_jobs_are_canceled_in_one_call(story: Story) -> None:
     )
     assert await story.cancel(*jids) == jids
     assert await story.scores("tags") == {}
-    assert [key for key in await story.everything() if key.startswith(("j:", "q:", "t:"))] == []
+    assert [key for key in await story.all_keys() if key.startswith(("j:", "q:", "t:"))] == []
 
 
 async def test_very_many_dependencies_of_a_canceled_job_are_unlinked_by_later_calls(
@@ -143,6 +143,6 @@ async def test_very_many_dependencies_of_a_canceled_job_are_unlinked_by_later_ca
         await story.pop(at, queue="other")
     assert [
         key
-        for key in await story.everything()
+        for key in await story.all_keys()
         if "depend" in key or key.startswith("x:left") or key == "x:todo"
     ] == []

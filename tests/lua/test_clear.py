@@ -15,7 +15,10 @@ ALL = ["waiting", "scheduled", "depends", "failed"]
 async def clear(
     story: Story, state: str, *states: str, at: float = 10, **more: Any
 ) -> tuple[int, dict[str, str]]:
-    """All calls that it takes: how many were canceled, and which stayed for which."""
+    """Call clear until it is done.
+
+    Returns how many were canceled, and which were kept because of which.
+    """
     offset: int | None = 0
     canceled, kept = 0, {}  # type: ignore[var-annotated]
     while offset is not None:
@@ -29,14 +32,14 @@ async def clear(
 async def test_jobs_of_the_state_are_canceled_without_a_trace_and_others_stay(story: Story) -> None:
     await story.running("running")
     await story.put("other queue", 2, queue="post")
-    before = await story.everything()
+    before = await story.all_keys()
     await story.put("a", 2, tags=["x"])
     await story.put("b", 2, tags=["x"])
     await story.put("later", 2, delay=100)
     assert await clear(story, "waiting") == (2, {})
     assert await story.counts(10) == {"running": 1, "scheduled": 1}
     assert await clear(story, "scheduled") == (1, {})
-    assert await story.everything() == before
+    assert await story.all_keys() == before
 
 
 async def test_scheduled_job_that_is_due_counts_as_waiting(story: Story) -> None:
@@ -77,7 +80,7 @@ async def test_job_is_cleared_with_all_dependents_in_any_order(
         )
     assert await clear(story, "depends", "depends", "waiting") == (3, {})
     assert await clear(story, "waiting") == (1, {})
-    assert [key for key in await story.everything() if key.startswith(("j:", "q:", "x:left"))] == []
+    assert [key for key in await story.all_keys() if key.startswith(("j:", "q:", "x:left"))] == []
 
 
 @pytest.mark.parametrize("dry_run", [None, 1])
@@ -140,7 +143,7 @@ async def test_jobs_delayed_by_a_limit_are_cleared_as_scheduled(story: Story) ->
     await clear(story, "waiting")
     assert await story.counts(10) == {"running": 1}
     await story.complete(running, 11)
-    assert not [key for key in await story.everything() if key.startswith("x:held")]
+    assert not [key for key in await story.all_keys() if key.startswith("x:held")]
 
 
 async def test_many_jobs_are_cleared_in_batches(story: Story) -> None:

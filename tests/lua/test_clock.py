@@ -12,7 +12,7 @@ Clock = Callable[[float], bool]
 
 @pytest.fixture
 async def recent(story: Story) -> AsyncIterator[Clock]:
-    """Whether a time lies between the beginning of the test and now, by the server's clock."""
+    """Return whether a time is between the start of the test and now, by the server's clock."""
     seconds, _ = await story.ask("TIME")
     start = int(seconds)
     yield lambda at: start <= at <= start + 30
@@ -41,7 +41,7 @@ async def test_job_runs_by_the_clock_of_the_server(story: Story, recent: Clock) 
     assert await store.track_track(jid="a") == 1
     (popped,) = await store.pop(queue="mail", worker="ann", count=1)
     assert await store.complete(**job, queue="mail") == "complete"
-    times = [when for when, _ in await story.happened("a")]
+    times = [when for when, _ in await story.event_times("a")]
     times += [
         *(await story.scores("t:x")).values(),
         *(await story.scores("tracked")).values(),

@@ -1,4 +1,4 @@
-"""complete: a run is done, and the job ends or advances to another queue."""
+"""complete: ends a run; the job is complete or advances to another queue."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.lua.story import Story, score
 A_MOMENT = 1353000060.123456
 
 
-# The end
+# Completing
 
 
 async def test_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Story) -> None:
@@ -26,7 +26,7 @@ async def test_job_put_at_0_popped_at_1_completed_at_2_is_complete(story: Story)
         0,
         {},
     )
-    assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done")]
+    assert await story.event_times("a") == [(0, "put"), (1, "popped"), (2, "done")]
 
 
 async def test_completed_job_is_stored_like_by_other_qless_clients(story: Story) -> None:
@@ -120,7 +120,7 @@ async def test_job_cannot_advance_to_depend_on_itself(story: Story) -> None:
         await story.complete("a", 2, next="post", depends=["a"])
 
 
-# On to the next queue
+# Advancing
 
 
 async def test_job_advances_to_another_queue(story: Story) -> None:
@@ -213,7 +213,7 @@ async def test_advancing_does_not_release_dependents(story: Story) -> None:
     assert await story.members("j:a-dependents") == {"b"}
 
 
-# Who waited for it
+# Dependents
 
 
 async def test_completion_releases_jobs_without_other_dependencies(story: Story) -> None:
@@ -279,7 +279,7 @@ async def test_very_many_dependents_are_released_over_several_calls(
     assert await story.counts(4, "post") == {"waiting": 600, "depends": 50}
     await story.peek(5, queue="other")
     assert await story.counts(5, "post") == {"waiting": 650}
-    left = {key for key in await story.everything() if key.startswith("x:")}
+    left = {key for key in await story.all_keys() if key.startswith("x:")}
     assert left == {"x:fence", "x:days", "x:histograms"}, "nothing to do is left behind"
 
 

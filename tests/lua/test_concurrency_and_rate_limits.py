@@ -22,7 +22,7 @@ ONE = limited()
 
 
 async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> str:
-    """When pop_many, which found too little, says to ask again."""
+    """Return when pop_many, which found too few jobs, wants to be called again."""
     batch: list[PopManyRow] = [{"queue": queue} for queue in queues or ("mail",)]
     due = (
         await story.store.pop_many(worker=worker, count=100, now=at, order="ordered", batch=batch)
@@ -30,7 +30,7 @@ async def _due(story: Story, at: float, *queues: str, worker: str = "zoe") -> st
     return str(due)
 
 
-# How many at once
+# Concurrency limits
 
 
 async def test_limited_key_runs_one_job_at_a_time_without_blocking_other_jobs(story: Story) -> None:
@@ -44,7 +44,7 @@ async def test_limited_key_runs_one_job_at_a_time_without_blocking_other_jobs(st
 
 
 async def test_job_in_its_grace_period_counts_towards_the_limit(story: Story) -> None:
-    """As after an outage, in which its holder couldn't renew it."""
+    """As after an outage in which its holder couldn't renew it."""
     await story.put("a", 0, **ONE)
     await story.put("b", 0, **ONE)
     (first,) = await story.pop(1)
@@ -129,7 +129,7 @@ async def test_idle_workers_are_notified_when_a_delayed_job_may_start(story: Sto
     await story.running("a", **ONE)
     await story.put("b", 2, **ONE)
     await story.pop(3)
-    async with story.heard("log") as messages:
+    async with story.published("log") as messages:
         await story.complete("a", 4)
     assert ("x:ready", "mail") in messages
 
@@ -151,7 +151,7 @@ async def test_renewed_lock_keeps_the_key(story: Story) -> None:
     await story.pop(3)
     await story.heartbeat("a", 50)
     assert await story.pop(71, worker="bob") == []
-    assert await _due(story, 72) == "38"  # the lock of a, which is due before b
+    assert await _due(story, 72) == "38"  # the lock of a, which expires before b is due
     assert await story.where("b") == {"scheduled": 120}
 
 
@@ -237,7 +237,7 @@ async def test_pop_that_reached_its_bound_requests_an_immediate_pop(story: Story
     assert (await story.counts(300))["waiting"] == 70
 
 
-# Rates of keys
+# Rate limits of keys
 
 
 async def test_rate_limit_of_a_key_delays_further_starts(
@@ -283,7 +283,7 @@ async def test_rate_and_concurrency_limit_apply_together(story: Story) -> None:
     assert await story.pop(31) == ["b"]
 
 
-# Rates of queues
+# Rate limits of queues
 
 
 async def test_rate_limit_of_a_queue_returns_when_to_pop_again(
@@ -356,7 +356,7 @@ async def test_delayed_job_names_its_limit_and_time(story: Story) -> None:
         1,
         [jid for jid in popped if jid in "ab"],
     )
-    assert held_back["until"] == 72  # the other's lock and the grace period
+    assert held_back["until"] == 72  # the other job's lock and its grace period
     assert (await story.get(rated_))["held_back"] == {"key": "r", "rate": [1, 60], "until": 62}
     for jid in popped:
         assert "held_back" not in await story.get(jid)

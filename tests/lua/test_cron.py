@@ -27,7 +27,7 @@ async def test_cron_template_is_stored_where_other_clients_do_not_pop_it(story: 
         timezone="Asia/Tokyo",
         data="[ ]",
     )
-    assert {key for key in await story.everything() if "request" not in key} == {
+    assert {key for key in await story.all_keys() if "request" not in key} == {
         "x:cron:night",
         "x:ticks",
         "queues",
@@ -214,7 +214,7 @@ async def test_repeated_tick_returns_its_instance_and_makes_no_other(story: Stor
 
 
 async def test_schedulers_are_notified_when_the_first_tick_becomes_earlier(story: Story) -> None:
-    async with story.heard() as told:
+    async with story.published() as told:
         await story.cron("late", 10, next=9000)
         await story.cron("early", 10, next=7200)
         await story.cron("later", 10, next=10000)
@@ -375,7 +375,7 @@ async def test_redeclared_template_keeps_its_clock_and_takes_other_changes(
     )
     turns = {
         key: value
-        for key, value in (await story.everything()).items()
+        for key, value in (await story.all_keys()).items()
         if key.endswith("-recur") or key == "x:ticks"
     }
     assert list(turns.values()) == [{"r": due}]

@@ -13,7 +13,7 @@ from tests.lua.story import Story
 
 Step: TypeAlias = Callable[[Story], Awaitable[object]]
 
-# What is no job's: it stays, is bounded by itself, or says on purpose what was.
+# Keys that do not belong to a job: they stay, are bounded, or keep a record on purpose.
 NOT_OF_A_JOB = (
     "queues",
     "workers",
@@ -56,8 +56,8 @@ async def depends(story: Story) -> None:
     await put(story, depends=["other"])
 
 
-async def is_held_back(story: Story) -> None:
-    """Behind another of its key, which goes first."""
+async def is_limited(story: Story) -> None:
+    """Hold back the job: another job with its key runs first."""
     await story.put("first", 0, priority=-9, terms=json.dumps({"key": "narrow", "limit": 1}))
     await put(story)
     assert await story.pop(POPPED, count=2) == ["first"] and await story.state("a") == "scheduled"
@@ -107,8 +107,8 @@ async def failed(story: Story) -> None:
     await story.fail("a", POPPED)
 
 
-async def failed_and_mattered(story: Story) -> None:
-    """To one that was to be cancelled then, too."""
+async def failed_with_dependent(story: Story) -> None:
+    """Fail a job with a dependent that is to be canceled then."""
     await put(story)
     row: PutFlowRow = {
         "queue": "mail",
@@ -131,7 +131,7 @@ async def failed_and_runs_again(story: Story) -> None:
     assert await story.pop(POPPED) == ["a"]
 
 
-async def was_put_anew_after_its_end(story: Story) -> None:
+async def was_put_again(story: Story) -> None:
     await completed(story)
     await put(story)
 
@@ -146,7 +146,7 @@ ALIVE = (
         waits,
         is_scheduled,
         depends,
-        is_held_back,
+        is_limited,
         runs,
         is_in_its_grace,
         is_stalled,
@@ -157,18 +157,18 @@ ALIVE = (
         was_skipped_by_a_person,
         was_handed_over,
         failed,
-        failed_and_mattered,
+        failed_with_dependent,
         failed_and_runs_again,
     ),
-    was_put_anew_after_its_end,
+    was_put_again,
 )
 
 
 async def left(story: Story) -> dict[str, Any]:
-    """Keys that are some job's, but for those that expire."""
+    """Return the keys of jobs, except those that expire."""
     keys = {
         key: contents
-        for key, contents in (await story.everything()).items()
+        for key, contents in (await story.all_keys()).items()
         if not key.startswith(NOT_OF_A_JOB)
     }
     return {key: keys[key] for key in keys if await story.ask("TTL", story.key(key)) == -1}

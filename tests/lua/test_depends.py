@@ -18,7 +18,7 @@ async def _off(story: Story, jid: str, *jids: str) -> Any:
 
 @pytest.fixture
 async def held(story: Story) -> Story:
-    """`b` waits for `a`; there is `c` too."""
+    """Put `b`, which depends on `a`, and `c`."""
     await story.put("a", 0)
     await story.put("c", 0)
     await story.put("b", 1, depends=["a"])
@@ -66,7 +66,7 @@ async def test_all_dependencies_can_be_removed_at_once(held: Story) -> None:
     await _on(held, "b", "c")
     assert await _off(held, "b", "all") == 1
     assert (await held.where("b"), await held.state("b")) == ({"work": score(0, 10)}, "waiting")
-    assert [key for key in await held.everything() if "depend" in key] == []
+    assert [key for key in await held.all_keys() if "depend" in key] == []
 
 
 async def test_removed_dependency_has_no_effect_when_it_completes(held: Story) -> None:

@@ -121,7 +121,7 @@ async def test_failed_jobs_do_not_expire(story: Story) -> None:
     assert (await story.state("a"), await story.state("b")) == ("failed", None)
 
 
-# An operator, in the name of no worker
+# Failed by an operator
 
 
 async def test_operator_may_fail_a_waiting_job(story: Story) -> None:

@@ -33,7 +33,7 @@ async def test_new_jobs_are_refused_with_a_specific_error(story: Story) -> None:
             await story.store.requeue(queue="mail", jid="a", klass="K", data="1", now=1, delay=0)
         with pytest.raises(QueueFull):
             await story.recur("r", 1)
-    assert (await story.get("b"), await story.happened("a")) == (None, [(0, "put")])
+    assert (await story.get("b"), await story.event_times("a")) == (None, [(0, "put")])
 
 
 async def test_full_queue_can_be_drained(story: Story) -> None:

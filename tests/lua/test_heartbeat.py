@@ -54,7 +54,7 @@ async def test_invalid_data_does_not_renew_the_lock(story: Story) -> None:
 async def test_heartbeat_adds_no_event_to_the_history(story: Story) -> None:
     await story.running("a")
     await story.heartbeat("a", 2)
-    assert (await story.happened("a"), (await story.job("a"))["time"]) == (
+    assert (await story.event_times("a"), (await story.job("a"))["time"]) == (
         [(0, "put"), (1, "popped")],
         "1." + 20 * "0",
     )

@@ -92,7 +92,7 @@ async def test_jobs_of_the_former_owner_return_to_their_place_without_using_a_re
     assert (await _recover(story, 7, "1"), await _recover(story, 7, "1")) == (1, 0)
     job = await story.get("a")
     assert (job["state"], job["worker"], job["remaining"]) == ("waiting", "", 5)
-    assert await story.happened("a") == [(0, "put"), (5, "popped"), (7, "released")]
+    assert await story.event_times("a") == [(0, "put"), (5, "popped"), (7, "released")]
     assert await story.pop(8, count=2) == ["a", "b"], "it is first again"
     assert await story.state("other") == "running"
 

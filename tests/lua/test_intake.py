@@ -15,15 +15,15 @@ from tests.lua.story import Story
 EXISTS = "a job with this jid exists"
 
 
-class There:
-    """Another system's keys, and what is taken from them."""
+class ForeignQueue:
+    """Another system's keys, and the import from them."""
 
     def __init__(self, story: Story) -> None:
         self.story = story
         self.prefix = f"{story.namespace}-there:"
 
     async def push(self, *entries: bytes | str | dict[str, Any], queue: str = "mail") -> None:
-        """As sidekiq's clients do."""
+        """Push a job as Sidekiq's clients do."""
         for entry in entries:
             text = json.dumps(entry) if isinstance(entry, dict) else entry
             await self.story.ask("LPUSH", f"{self.prefix}queue:{queue}", text)
@@ -84,15 +84,15 @@ class There:
 
 
 @pytest.fixture
-def there(story: Story) -> There:
-    return There(story)
+def there(story: Story) -> ForeignQueue:
+    return ForeignQueue(story)
 
 
 def _taken(count: int, **more: Any) -> dict[str, Any]:
     return {"taken": count, "passed": 0, "refused": [], "more": False, **more}
 
 
-async def test_entry_becomes_a_job(story: Story, there: There) -> None:
+async def test_entry_becomes_a_job(story: Story, there: ForeignQueue) -> None:
     entry = {
         "class": "HardWorker",
         "args": [1, "two"],
@@ -114,10 +114,10 @@ async def test_entry_becomes_a_job(story: Story, there: There) -> None:
         "retries": 7, "remaining": 7,
         "tags": ["x", "y"], "priority": 0,
     }  # fmt: skip
-    assert (await there.left(), await story.happened("a1")) == (0, [(10, "put")])
+    assert (await there.left(), await story.event_times("a1")) == (0, [(10, "put")])
 
 
-async def test_jobs_keep_the_order_of_their_source(story: Story, there: There) -> None:
+async def test_jobs_keep_the_order_of_their_source(story: Story, there: ForeignQueue) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "zya"))
     assert await there.take(count=2) == _taken(2, more=True)
     await there.take(11)
@@ -125,20 +125,20 @@ async def test_jobs_keep_the_order_of_their_source(story: Story, there: There) -
 
 
 async def test_queues_that_are_pushed_on_the_right_are_read_from_the_left(
-    story: Story, there: There
+    story: Story, there: ForeignQueue
 ) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "abc"))
     await there.take(side="left")
     assert await story.pop(12, count=9) == ["c", "b", "a"]
 
 
-async def test_queues_can_be_renamed(story: Story, there: There) -> None:
+async def test_queues_can_be_renamed(story: Story, there: ForeignQueue) -> None:
     await there.push({"class": "K", "args": [], "jid": "a"})
     await there.take(into="ruby-")
     assert (await story.get("a"))["queue"] == "ruby-mail"
 
 
-async def test_entries_without_a_jid_become_one_job_each(story: Story, there: There) -> None:
+async def test_entries_without_a_jid_become_one_job_each(story: Story, there: ForeignQueue) -> None:
     await there.push(*[{"class": "K", "args": [1]}] * 3)
     assert await there.take() == _taken(3)
     jids = await story.pop(12, count=9)
@@ -161,14 +161,14 @@ SHAPES = [
 @pytest.mark.parametrize("args", ARGS, ids=range(len(ARGS)))
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_arguments_are_kept_byte_for_byte(
-    story: Story, there: There, shape: str, args: str
+    story: Story, there: ForeignQueue, shape: str, args: str
 ) -> None:
     await there.push(shape % args)
     assert await there.take() == _taken(1)
     assert (await story.job("a"))["data"] == args
 
 
-async def test_last_of_duplicate_arguments_counts(story: Story, there: There) -> None:
+async def test_last_of_duplicate_arguments_counts(story: Story, there: ForeignQueue) -> None:
     await there.push('{"args":[1],"class":"K","jid":"a","args":[2.0]}')
     await there.take()
     assert (await story.job("a"))["data"] == "[2.0]"
@@ -233,7 +233,7 @@ SAID = [
 
 @pytest.mark.parametrize(("said", "retries"), SAID, ids=str)
 async def test_retries_are_those_of_the_source(
-    story: Story, there: There, said: dict[str, Any], retries: int
+    story: Story, there: ForeignQueue, said: dict[str, Any], retries: int
 ) -> None:
     await there.push({"class": "K", "args": [], "jid": "a", **said})
     await there.take()
@@ -241,7 +241,7 @@ async def test_retries_are_those_of_the_source(
     assert (job["retries"], job["remaining"]) == (retries, retries)
 
 
-async def test_job_of_an_adapter_has_the_wrapped_class(story: Story, there: There) -> None:
+async def test_job_of_an_adapter_has_the_wrapped_class(story: Story, there: ForeignQueue) -> None:
     await there.push(
         {
             "class": "ActiveJob::QueueAdapters::SidekiqAdapter::JobWrapper",
@@ -254,7 +254,7 @@ async def test_job_of_an_adapter_has_the_wrapped_class(story: Story, there: Ther
     assert (await story.get("a"))["klass"] == "Greet"
 
 
-async def test_scheduled_jobs_stay_scheduled(story: Story, there: There) -> None:
+async def test_scheduled_jobs_stay_scheduled(story: Story, there: ForeignQueue) -> None:
     await there.schedule(100.5, jid="late")
     await there.schedule(5, jid="due")
     assert await there.due(10) == _taken(2)
@@ -263,7 +263,9 @@ async def test_scheduled_jobs_stay_scheduled(story: Story, there: There) -> None
     assert await story.pop(100.6, count=9) == ["late"]
 
 
-async def test_retried_jobs_keep_their_failure_and_used_retries(story: Story, there: There) -> None:
+async def test_retried_jobs_keep_their_failure_and_used_retries(
+    story: Story, there: ForeignQueue
+) -> None:
     failed = {
         "retry_count": 2,
         "error_class": "IOError",
@@ -288,7 +290,7 @@ async def test_retried_jobs_keep_their_failure_and_used_retries(story: Story, th
     ("retry", "used", "remaining"), [(5, 1, 4), (5, 2, 3), (5, 5, 0), (True, 1, 24)]
 )
 async def test_exq_counts_its_first_pending_retry_as_one(
-    story: Story, there: There, retry: int | bool, used: int, remaining: int
+    story: Story, there: ForeignQueue, retry: int | bool, used: int, remaining: int
 ) -> None:
     await there.schedule(
         60,
@@ -320,7 +322,7 @@ async def test_exq_counts_its_first_pending_retry_as_one(
     ids=str,
 )
 async def test_failure_has_the_fields_that_the_entry_has(
-    story: Story, there: There, said: dict[str, Any], message: str | None
+    story: Story, there: ForeignQueue, said: dict[str, Any], message: str | None
 ) -> None:
     await there.schedule(60, "retry", jid="a", retry_count=1, **said)
     assert await there.due(10, "retry") == _taken(1)
@@ -328,14 +330,14 @@ async def test_failure_has_the_fields_that_the_entry_has(
 
 
 async def _node(
-    there: There,
+    there: ForeignQueue,
     node: str,
     beat: float | None,
     *entries: str,
     queue: str = "mail",
     info: bool = False,
 ) -> None:
-    """A node of exq that took some entries, the first one first."""
+    """Create a node of exq that has taken some entries."""
     for jid in entries:
         entry = json.dumps({"class": "Greet", "queue": queue, "args": [], "jid": jid})
         await there.story.ask("LPUSH", f"{there.prefix}queue:backup::{node}::{queue}", entry)
@@ -345,12 +347,12 @@ async def _node(
         await there.story.ask("HSET", f"{there.prefix}{node}", "info", "{}")
 
 
-async def test_jobs_of_a_dead_exq_node_are_imported(story: Story, there: There) -> None:
+async def test_jobs_of_a_dead_exq_node_are_imported(story: Story, there: ForeignQueue) -> None:
     await _node(there, "dead", 639.5, "a", "b")
     await _node(there, "dead", 639.5, "c", queue="post")
     await _node(there, "busy", 700, "d")
-    await _node(there, "slow", 100, "e", info=True)  # beats more seldom than by default
-    await _node(there, "silent", None, "f")  # one without heartbeats may live
+    await _node(there, "slow", 100, "e", info=True)  # heartbeats are less frequent than by default
+    await _node(there, "silent", None, "f")  # a node without heartbeats may be alive
     given: dict[str, Any] = {"prefix": there.prefix, "into": "", "now": 1000}
     assert await story.store.intake_dead(**given) == ["dead"]
     for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
@@ -367,7 +369,7 @@ async def test_jobs_of_a_dead_exq_node_are_imported(story: Story, there: There) 
     assert left == {"busy", "slow", "silent"}
 
 
-async def test_backup_is_imported_in_batches(story: Story, there: There) -> None:
+async def test_backup_is_imported_in_batches(story: Story, there: ForeignQueue) -> None:
     await _node(there, "dead", 5, "a", "b", "c")
     given: dict[str, Any] = {
         "prefix": there.prefix,
@@ -381,7 +383,9 @@ async def test_backup_is_imported_in_batches(story: Story, there: There) -> None
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
-async def test_scheduled_jobs_of_other_queues_are_not_imported(story: Story, there: There) -> None:
+async def test_scheduled_jobs_of_other_queues_are_not_imported(
+    story: Story, there: ForeignQueue
+) -> None:
     for at, queue in enumerate(["other", "mail", "other", "mail", "other"]):
         await there.schedule(at, jid=f"{queue}{at}", queue=queue)
     assert await there.due(10, queues=("mail",), count=3) == {
@@ -410,7 +414,7 @@ async def test_scheduled_jobs_of_other_queues_are_not_imported(story: Story, the
     ids=str,
 )
 async def test_invalid_entry_is_set_aside_and_blocks_no_other(
-    story: Story, there: There, entry: bytes | str, why: str
+    story: Story, there: ForeignQueue, entry: bytes | str, why: str
 ) -> None:
     await there.push(entry, {"class": "K", "args": [], "jid": "good"})
     answer = await there.take()
@@ -425,7 +429,7 @@ async def test_invalid_entry_is_set_aside_and_blocks_no_other(
 
 
 async def test_duplicate_entry_is_set_aside_and_the_existing_job_is_unchanged(
-    story: Story, there: There
+    story: Story, there: ForeignQueue
 ) -> None:
     await story.running("a")
     before = await story.get("a")
@@ -438,7 +442,7 @@ async def test_duplicate_entry_is_set_aside_and_the_existing_job_is_unchanged(
     ]
 
 
-async def test_nothing_is_imported_at_the_memory_limit(story: Story, there: There) -> None:
+async def test_nothing_is_imported_at_the_memory_limit(story: Story, there: ForeignQueue) -> None:
     await there.push({"class": "K", "args": [], "jid": "a"}, "not JSON")
     await story.ask("CONFIG", "SET", "maxmemory", "1")
     try:
@@ -449,21 +453,21 @@ async def test_nothing_is_imported_at_the_memory_limit(story: Story, there: Ther
     assert (await there.left(), await story.get("a"), await there.aside()) == (2, None, [])
 
 
-async def test_repeated_request_imports_nothing_more(story: Story, there: There) -> None:
+async def test_repeated_request_imports_nothing_more(story: Story, there: ForeignQueue) -> None:
     await there.push(*({"class": "K", "args": [], "jid": jid} for jid in "ab"))
     first = await there.take(count=1, request="c:1")
     assert await there.take(count=1, request="c:1") == first
     assert await there.left() == 1
 
 
-async def test_call_imports_at_most_a_batch(there: There) -> None:
+async def test_call_imports_at_most_a_batch(there: ForeignQueue) -> None:
     await there.push(*({"class": "K", "args": ["x" * 100_000], "jid": f"big{n}"} for n in range(5)))
     assert await there.take() == _taken(3, more=True)
     await there.push(*({"class": "K", "args": [], "jid": f"{n}"} for n in range(150)), queue="post")
     assert await there.take(queue="post", count=1000) == _taken(100, more=True)
 
 
-async def test_queues_of_the_source_are_listed(there: There) -> None:
+async def test_queues_of_the_source_are_listed(there: ForeignQueue) -> None:
     names: dict[str, Any] = {"prefix": there.prefix, "into": ""}
     assert await there.story.store.intake_queues(**names) == []
     await there.push({}, queue="mail")
@@ -471,7 +475,7 @@ async def test_queues_of_the_source_are_listed(there: There) -> None:
     assert set(await there.story.store.intake_queues(**names)) == {"mail", "post"}
 
 
-async def test_invalid_argument_is_refused_by_name(there: There) -> None:
+async def test_invalid_argument_is_refused_by_name(there: ForeignQueue) -> None:
     await there.push({"class": "K", "args": [], "jid": "a"})
     with pytest.raises(InvalidArgument, match="side"):
         await there.take(side="up")

@@ -69,7 +69,7 @@ NO_LISTS = [
 ]
 TOO_MANY = json.dumps([str(number) for number in range(1001)])
 
-# A good text of each type, and what isn't one. Empty texts are added where they are wrong, too.
+# A valid and several invalid strings of each type. Empty strings are added where they are invalid.
 SAMPLES = {
     "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid",
     "queue": "mail", "new_queue": "post",
@@ -120,7 +120,7 @@ WRONG = {
 }
 EMPTY_IS_FINE = {"text", "time", "any_jid"}
 
-# Arguments whose names promise more than their types do.
+# Arguments that have more restrictions than their types.
 NAMED = {
     "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0",
     "pairs": "priority", "worker": "ann", "next": "3600",
@@ -129,7 +129,7 @@ NAMED = {
     "states": "waiting",
 }  # fmt: skip
 
-# What is wrong although each argument alone is right: command, keys, arguments.
+# Combinations of arguments that are invalid, although each is valid: command, keys, arguments.
 TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
     "put: a job that waits for itself": ("put", ["mail"],
         ["new", "K", "{}", 1, 0, "depends", '["a", "new"]']),
@@ -233,8 +233,8 @@ TOGETHER: dict[str, tuple[str, list[str], list[Any]]] = {
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """One command, or one word of a command that has several, with a plausible call of it."""
+class ValidCall:
+    """A command, or a form of it, with a valid call."""
 
     command: Command
     word: str | None
@@ -246,7 +246,7 @@ class Spoken:
     batch: list[str] = field(default_factory=list)
 
     def argv(self, **other: list[str]) -> list[str]:
-        """The arguments in order; `other` replaces parts of them."""
+        """Return the arguments in order; `other` replaces some of them."""
         parts = {
             "lead": self.lead,
             "word": [self.word] if self.word else [],
@@ -267,24 +267,24 @@ class Spoken:
         ]
 
 
-def every_form() -> Iterator[Spoken]:
+def every_form() -> Iterator[ValidCall]:
     for name in command_names():
         command = read_command(name)
         keys = [SAMPLES["queue"]] if command.key or command.keys else []
         lead = [sample(arg) for arg in command.lead.args]
         if not command.forms:
-            yield _spoken(command, None, command.lead, keys, [])
+            yield _valid_call(command, None, command.lead, keys, [])
         for word, form in command.forms.items():
-            yield _spoken(command, word, form, keys, lead)
+            yield _valid_call(command, word, form, keys, lead)
 
 
-def _spoken(
+def _valid_call(
     command: Command, word: str | None, form: Form, keys: list[str], lead: list[str]
-) -> Spoken:
+) -> ValidCall:
     rest = [sample(form.rest)] if form.rest else []
     if form.rest and form.rest.name == "pairs":
         rest.append("1")
-    return Spoken(
+    return ValidCall(
         command,
         word,
         form,
@@ -300,8 +300,8 @@ def sample(arg: Arg) -> str:
     return arg.name if arg.type == "literal" else NAMED.get(arg.name, SAMPLES[arg.type])
 
 
-def wrong(arg: Arg) -> list[str]:
-    """What this argument can't be."""
+def invalid_values(arg: Arg) -> list[str]:
+    """Return invalid values of an argument."""
     if arg.type == "literal":
         return ["", arg.name.upper(), arg.name + " ", "1"]
     return WRONG[arg.type] + ([] if arg.optional or arg.type in EMPTY_IS_FINE else [""])
@@ -311,103 +311,103 @@ def replaced(texts: list[str], at: int, text: str) -> list[str]:
     return [*texts[:at], text, *texts[at + 1 :]]
 
 
-def bad_calls(spoken: Spoken) -> Iterator[tuple[str, list[str], list[str]]]:
-    """What is wrong, keys and arguments."""
-    command, form = spoken.command, spoken.form
+def invalid_calls(valid: ValidCall) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield a description, keys and arguments of invalid calls."""
+    command, form = valid.command, valid.form
     any_text = (
         form.rest is not None and form.rest.type == "any_jid"
-    )  # what isn't an option behind it is another jid
+    )  # at the end, an unknown option would be another jid
     if command.key:
         key = Arg(command.key, command.key_type)
-        yield "no key", [], spoken.argv()
-        for text in wrong(key):
-            yield f"the key is {text[:20]!r}", [text], spoken.argv()
+        yield "no key", [], valid.argv()
+        for text in invalid_values(key):
+            yield f"the key is {text[:20]!r}", [text], valid.argv()
     if command.keys:
-        yield "a key is empty", ["mail", ""], spoken.argv()
+        yield "a key is empty", ["mail", ""], valid.argv()
     for part, args in (("lead", command.lead.args if command.forms else []), ("args", form.args)):
-        texts = getattr(spoken, part)
+        texts = getattr(valid, part)
         for at, arg in enumerate(args):
-            for text in wrong(arg):
+            for text in invalid_values(arg):
                 yield (
                     f"{arg.name} is {text[:20]!r}",
-                    spoken.keys,
-                    spoken.argv(**{part: replaced(texts, at, text)}),
+                    valid.keys,
+                    valid.argv(**{part: replaced(texts, at, text)}),
                 )
             if not arg.optional and arg.type != "time":
                 before = (
-                    spoken.lead[:at]
+                    valid.lead[:at]
                     if part == "lead"
-                    else [*spoken.lead, *([spoken.word] if spoken.word else []), *texts[:at]]
+                    else [*valid.lead, *([valid.word] if valid.word else []), *texts[:at]]
                 )
-                yield f"{arg.name} and all behind it are missing", spoken.keys, before
-    if spoken.word:
-        for word in ("", "other", spoken.word.upper(), spoken.word + "\x00"):
-            yield f"the word is {word!r}", spoken.keys, spoken.argv(word=[word])
+                yield f"{arg.name} and all behind it are missing", valid.keys, before
+    if valid.word:
+        for word in ("", "other", valid.word.upper(), valid.word + "\x00"):
+            yield f"the word is {word!r}", valid.keys, valid.argv(word=[word])
     if form.rest:
-        for text in wrong(Arg(form.rest.name, form.rest.type, True)):
+        for text in invalid_values(Arg(form.rest.name, form.rest.type, True)):
             yield (
                 f"one of {form.rest.name} is {text[:20]!r}",
-                spoken.keys,
-                spoken.argv(rest=[*spoken.rest, text]),
+                valid.keys,
+                valid.argv(rest=[*valid.rest, text]),
             )
         yield (
             f"too many {form.rest.name}",
-            spoken.keys,
-            spoken.argv(rest=[f"n{number}" for number in range(1001)]),
+            valid.keys,
+            valid.argv(rest=[f"n{number}" for number in range(1001)]),
         )
         if not any_text:
             yield (
                 f"{form.rest.name} go on after their end",
-                spoken.keys,
-                spoken.argv(rest=[*spoken.rest, "", "another"]),
+                valid.keys,
+                valid.argv(rest=[*valid.rest, "", "another"]),
             )
     if form.batch:
         for text in (*WRONG["count"], "", "1001", "2", "1e9"):
             yield (
                 f"the batch has {text[:20]!r}",
-                spoken.keys,
-                spoken.argv(batch=[text, *spoken.batch]),
+                valid.keys,
+                valid.argv(batch=[text, *valid.batch]),
             )
         yield (
             "the batch has fewer than were sent",
-            spoken.keys,
-            spoken.argv(batch=["0", *spoken.batch[:1]]),
+            valid.keys,
+            valid.argv(batch=["0", *valid.batch[:1]]),
         )
-        yield "no batch", spoken.keys, spoken.argv(batch=[])
+        yield "no batch", valid.keys, valid.argv(batch=[])
     for option in form.options:
         for text in (*WRONG[option.type], *([] if option.type in EMPTY_IS_FINE else [""])):
             yield (
                 f"{option.name} is {text[:20]!r}",
-                spoken.keys,
-                spoken.argv(options=[option.name, text]),
+                valid.keys,
+                valid.argv(options=[option.name, text]),
             )
         if not any_text:
-            yield f"{option.name} has no value", spoken.keys, spoken.argv(options=[option.name])
+            yield f"{option.name} has no value", valid.keys, valid.argv(options=[option.name])
     if form.options and not any_text:
-        yield "an option that there isn't", spoken.keys, spoken.argv(options=["colour", "red"])
-        yield "an option without a name", spoken.keys, spoken.argv(options=["", "red"])
+        yield "an option that there isn't", valid.keys, valid.argv(options=["colour", "red"])
+        yield "an option without a name", valid.keys, valid.argv(options=["", "red"])
         yield (
             "an option and a half",
-            spoken.keys,
-            spoken.argv(options=["request", "line:1", "colour"]),
+            valid.keys,
+            valid.argv(options=["request", "line:1", "colour"]),
         )
     elif not form.options:
         yield (
             "one too many",
-            spoken.keys,
-            spoken.argv(options=["another"]) if not form.rest else [*spoken.argv(), "", "another"],
+            valid.keys,
+            valid.argv(options=["another"]) if not form.rest else [*valid.argv(), "", "another"],
         )
 
 
 @pytest.fixture
 def namespace() -> str:
-    """One for all, so that the scripts of some hundred tests are made once."""
+    """Return one namespace for all tests, so that the scripts are compiled once."""
     return "bad-input"
 
 
 @pytest.fixture
-async def town(story: Story) -> Story:
-    """Something of everything that a bad call might spoil."""
+async def filled(story: Story) -> Story:
+    """Fill a namespace with all that an invalid call might change."""
     await story.redis.flushdb()
     await story.running("a", tags=["x"])
     await story.put("b", 2, delay=50, tags=["x"])
@@ -419,13 +419,13 @@ async def town(story: Story) -> Story:
 
 
 async def contents(story: Story) -> bytes:
-    """A digest of every key of the namespace, which is cheaper to compare than the keys are."""
+    """Return a digest of every key of the namespace, which is cheap to compare."""
     digest: bytes = await story.ask("EVAL", _DIGEST, 0, story.key("*"))
     return digest
 
 
 async def call(story: Story, command: str, keys: list[str], argv: list[Any]) -> Any:
-    """A refusal's code and details; or the reply."""
+    """Return the code and details of a refusal, or the reply."""
     sha = await story.ask("SCRIPT", "LOAD", compose(command, story.namespace).text)
     keys, argv = (
         [str(text).replace("{namespace}", story.namespace) for text in part]
@@ -438,34 +438,34 @@ async def call(story: Story, command: str, keys: list[str], argv: list[Any]) -> 
 
 
 def said(refused: ResponseError) -> tuple[str, dict[str, Any]]:
-    """Its code and details. (Servers differ in what they add behind.)"""
+    """Return code and details. (Servers append different texts.)"""
     code, _, detail = str(refused).partition(" ")
     assert detail.startswith("{"), f"not a refusal: {refused}"
     return code, json.JSONDecoder(strict=False).raw_decode(detail)[0]
 
 
-FORMS = {f"{spoken.command.name} {spoken.word or ''}".strip(): spoken for spoken in every_form()}
+FORMS = {f"{valid.command.name} {valid.word or ''}".strip(): valid for valid in every_form()}
 
 
 @pytest.mark.parametrize("name", FORMS)
-async def test_invalid_argument_is_refused_and_changes_nothing(town: Story, name: str) -> None:
-    spoken = FORMS[name]
-    before = await contents(town)
-    for what, keys, argv in bad_calls(spoken):
-        reply = await call(town, spoken.command.name, keys, argv)
+async def test_invalid_argument_is_refused_and_changes_nothing(filled: Story, name: str) -> None:
+    valid = FORMS[name]
+    before = await contents(filled)
+    for what, keys, argv in invalid_calls(valid):
+        reply = await call(filled, valid.command.name, keys, argv)
         assert isinstance(reply, tuple) and reply[0] == "BADARG", f"{what}: {reply!r}"
         assert reply[1]["why"] and "argument" in reply[1], what
-        assert await contents(town) == before, what
+        assert await contents(filled) == before, what
 
 
 @pytest.mark.parametrize("name", FORMS)
-async def test_valid_argument_in_the_same_place_is_accepted(town: Story, name: str) -> None:
-    spoken = FORMS[name]
-    reply = await call(town, spoken.command.name, spoken.keys, spoken.argv())
+async def test_valid_argument_in_the_same_place_is_accepted(filled: Story, name: str) -> None:
+    valid = FORMS[name]
+    reply = await call(filled, valid.command.name, valid.keys, valid.argv())
     assert not isinstance(reply, tuple) or reply[0] != "BADARG", reply
-    for option in spoken.form.options:
+    for option in valid.form.options:
         for options in ([option.name, sample(option)], [option.name, sample(option)] * 2):
-            reply = await call(town, spoken.command.name, spoken.keys, spoken.argv(options=options))
+            reply = await call(filled, valid.command.name, valid.keys, valid.argv(options=options))
             assert (
                 not isinstance(reply, tuple)
                 or reply[0] != "BADARG"
@@ -473,28 +473,28 @@ async def test_valid_argument_in_the_same_place_is_accepted(town: Story, name: s
             ), reply
 
 
-@pytest.mark.parametrize("name", [name for name, spoken in FORMS.items() if spoken.form.batch])
-async def test_invalid_item_of_a_batch_is_refused_alone(town: Story, name: str) -> None:
-    spoken = FORMS[name]
-    before = await contents(town)
-    for at, arg in enumerate(spoken.form.batch):
-        for text in wrong(arg):
+@pytest.mark.parametrize("name", [name for name, valid in FORMS.items() if valid.form.batch])
+async def test_invalid_item_of_a_batch_is_refused_alone(filled: Story, name: str) -> None:
+    valid = FORMS[name]
+    before = await contents(filled)
+    for at, arg in enumerate(valid.form.batch):
+        for text in invalid_values(arg):
             reply = await call(
-                town,
-                spoken.command.name,
-                spoken.keys,
-                spoken.argv(batch=["1", *replaced(spoken.batch, at, text)]),
+                filled,
+                valid.command.name,
+                valid.keys,
+                valid.argv(batch=["1", *replaced(valid.batch, at, text)]),
             )
             refusal = reply if isinstance(reply, tuple) else said(reply[0])
             assert refusal[0] == "BADARG", f"{arg.name} is {text[:20]!r}: {reply!r}"
-            assert await contents(town) == before, f"{arg.name} is {text[:20]!r}"
+            assert await contents(filled) == before, f"{arg.name} is {text[:20]!r}"
 
 
 @pytest.mark.parametrize(("command", "keys", "argv"), TOGETHER.values(), ids=TOGETHER)
 async def test_incompatible_arguments_are_refused_and_change_nothing(
-    town: Story, command: str, keys: list[str], argv: list[Any]
+    filled: Story, command: str, keys: list[str], argv: list[Any]
 ) -> None:
-    before = await contents(town)
-    reply = await call(town, command, keys, argv)
+    before = await contents(filled)
+    reply = await call(filled, command, keys, argv)
     assert isinstance(reply, tuple) and reply[0] == "BADARG", reply
-    assert await contents(town) == before
+    assert await contents(filled) == before

@@ -33,8 +33,8 @@ async def _limited(story: Story) -> None:
     await story.pop(21, queue="calls", count=5)
 
 
-async def _live(story: Story) -> None:
-    """A bit of everything happens."""
+async def _use_all_keys(story: Story) -> None:
+    """Run commands that use all kinds of keys."""
     await story.configure(heartbeat=30)
     await story.failed("bad", tags=["x"])
     await story.completed("done", 3, 4, 5)
@@ -56,15 +56,15 @@ async def _live(story: Story) -> None:
 
 
 @pytest.fixture
-async def lived(story: Story) -> Story:
-    await _live(story)
+async def used(story: Story) -> Story:
+    await _use_all_keys(story)
     return story
 
 
-async def test_every_key_is_documented(lived: Story) -> None:
+async def test_every_key_is_documented(used: Story) -> None:
     keys = [
-        key.decode().removeprefix(f"{lived.namespace}:")
-        for key in await lived.ask("KEYS", lived.key("*"))
+        key.decode().removeprefix(f"{used.namespace}:")
+        for key in await used.ask("KEYS", used.key("*"))
     ]
     assert len(keys) > 30
     assert [key for key in keys if not any(re.fullmatch(known, key) for known in KNOWN)] == []
@@ -76,25 +76,25 @@ async def test_nothing_is_written_outside_the_namespace(story: Story) -> None:
         return [key for key in keys if not key.startswith(f"{story.namespace}:")]
 
     before = await elsewhere()
-    await _live(story)
+    await _use_all_keys(story)
     assert set(await elsewhere()) <= set(before)
 
 
 async def test_only_kept_replies_and_rate_counters_expire(
-    lived: Story,
+    used: Story,
 ) -> None:
     expiring = [
         key.decode()
-        for key in await lived.ask("KEYS", lived.key("*"))
-        if await lived.ask("TTL", key) != -1
+        for key in await used.ask("KEYS", used.key("*"))
+        if await used.ask("TTL", key) != -1
     ]
     assert expiring
     assert [key for key in expiring if ":x:request:" not in key and ":x:starts:" not in key] == []
 
 
-async def test_fields_of_a_job_are_those_of_qless_and_two_of_ours(lived: Story) -> None:
+async def test_fields_of_a_job_are_those_of_qless_and_two_of_ours(used: Story) -> None:
     for jid in ("bad", "done", "a", "waiting", "late", "held", "r-1", "many"):
-        fields = set(await lived.job(jid))
+        fields = set(await used.job(jid))
         assert fields <= THEIRS | OURS
         must = {
             "jid",
@@ -113,11 +113,11 @@ async def test_fields_of_a_job_are_those_of_qless_and_two_of_ours(lived: Story) 
         assert must <= fields, "without these a peer could not read the job"
 
 
-async def test_every_jid_in_a_queue_has_a_hash(lived: Story) -> None:
-    everything = await lived.everything()
-    for key, members in everything.items():
+async def test_every_jid_in_a_queue_has_a_hash(used: Story) -> None:
+    all_keys = await used.all_keys()
+    for key, members in all_keys.items():
         if re.fullmatch(r"q:.+-(work|scheduled|locks|depends)", key):
-            assert [jid for jid in members if f"j:{jid}" not in everything] == []
+            assert [jid for jid in members if f"j:{jid}" not in all_keys] == []
 
 
 async def test_namespaces_share_no_keys(story: Story) -> None:

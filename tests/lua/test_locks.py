@@ -8,8 +8,8 @@ from aioqless.errors import LockLost, WrongState
 from tests.lua.story import Story, score
 
 
-async def _lapsed(story: Story, **more: Any) -> None:
-    """A job that ann ran, and whose lock was found to have run out at 61."""
+async def _expired(story: Story, **more: Any) -> None:
+    """Run a job as ann, and let a pop find that its lock has expired at 61."""
     await story.running("a", **more)
     assert await story.pop(61, worker="bob") == []
 
@@ -24,7 +24,7 @@ async def test_expired_lock_is_taken_over_at_once_without_a_grace_period(story: 
     assert await story.pop(61, worker="bob") == ["a"]
     assert await story.where("a") == {"locks": 121}
     assert (await story.scores("w:ann:jobs"), await story.scores("w:bob:jobs")) == ({}, {"a": 121})
-    assert await story.happened("a") == [
+    assert await story.event_times("a") == [
         (0, "put"),
         (1, "popped"),
         (61, "timed-out"),
@@ -78,11 +78,11 @@ async def test_every_expired_lock_counts_as_a_retry_of_the_day(story: Story) -> 
 async def test_former_grace_period_has_no_effect_once_it_is_configured_off(
     story: Story,
 ) -> None:
-    await _lapsed(story)
+    await _expired(story)
     await story.configure(grace_period=0)
     assert await story.pop(71, worker="bob") == ["a"]
     assert await story.day() == {"retries": "2"}
-    assert [what for _, what in await story.happened("a")] == [
+    assert [what for _, what in await story.event_times("a")] == [
         "put",
         "popped",
         "timed-out",
@@ -95,7 +95,7 @@ async def test_former_grace_period_has_no_effect_once_it_is_configured_off(
 
 
 async def test_pop_that_finds_an_expired_lock_starts_a_grace_period_of_10_s(story: Story) -> None:
-    await _lapsed(story)
+    await _expired(story)
     stored = await story.job("a")
     assert (
         stored["grace"],
@@ -119,13 +119,13 @@ async def test_pop_that_finds_an_expired_lock_starts_a_grace_period_of_10_s(stor
 async def test_job_is_taken_over_after_the_grace_period_and_uses_a_retry(
     story: Story,
 ) -> None:
-    await _lapsed(story)
+    await _expired(story)
     assert await story.pop(70.9, worker="bob") == []
     assert await story.pop(71, worker="bob") == ["a"]
     stored = await story.job("a")
     assert (stored["worker"], stored["remaining"]) == ("bob", "4")
     assert "grace" not in stored
-    assert await story.happened("a") == [
+    assert await story.event_times("a") == [
         (0, "put"),
         (1, "popped"),
         (61, "timed-out"),
@@ -136,7 +136,7 @@ async def test_job_is_taken_over_after_the_grace_period_and_uses_a_retry(
 
 async def test_grace_period_is_configurable(story: Story) -> None:
     await story.configure(grace_period=2.5)
-    await _lapsed(story)
+    await _expired(story)
     assert await story.where("a") == {"locks": 63.5}
 
 
@@ -151,30 +151,30 @@ async def test_starting_a_grace_period_counts_towards_the_count_of_that_pop(
 
 
 async def test_holder_may_complete_within_the_grace_period(story: Story) -> None:
-    await _lapsed(story)
+    await _expired(story)
     assert await story.complete("a", 70) == "complete"
 
 
 async def test_holder_may_fail_within_the_grace_period(story: Story) -> None:
-    await _lapsed(story)
+    await _expired(story)
     assert await story.fail("a", 70) == "a"
     assert "grace" not in await story.job("a")
 
 
 async def test_holder_may_retry_within_the_grace_period(story: Story) -> None:
-    await _lapsed(story)
+    await _expired(story)
     assert await story.retry("a", 70) == 4
     assert "grace" not in await story.job("a")
 
 
 async def test_holder_may_release_within_the_grace_period(story: Story) -> None:
-    await _lapsed(story)
+    await _expired(story)
     assert await story.release("a", 70) == "waiting"
     assert "grace" not in await story.job("a")
 
 
 async def test_renewed_lock_gets_another_grace_period(story: Story) -> None:
-    await _lapsed(story)
+    await _expired(story)
     assert await story.heartbeat("a", 62) == 122
     assert "grace" not in await story.job("a")
     assert (await story.where("a"), await story.scores("w:ann:jobs")) == (
@@ -187,7 +187,7 @@ async def test_renewed_lock_gets_another_grace_period(story: Story) -> None:
 
 @pytest.mark.parametrize("step", ["complete", "put", "timeout", "unfail"])
 async def test_each_run_has_its_own_grace_period(story: Story, step: str) -> None:
-    await _lapsed(story)
+    await _expired(story)
     if step == "complete":
         await story.complete("a", 62, next="mail")
     elif step == "put":
@@ -213,7 +213,7 @@ async def test_lock_of_a_missing_job_is_removed(story: Story) -> None:
 
 
 async def test_job_with_exhausted_retries_fails_in_its_own_group(story: Story) -> None:
-    await _lapsed(story, retries=0)
+    await _expired(story, retries=0)
     assert await story.pop(71.9, worker="bob") == []
     stored = await story.job("a")
     assert (
@@ -238,7 +238,7 @@ async def test_job_with_exhausted_retries_fails_in_its_own_group(story: Story) -
 async def test_failure_of_an_exhausted_job_names_its_last_holder_and_a_whole_second(
     story: Story,
 ) -> None:
-    await _lapsed(story, retries=0)
+    await _expired(story, retries=0)
     await story.pop(71.9, worker="bob")
     text = (
         '{"group":"failed-retries-mail","message":"Job exhausted retries in queue '
@@ -295,12 +295,11 @@ async def test_stale_grace_flag_of_another_client_skips_the_grace_period_without
     assert (await story.get("a"))["remaining"] == 4
 
 
-# Lost again and again
+# Repeatedly lost locks
 
 
 async def _lost(story: Story, *workers: str, start: float = 1) -> float:
-    """A job that each of these workers pops and never lets hear of again; returns when the last
-    lock has run out."""
+    """Let each worker pop a job and lose its lock; returns when the last lock has expired."""
     for worker in workers:
         assert await story.pop(start, worker=worker) == ["a"]
         start += 60
@@ -313,7 +312,7 @@ async def test_job_that_lost_its_lock_too_often_fails_in_the_lost_locks_group_de
     await story.configure(grace_period=0, max_lost=2)
     await story.put("a", 0, retries=25)
     end = await _lost(story, "ann", "bob", "cid")
-    async with story.heard() as messages:
+    async with story.published() as messages:
         assert await story.pop(end, worker="dan") == []
     message = 'Lost its lock 3 times in queue "mail", lately by cid, bob, ann'
     failure = {"group": "mail-lost-locks", "message": message, "when": end, "worker": "cid"}
@@ -351,7 +350,7 @@ async def test_errors_do_not_count_as_lost_locks(story: Story) -> None:
     await story.configure(grace_period=0, max_lost=1)
     await story.put("a", 0, retries=9)
     end = await _lost(story, "ann", "bob")
-    for _ in range(3):  # this attempt of bob's ends by errors
+    for _ in range(3):  # this attempt of bob's ends with an error
         await story.retry("a", end - 1, worker="bob")
         assert await story.pop(end - 1, worker="bob") == ["a"]
     assert await story.pop(end + 60) == []
@@ -381,7 +380,7 @@ async def test_lost_locks_are_counted_per_stage(story: Story, how: str) -> None:
 async def test_grace_period_and_operator_timeout_do_not_count_as_lost_locks(
     story: Story,
 ) -> None:
-    await _lapsed(story)
+    await _expired(story)
     await story.heartbeat("a", 62)
     await story.timeout("a", at=63)
     assert "x-lost" not in await story.job("a")

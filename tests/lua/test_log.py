@@ -20,13 +20,13 @@ async def test_event_has_a_whole_second_and_the_fraction_apart(story: Story) -> 
         '[2,"note"]',
         '[3,"note",{},0.250000]',
     ]
-    assert (await story.happened("a"))[1:] == [(1.9, "half way"), (2, "note"), (3.25, "note")]
+    assert (await story.event_times("a"))[1:] == [(1.9, "half way"), (2, "note"), (3.25, "note")]
 
 
 async def test_any_job_accepts_custom_events(story: Story) -> None:
     await story.completed("a")
     await _log(story, 3)
-    assert await story.happened("a") == [(0, "put"), (1, "popped"), (2, "done"), (3, "note")]
+    assert await story.event_times("a") == [(0, "put"), (1, "popped"), (2, "done"), (3, "note")]
 
 
 async def test_job_that_does_not_exist_has_no_history(story: Story) -> None:
@@ -61,7 +61,7 @@ async def test_number_of_kept_events_is_configurable(
     await story.put("a", 0)
     for at in range(1, 6):
         await _log(story, at)
-    assert [when for when, _ in await story.happened("a")] == kept
+    assert [when for when, _ in await story.event_times("a")] == kept
 
 
 async def test_too_long_history_is_truncated(story: Story) -> None:
@@ -70,4 +70,4 @@ async def test_too_long_history_is_truncated(story: Story) -> None:
         await _log(story, at)
     await story.configure(max_job_history=3)
     await _log(story, 6)
-    assert [when for when, _ in await story.happened("a")] == [0, 5, 6]
+    assert [when for when, _ in await story.event_times("a")] == [0, 5, 6]

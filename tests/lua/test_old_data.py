@@ -7,7 +7,7 @@ import pytest
 
 from aioqless.client.job.decoding import decode_row
 from aioqless.errors import HasDependents
-from tests.lua.check.town import findings
+from tests.lua.check.all_states import findings
 from tests.lua.story import Story, score
 
 STAGES = json.dumps(
@@ -25,7 +25,7 @@ EVENTS = [
 
 
 async def _stored(story: Story, jid: str = "a", at: float = 5, **fields: Any) -> None:
-    """A waiting job, put into Redis by hand. A field that is None is missing."""
+    """Write a waiting job into Redis. A field that is None is missing."""
     whole: dict[str, Any] = {
         "jid": jid, "klass": "Greet", "data": "{}", "priority": "0", "tags": "[]",
         "state": "waiting", "worker": "", "expires": "0",
@@ -95,7 +95,7 @@ async def test_malformed_old_history_counts_as_empty(story: Story, history: str)
     assert await story.items("j:a-history") == ['[160,"popped",{"worker":"ann"}]']
 
 
-# Whatever it looks like, it can be worked
+# Jobs with any malformed fields can run
 
 
 _SHAPES: dict[str, dict[str, Any]] = {
@@ -163,7 +163,7 @@ async def test_job_of_another_client_can_be_moved_and_canceled(
     await story.put("a", 200, queue="post", delay=5)
     assert (await story.where("a"), await story.where("a", "post")) == ({}, {"scheduled": 205})
     assert await story.cancel("a") == ["a"]
-    assert [key for key in await story.everything() if key.startswith(("j:", "q:"))] == []
+    assert [key for key in await story.all_keys() if key.startswith(("j:", "q:"))] == []
 
 
 async def test_job_with_only_jid_state_and_queue_is_returned(story: Story) -> None:
@@ -254,7 +254,7 @@ async def test_failure_of_an_exhausted_job_of_another_client_is_read(story: Stor
     }
 
 
-# What peers leave behind
+# Keys that live qless clients leave
 
 
 async def test_job_advanced_with_a_delay_by_another_client_is_scheduled_despite_state_waiting(
@@ -358,7 +358,7 @@ async def test_template_with_an_invalid_interval_makes_nothing_and_blocks_no_oth
     assert await story.pop(1, count=2) == ["a"]
 
 
-# A jid that is an empty text, as the Ruby client puts it when it is given
+# An empty jid, as the Ruby client allows
 
 
 @pytest.mark.parametrize("end", ["complete", "complete_many", "fail", "retry", "release"])
@@ -390,13 +390,13 @@ async def test_job_with_an_empty_jid_is_canceled_alone_and_with_others(story: St
     assert not await story.exists("j:") and not await story.exists("j:a")
 
 
-# Tags that aren't texts, as peers can put them
+# Tags that aren't strings, as qless allows
 
 ODD = '[7,"x",null,true,["y"],1.5]'
 
 
 async def _tagged(story: Story) -> None:
-    """A waiting job with such tags, listed as a peer lists it."""
+    """Create a waiting job with such tags, listed as qless lists it."""
     await _stored(story, tags=ODD)
     for tag in ("7", "x", "1.5"):
         await story.change("ZADD", f"t:{tag}", 5, "a")
@@ -418,9 +418,9 @@ async def test_readable_ones_of_malformed_tags_are_returned(story: Story) -> Non
 
 async def test_check_leaves_malformed_tags_unchanged(story: Story) -> None:
     await _tagged(story)
-    before = await story.everything()
+    before = await story.all_keys()
     assert await findings(story, resolve="resolve", at=160) == []
-    after = await story.everything()
+    after = await story.all_keys()
     assert {key: after[key] for key in before} == before
 
 

@@ -25,13 +25,13 @@ async def _ask(
 
 
 async def _pop(story: Story, at: float, order: str, queues: list[Any], count: int) -> list[str]:
-    """The jids that are handed out."""
+    """Return the jids that are popped."""
     return [row[0].decode() for row in (await _ask(story, at, order, queues, count))[0]]
 
 
 @pytest.fixture
 async def example(story: Story) -> Story:
-    """The specification's example: A has 5 jobs, B 2 and C 3; a job is called by its queue."""
+    """Put the specification's example: A has 5 jobs, B 2 and C 3; a jid is its queue's name."""
     for queue, number in (("A", 5), ("B", 2), ("C", 3)):
         for n in range(number):
             await story.put(f"{queue}{n}", n, queue=queue)
@@ -148,7 +148,7 @@ async def test_pending_work_of_earlier_calls_is_continued(story: Story) -> None:
     assert await story.counts(4, "post") == {"waiting": 450}
 
 
-# When to ask again
+# The time of the next pop
 
 
 async def test_next_poll_time_is_unknown_when_the_count_was_reached(example: Story) -> None:
@@ -172,7 +172,7 @@ async def test_next_poll_time_is_the_earliest_delay_interval_or_lock_expiry(
     assert (await _ask(story, 20, order, ["A", "B", "C"], 1))[1] == "2.5"
 
 
-# What only seems to be there
+# Entries without a job that can run
 
 
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
@@ -222,7 +222,7 @@ async def test_pop_of_zero_returns_nothing(example: Story) -> None:
 async def test_pop_that_only_started_grace_periods_requests_an_immediate_pop(
     story: Story,
 ) -> None:
-    """Others have run out behind them."""
+    """Other locks have expired behind them."""
     for jid in "abc":
         await story.running(jid)
     batch: list[PopManyRow] = [{"queue": "mail"}]

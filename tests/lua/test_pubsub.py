@@ -17,7 +17,7 @@ def _log(event: str, jid: str = "a", **more: Any) -> Message:
 
 
 def _lost(jid: str = "a", worker: str = "ann") -> list[Message]:
-    """A worker lost a lock: it is told first, then the log."""
+    """Let a worker lose a lock: it is notified first, then the event is logged."""
     told = {"event": "lock_lost", "jid": jid, "worker": worker}
     return [(f"w:{worker}", told), ("log", told)]
 
@@ -30,7 +30,7 @@ async def _tracked(story: Story) -> None:
 
 
 async def test_put_is_logged(story: Story) -> None:
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.put("a", 0)
     assert messages == [_log("put", queue="mail")]
 
@@ -38,13 +38,13 @@ async def test_put_is_logged(story: Story) -> None:
 async def test_put_of_a_tracked_job_is_published_after_the_log(story: Story) -> None:
     await story.put("a", 0)
     await _tracked(story)
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.put("a", 1, queue="post")
     assert messages == [_log("put", queue="post"), ("put", "a")]
 
 
 async def test_each_job_of_a_batch_is_logged(story: Story) -> None:
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.store.put_many(
             queue="mail",
             now=0,
@@ -57,28 +57,28 @@ async def test_worker_whose_job_is_put_elsewhere_gets_lock_lost(
     story: Story,
 ) -> None:
     await story.running("a")
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.put("a", 2, queue="post", worker="bob")
     assert messages == [_log("put", queue="post"), *_lost()]
 
 
 async def test_worker_that_puts_its_own_job_elsewhere_gets_no_lock_lost(story: Story) -> None:
     await story.running("a")
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.put("a", 2, queue="post", worker="ann")
     assert messages == [_log("put", queue="post")]
 
 
 async def test_requeue_is_logged_as_a_put(story: Story) -> None:
     await story.put("a", 0)
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.store.requeue(queue="post", jid="a", klass="K", data="1", now=1, delay=0)
     assert messages == [_log("put", queue="post")]
 
 
 async def test_completion_is_logged(story: Story) -> None:
     await story.running("a")
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.complete("a", 2)
     assert messages == [_log("completed", queue="mail")]
 
@@ -86,7 +86,7 @@ async def test_completion_is_logged(story: Story) -> None:
 async def test_completion_of_a_tracked_job_is_published_before_the_log(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.complete("a", 2)
     assert messages == [("completed", "a"), _log("completed", queue="mail")]
 
@@ -94,7 +94,7 @@ async def test_completion_of_a_tracked_job_is_published_before_the_log(story: St
 async def test_advance_is_logged_as_advanced_and_published_as_completed(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.complete("a", 2, next="post")
     assert messages == [("completed", "a"), _log("advanced", queue="mail", to="post")]
 
@@ -102,7 +102,7 @@ async def test_advance_is_logged_as_advanced_and_published_as_completed(story: S
 async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
     await story.running("a")
     await story.running("b")
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.store.complete_many(
             worker="ann",
             now=2,
@@ -117,7 +117,7 @@ async def test_each_completion_of_a_batch_is_logged(story: Story) -> None:
 async def test_failure_is_logged_and_then_published_for_a_tracked_job(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.fail("a", 2, group="typo", message='say "no"')
     assert messages == [
         _log("failed", worker="ann", group="typo", message='say "no"'),
@@ -127,7 +127,7 @@ async def test_failure_is_logged_and_then_published_for_a_tracked_job(story: Sto
 
 async def test_failure_by_an_operator_names_no_worker(story: Story) -> None:
     await story.put("a", 0)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.fail("a", 2, worker="", group="typo", message="no")
     assert messages == [_log("failed", worker="", group="typo", message="no")]
 
@@ -136,7 +136,7 @@ async def test_failure_by_exhausted_retries_is_published_before_the_log(story: S
     await story.configure(grace_period=0)
     await story.running("a", retries=0)
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.pop(61, worker="bob")
     why = {"group": "failed-retries-mail", "message": 'Job exhausted retries in queue "mail"'}
     assert messages == [
@@ -150,7 +150,7 @@ async def test_failure_by_exhausted_retries_is_published_before_the_log(story: S
 async def test_retry_beyond_the_limit_is_published_and_logged(story: Story) -> None:
     await story.running("a", retries=0)
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.retry("a", 2, group="net", message="down")
     assert messages == [("failed", "a"), _log("failed", worker="ann", group="net", message="down")]
 
@@ -162,7 +162,7 @@ async def test_pop_is_published_for_tracked_jobs_only(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.pop(2, count=2)
     assert messages == [("popped", "a")]
 
@@ -172,10 +172,10 @@ async def test_holder_is_notified_once_when_the_grace_period_starts(
 ) -> None:
     await story.running("a")
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.pop(61, worker="bob")
     assert messages == [("stalled", "a"), *_lost()]
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.pop(71, worker="bob")
     assert messages == [("popped", "a")]
 
@@ -183,7 +183,7 @@ async def test_holder_is_notified_once_when_the_grace_period_starts(
 async def test_timeout_is_published_to_the_worker_and_logged(story: Story) -> None:
     await story.running("a")
     await story.running("b", worker="bob")
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.timeout("a", "b", at=2)
     assert messages == [*_lost(), *_lost("b", "bob")]
 
@@ -196,7 +196,7 @@ async def test_cancellation_is_logged_then_published_to_worker_and_tracked_chann
 ) -> None:
     await story.running("a")
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.cancel("a")
     told = {"event": "canceled", "jid": "a", "worker": "ann", "queue": "mail"}
     assert messages == [("log", told), ("w:ann", told), ("canceled", "a")]
@@ -204,14 +204,14 @@ async def test_cancellation_is_logged_then_published_to_worker_and_tracked_chann
 
 async def test_cancellation_of_a_job_that_does_not_run_is_logged(story: Story) -> None:
     await story.put("a", 0)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.cancel("a")
     assert messages == [_log("canceled", worker="", queue="mail")]
 
 
 async def test_refused_cancellation_is_not_logged(story: Story) -> None:
     await story.completed("done")
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.cancel("done", "unknown")
     assert messages == []
 
@@ -221,7 +221,7 @@ async def test_refused_cancellation_is_not_logged(story: Story) -> None:
 
 async def test_tracking_and_untracking_are_always_published(story: Story) -> None:
     await story.put("a", 0)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.track("a", 1)
         await story.track("a", 2)
         await story.store.track_untrack(jid="a", now=3)
@@ -235,13 +235,13 @@ async def test_untracked_job_is_no_longer_published(story: Story) -> None:
     await _tracked(story)
     await story.track("b")
     await story.store.track_untrack(jid="a", now=1)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.pop(2, count=2)
     assert messages == [("popped", "b")]
 
 
 async def test_changes_of_the_configuration_are_logged(story: Story) -> None:
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.store.config_set(option="heartbeat", value=30)
         await story.store.config_unset(option="heartbeat")
     assert messages == [
@@ -250,14 +250,14 @@ async def test_changes_of_the_configuration_are_logged(story: Story) -> None:
     ]
 
 
-# Silence
+# Calls that publish nothing
 
 
 async def test_reads_and_heartbeats_are_not_published(story: Story) -> None:
     await story.running("a", tags=["x"])
     await _tracked(story)
     await story.put("b", 2, depends=["a"])
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.heartbeat("a", 3)
         await story.store.log(jid="a", message="note", now=3)
         await story.store.priority(jid="a", priority=3)
@@ -275,7 +275,7 @@ async def test_reads_and_heartbeats_are_not_published(story: Story) -> None:
 async def test_refused_call_publishes_nothing(story: Story) -> None:
     await story.running("a")
     await _tracked(story)
-    async with story.heard() as messages:
+    async with story.published() as messages:
         for refused in (
             story.put("a", 2, data="{"),
             story.complete("a", 2, worker="bob"),
@@ -291,10 +291,10 @@ async def test_refused_call_publishes_nothing(story: Story) -> None:
 
 
 async def _ready(story: Story, *steps: Any) -> list[list[str]]:
-    """The queues that were said to be ready at each step."""
+    """Return the queues that became ready in each step."""
     told = []
     for step in steps:
-        async with story.heard() as messages:
+        async with story.published() as messages:
             await step
         told.append([queue for channel, queue in messages if channel == "x:ready"])
     return told
@@ -373,7 +373,7 @@ async def test_unpaused_queue_is_ready(story: Story) -> None:
     assert await _ready(story, story.store.unpause(queues=["mail"])) == [["mail"]]
 
 
-# Where a limit kept jobs waiting
+# Queues at their limit
 
 
 STEPS: dict[str, Callable[[Story], Awaitable[Any]]] = {

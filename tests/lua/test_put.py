@@ -252,7 +252,7 @@ async def test_job_cannot_depend_on_itself(story: Story) -> None:
         await story.put("a", 0, depends=["b", "a"])
 
 
-# A job that exists
+# Existing jobs
 
 
 async def test_put_of_an_existing_job_moves_it_and_keeps_other_options(story: Story) -> None:

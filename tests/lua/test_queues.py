@@ -20,8 +20,11 @@ _NONE = {
 
 @pytest.fixture
 async def full(story: Story) -> Story:
-    """A queue that at 100 has one running, two stalled, three scheduled, one held, two waiting, one
-    due and one recurring."""
+    """Fill a queue with jobs in all states at the time 100.
+
+    One running, two stalled, three scheduled, one with dependencies, two waiting, one due, one
+    recurring.
+    """
     for at, jid in ((1, "stalled1"), (2, "stalled2"), (50, "running1")):
         await story.running(jid, 0, at)
     for at, jid in enumerate(("scheduled1", "scheduled2", "scheduled3")):

@@ -176,13 +176,13 @@ async def test_backlog_limits_the_missed_instances_that_are_made_up(
 ) -> None:
     await story.recur("r", 0, interval=10, backlog=backlog)
     jids = await story.peek(45)
-    assert [(await story.happened(jid))[0] for jid in jids] == [(at, "put") for at in made]
+    assert [(await story.event_times(jid))[0] for jid in jids] == [(at, "put") for at in made]
     assert await story.scores("q:mail-recur") == {"r": 50}
 
 
 async def test_backlog_that_ends_on_a_tick_includes_the_tick(story: Story) -> None:
     await story.recur("r", 0, interval=10, backlog=1)
-    assert [(await story.happened(jid))[0][0] for jid in await story.peek(40)] == [30, 40]
+    assert [(await story.event_times(jid))[0][0] for jid in await story.peek(40)] == [30, 40]
 
 
 async def test_missed_intervals_without_a_backlog_make_one_instance_of_the_latest_time(
@@ -190,7 +190,7 @@ async def test_missed_intervals_without_a_backlog_make_one_instance_of_the_lates
 ) -> None:
     await story.recur("r", 0, interval=10)
     assert await story.peek(45) == ["r-1"]
-    assert await story.happened("r-1") == [(40, "put")]
+    assert await story.event_times("r-1") == [(40, "put")]
     assert (await story.scores("q:mail-recur"), (await _template(story))["count"]) == ({"r": 50}, 1)
     assert await story.peek(50) == ["r-1", "r-2"]
 

@@ -7,7 +7,7 @@ from tests.lua.story import Story
 
 
 async def test_order_is_published_to_its_worker_only(story: Story) -> None:
-    async with story.heard() as messages:
+    async with story.published() as messages:
         assert (
             await story.store.order_subscribe(worker="ann", answer="x", queue="mail", limit=4) == 1
         )
@@ -27,14 +27,14 @@ async def test_order_to_an_unknown_worker_is_refused(story: Story) -> None:
 
 
 async def test_repeated_order_is_published_once(story: Story) -> None:
-    async with story.heard() as messages:
+    async with story.published() as messages:
         for _ in range(2):
             assert await story.store.order_quiet(worker="ann", answer="x", request="c1:1") == 1
     assert len(messages) == 1
 
 
 async def test_answer_is_published_to_the_caller(story: Story) -> None:
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await story.store.answer(answer="x", told='{"paused": true}')
     assert messages == [("x:answer:x", {"paused": True})]
 

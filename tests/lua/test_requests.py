@@ -14,8 +14,8 @@ Given = dict[str, Any]
 _JOB: Given = {"klass": "Greet", "data": "{}", "delay": 0, "queue": "mail", "tags": ["x"]}
 _ROW: Given = {"klass": "Greet"}
 
-# Each command that changes state, in a world where `idle` waits, ann runs `a` and bob `b`, `held`
-# waits for `a`, `bad` has failed, and `r` recurs. What ends is archived from now on.
+# Each command that changes state, where `idle` waits, ann runs `a` and bob `b`, `held` depends on
+# `a`, `bad` has failed, and `r` recurs. Ended jobs are archived.
 _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("put",), {**_JOB, "jid": "new", "now": 10}),
     (("put",), {**_JOB, "jid": "a", "now": 10}),
@@ -103,7 +103,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
 
 
 @pytest.fixture
-async def world(story: Story) -> Story:
+async def filled_namespace(story: Story) -> Story:
     await story.failed("bad")
     await story.running("a", tags=["x"])
     await story.running("b", worker="bob")
@@ -127,7 +127,7 @@ async def world(story: Story) -> Story:
 
 
 async def _request(story: Story, command: tuple[str, ...], given: Given, request: str) -> Any:
-    """The reply, refusals within it as texts, so that replies can be compared."""
+    """Return the reply, with refusals in it as strings, so that replies can be compared."""
     reply = await story.call(*command, **given, request=request)
     return (
         [str(item) if isinstance(item, Exception) else item for item in reply]
@@ -140,13 +140,13 @@ async def _request(story: Story, command: tuple[str, ...], given: Given, request
     ("command", "given"), _WRITES, ids=[" ".join(command) for command, _ in _WRITES]
 )
 async def test_repeated_request_gets_the_first_reply_and_does_nothing(
-    world: Story, command: tuple[str, ...], given: Given
+    filled_namespace: Story, command: tuple[str, ...], given: Given
 ) -> None:
-    before = await world.everything()
-    first = await _request(world, command, given, "c1:7")
-    after = await world.everything()
-    async with world.unchanged(), world.heard() as messages:
-        again = await _request(world, command, given, "c1:7")
+    before = await filled_namespace.all_keys()
+    first = await _request(filled_namespace, command, given, "c1:7")
+    after = await filled_namespace.all_keys()
+    async with filled_namespace.unchanged(), filled_namespace.published() as messages:
+        again = await _request(filled_namespace, command, given, "c1:7")
     assert again == first
     assert messages == []
     if first not in ([], 0) and command != ("peek",):
@@ -162,12 +162,12 @@ def test_every_writing_command_is_covered_here() -> None:
 
 @pytest.mark.parametrize("now", [11, 5000])
 async def test_another_time_in_a_repeated_request_makes_no_difference(
-    world: Story, now: float
+    filled_namespace: Story, now: float
 ) -> None:
     given: Given = {"queue": "mail", "worker": "ann", "count": 9}
-    first = await world.store.pop(**given, now=10, request="c1:7")
-    async with world.unchanged():
-        assert await world.store.pop(**given, now=now, request="c1:7") == first
+    first = await filled_namespace.store.pop(**given, now=10, request="c1:7")
+    async with filled_namespace.unchanged():
+        assert await filled_namespace.store.pop(**given, now=now, request="c1:7") == first
 
 
 async def test_later_request_of_the_same_sequence_is_executed(story: Story) -> None:

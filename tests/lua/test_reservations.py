@@ -15,7 +15,7 @@ DAY = 86_400
 async def ask(
     story: Story, at: float, who: str = "ada", *, limit: float = 300, **more: Any
 ) -> dict[str, Any]:
-    """`ada@2` is the second session of ada."""
+    """Reserve a job; `ada@2` is the second session of ada."""
     given = {"queue": "mail", **more}
     answer: dict[str, Any] = await story.store.reserve(
         person=who.partition("@")[0], worker=who, limit=limit, now=at, **given
@@ -138,14 +138,14 @@ async def test_reservation_within_a_concurrency_limit_keeps_its_own_duration(
     assert await reserve(story, 951, "bob") == "b"
 
 
-# What runs out
+# Expired reservations
 
 
 async def test_expired_reservation_is_given_to_the_next_person_without_using_a_retry(
     story: Story,
 ) -> None:
     await story.put("a", 0, retries=0)
-    for round in range(20):  # more often than a worker might lose it
+    for round in range(20):  # more often than a worker may lose it
         at = 10 + 100 * round
         assert await reserve(story, at, f"p{round}", limit=50) == "a"
     job = await story.get("a")
@@ -162,7 +162,7 @@ async def test_holder_of_an_expired_reservation_is_notified_and_in_the_history(
 ) -> None:
     await story.put("a", 0)
     await reserve(story, 1, "ada@1", limit=10)
-    async with story.heard("log") as messages:
+    async with story.published("log") as messages:
         await story.pop(20)
     assert ("w:ada@1", {"event": "lock_lost", "jid": "a", "worker": "ada@1"}) in messages
     events = (await story.get("a"))["history"]
@@ -193,7 +193,7 @@ async def test_lock_lost_by_a_worker_after_a_reservation_uses_a_retry(story: Sto
 async def test_lock_lost_by_another_client_after_a_reservation_uses_a_retry(
     story: Story,
 ) -> None:
-    """Peers pop without raising the fence."""
+    """qless pops without incrementing the fence."""
     await story.configure(grace_period=0)
     await story.put("a", 0)
     await reserve(story, 1, limit=10)
@@ -262,7 +262,8 @@ async def test_skipped_job_can_be_requested_explicitly(story: Story) -> None:
     assert [await reserve(story, 3, who) for who in ("ada@1", "ada@2", "ada")] == [None, None, None]
     assert await reserve(story, 3, "ada@2", again=1) == "a"
     await story.release("a", 4, worker="ada@2")
-    assert await reserve(story, 5, "ada@1") == "a"  # it was taken up again: no longer skipped
+    # it was reserved again, so it is no longer skipped
+    assert await reserve(story, 5, "ada@1") == "a"
 
 
 async def test_job_skipped_by_one_person_and_abandoned_by_another_is_not_offered_to_the_first(

@@ -48,7 +48,7 @@ async def test_with_a_delay_a_retried_job_is_scheduled(story: Story) -> None:
 async def test_retry_is_no_event_of_the_history(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 5, group="net", message="down")
-    assert await story.happened("a") == [(0, "put"), (1, "popped")]
+    assert await story.event_times("a") == [(0, "put"), (1, "popped")]
 
 
 async def test_explicit_retry_is_counted_in_a_field_of_ours_beside_lost_locks(story: Story) -> None:
@@ -175,6 +175,6 @@ async def test_wrong_queue_is_refused_and_changes_nothing(story: Story, retries:
 async def test_put_of_a_retried_job_publishes_no_lock_lost(story: Story) -> None:
     await story.running("a")
     await story.retry("a", 2)
-    async with story.heard("x:ready") as messages:
+    async with story.published("x:ready") as messages:
         await story.put("a", 3)
     assert messages == [("log", {"event": "put", "jid": "a", "queue": "mail"})]

@@ -1,4 +1,4 @@
-"""Scripts that the server lost in a restart or fail-over are loaded again without losing a call."""
+"""Scripts that the server lost in a restart or failover are loaded again without losing a call."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from aioqless.store.call import T
 from tests.lua.story import Story, score
 
 
-class _ForgottenEachTime(ScriptStore):
+class _FlushingConnection(ScriptStore):
     """The server forgets all scripts before each call."""
 
     async def send(self, call: Call[T]) -> T:
@@ -19,8 +19,8 @@ class _ForgottenEachTime(ScriptStore):
 
 
 @pytest.fixture
-def forgetful(story: Story) -> Story:
-    return Story(_ForgottenEachTime(story.store.connection, story.namespace), story.redis)
+def flushing_store(story: Story) -> Story:
+    return Story(_FlushingConnection(story.store.connection, story.namespace), story.redis)
 
 
 async def _forget(story: Story) -> None:
@@ -28,9 +28,9 @@ async def _forget(story: Story) -> None:
 
 
 async def test_job_runs_although_scripts_are_flushed_between_all_calls(
-    forgetful: Story,
+    flushing_store: Story,
 ) -> None:
-    story = forgetful
+    story = flushing_store
     await story.put("a", 0)
     await story.put("b", 0, depends=["a"])
     assert await story.pop(1) == ["a"]
@@ -44,21 +44,21 @@ async def test_job_runs_although_scripts_are_flushed_between_all_calls(
     assert await story.fail("b", 9) == "b"
     assert await story.store.unfail(queue="mail", group="typo", now=10) == 1
     assert await story.cancel("b") == ["b"]
-    assert await story.happened("a") == [
+    assert await story.event_times("a") == [
         (0, "put"), (1, "popped"), (4, "popped"), (5, "done"), (5, "put"), (6, "popped"),
         (7, "done"),
     ]  # fmt: skip
 
 
 async def test_refusal_after_reloading_the_script_is_raised(
-    forgetful: Story,
+    flushing_store: Story,
 ) -> None:
     with pytest.raises(NoSuchJob) as caught:
-        await forgetful.complete("a", 1)
+        await flushing_store.complete("a", 1)
     assert caught.value.jid == "a"
-    await forgetful.running("a")
+    await flushing_store.running("a")
     with pytest.raises(LockLost) as lost:
-        await forgetful.heartbeat("a", 2, worker="bob")
+        await flushing_store.heartbeat("a", 2, worker="bob")
     assert lost.value.holder == "ann"
 
 
@@ -101,7 +101,7 @@ async def test_only_missing_scripts_are_loaded(story: Story) -> None:
     assert [
         await _told(answer) for answer in await story.store.pipeline([put, store.get(jid="a"), put])
     ] == ["b", "a", "b"]
-    assert await story.happened("b") == [(1, "put"), (1, "put")], "sent twice, done twice"
+    assert await story.event_times("b") == [(1, "put"), (1, "put")], "sent twice, done twice"
 
 
 async def _told(answer: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.lua.check.town import findings
+from tests.lua.check.all_states import findings
 from tests.lua.story import Story
 
 DAY = 86400
@@ -119,7 +119,7 @@ async def test_waits_count_for_the_day_of_the_pop_and_runs_for_that_of_the_compl
         "vk": "0",
         "h23": "1",
     }
-    assert {key for key in await story.everything() if key.startswith("s:")} == {
+    assert {key for key in await story.all_keys() if key.startswith("s:")} == {
         f"s:run:{2 * DAY}:mail",
         f"s:wait:{DAY}:mail",
     }
@@ -181,20 +181,20 @@ async def test_failures_retries_and_still_failed_jobs_are_counted(story: Story) 
     assert (stats["failures"], stats["failed"], stats["retries"]) == (2, 1, 1)
 
 
-# What is kept for how long
+# Retention
 
 
 async def _work(story: Story, day: int, queue: str = "mail") -> None:
-    """A job that waits and runs for a second on that day."""
+    """Run a job that waits and runs for a second on a day."""
     at = day * DAY
     await story.completed(f"{queue}-{day}", at, at + 1, at + 2, queue=queue)
 
 
 async def _kept(story: Story) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """The queues and days that have statistics, and those that have histograms."""
+    """Return the days with statistics and those with histograms, by queue."""
     found = {
         tuple(key.split(":")[1:]): value
-        for key, value in (await story.everything()).items()
+        for key, value in (await story.all_keys()).items()
         if key.startswith("s:")
     }
     histograms = {
@@ -299,11 +299,11 @@ async def test_resolving_check_prunes_statistics_of_unlisted_queues(
                 "HSET", f"s:{kind}:{day * DAY}:a:queue", "total", 3, "mean", 1.5, "vk", 2, "s1", 3
             )
         await story.change("HSET", f"s:stats:{day * DAY}:a:queue", "failures", 1)
-    await story.change("HSET", "x:pruned", "days:a:queue", 86400)  # a former version's
-    before = await story.everything()
-    assert await findings(story, at=60 * DAY) == [] and await story.everything() == before
+    await story.change("HSET", "x:pruned", "days:a:queue", 86400)  # of a former version
+    before = await story.all_keys()
+    assert await findings(story, at=60 * DAY) == [] and await story.all_keys() == before
     assert await findings(story, at=60 * DAY, resolve="resolve") == []
-    days = {key for key in await story.everything() if key.startswith("s:")}
+    days = {key for key in await story.all_keys() if key.startswith("s:")}
     assert days == {
         f"s:{kind}:{day * DAY}:a:queue" for kind in ("wait", "run", "stats") for day in (31, 59)
     }
@@ -311,7 +311,7 @@ async def test_resolving_check_prunes_statistics_of_unlisted_queues(
     assert "s1" in await story.day("run", day=59 * DAY, queue="a:queue")
     assert not await story.exists("x:pruned")
     assert await findings(story, at=100 * DAY, resolve="resolve") == []
-    assert await story.everything() == {}
+    assert await story.all_keys() == {}
 
 
 async def test_days_before_a_clock_was_set_back_are_pruned(story: Story) -> None:

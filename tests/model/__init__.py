@@ -1,2 +1,4 @@
-"""An independent model of the scripts, and a test that drives both through the same life and
-compares them."""
+"""An independent model of the scripts, and a test that runs both and compares them.
+
+Hypothesis generates the calls; every reply and every key must agree.
+"""

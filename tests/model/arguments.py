@@ -1,4 +1,7 @@
-"""What a command accepts: every check raises Refusal("BADARG") before anything was changed."""
+"""The arguments that a command accepts.
+
+Every check raises Refusal("BADARG") before anything is changed.
+"""
 
 import json
 import math
@@ -20,7 +23,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Refusal(Exception):
-    """A command that was refused; nothing changed."""
+    """A command was refused; nothing changed."""
 
     def __init__(self, code: str, why: str = "") -> None:
         super().__init__(f"{code} {why}".strip())
@@ -33,20 +36,20 @@ def refuse_unless(good: bool, argument: str, value: object) -> None:
 
 
 def present(argument: str, value: str) -> str:
-    """A name of something that may exist: anything but empty."""
+    """Check a name that may refer to something: any non-empty string."""
     refuse_unless(value != "", argument, value)
     return value
 
 
 def created(argument: str, value: str) -> str:
-    """A name that comes into being: also short and printable."""
+    """Check a name for something new: also short and printable."""
     short = len(value.encode("utf-8", "surrogateescape")) <= LONGEST_NAME
     refuse_unless(value != "" and short and not CONTROL.search(value), argument, value)
     return value
 
 
 def created_jid(value: str) -> str:
-    """A new jid, whose keys must not collide with another job's."""
+    """Check a new jid, whose keys must not collide with those of another job."""
     refuse_unless(not value.endswith(RESERVED_ENDINGS), "jid", value)
     return created("jid", value)
 
@@ -61,17 +64,17 @@ def number(argument: str, value: Number, low: float, high: float) -> float:
 
 
 def time(value: Number) -> float:
-    """Seconds since the epoch."""
+    """Check a time: seconds since the epoch."""
     return number("now", value, 0, LONGEST_TIME)
 
 
 def delay(value: Number | None) -> float:
-    """Seconds from now on."""
+    """Check a delay: seconds from now."""
     return 0.0 if value is None else number("delay", value, 0, LONGEST_DELAY)
 
 
 def interval(value: Number, argument: str = "interval") -> float:
-    """Seconds between the instances of a recurring job, or that a reservation lasts."""
+    """Check the interval of a recurring job or the duration of a reservation, in seconds."""
     seconds = number(argument, value, 0, LONGEST_DELAY)
     refuse_unless(seconds > 0, argument, value)
     return seconds
@@ -84,22 +87,22 @@ def whole(argument: str, value: Number) -> int:
 
 
 def page(offset: Number | None, count: Number | None, usual: int = 25) -> slice:
-    """The part of a listing that was asked for."""
+    """Return the requested part of a listing."""
     first = 0 if offset is None else whole("offset", offset)
     return slice(first, first + (usual if count is None else whole("count", count)))
 
 
 def stored_priority(value: Number) -> float:
-    """The priority as Redis holds it: the caller's, with its sign turned."""
-    return turned(number("priority", value, -STEEPEST_PRIORITY, STEEPEST_PRIORITY))
+    """Return the priority as Redis stores it: the caller's, negated."""
+    return negated(number("priority", value, -STEEPEST_PRIORITY, STEEPEST_PRIORITY))
 
 
-def turned(priority: float) -> float:
+def negated(priority: float) -> float:
     return -priority if priority else 0.0
 
 
 def document(argument: str, value: str) -> str:
-    """JSON text of anything but false."""
+    """Check JSON text of any value but false."""
     try:
         refuse_unless(json.loads(value) is not False, argument, value)
     except ValueError:
@@ -115,7 +118,7 @@ def json_object(argument: str, value: str) -> dict[str, Any]:
 
 
 def json_strings(argument: str, value: str | None) -> list[str]:
-    """A JSON list of non-empty strings, each once, in the order of their first mention."""
+    """Check a JSON list of non-empty strings; duplicates are dropped, the first position counts."""
     if value is None:
         return []
     try:
@@ -132,6 +135,6 @@ def json_tags(value: str | None) -> list[str]:
 
 
 def words(argument: str, values: Sequence[str]) -> list[str]:
-    """A tail of one or more names."""
+    """Check one or more names at the end of the arguments."""
     refuse_unless(0 < len(values) <= MOST_WORDS, argument, values)
     return [present(argument, value) for value in values]

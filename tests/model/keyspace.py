@@ -1,4 +1,4 @@
-"""What a real Redis holds in a namespace, in the form in which the model holds it."""
+"""The contents of a real Redis' namespace, in the form of the model."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from typing import Any
 
 from redis import Redis
 
-# One read of everything: a list of [key, type, contents].
+# One read of all keys: a list of [key, type, contents].
 DUMP = """
 local read = {
     hash = function(key) return redis.call('HGETALL', key) end,
@@ -42,8 +42,11 @@ JSON = {"tags", "failure", "x-after"}
 
 
 def keyspace(redis: Redis, name: str) -> dict[str, Any]:
-    """Every key of the namespace, but for the scripts' own notes: kept answers, and how far
-    statistics are pruned."""
+    """Read every key of the namespace.
+
+    Left out are keys that the model does not have: stored replies, and how far statistics are
+    pruned.
+    """
     rows: list[list[Any]] = redis.eval(DUMP, 0, f"{name}:*")
     return {
         key: _read(key.removeprefix(f"{name}:"), kind, contents)
@@ -87,7 +90,7 @@ def _field(key: str, field: str, text: str) -> Any:
 
 
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """One line for each key or hash field in which two keyspaces differ."""
+    """Return one line for each key or hash field in which two keyspaces differ."""
     lines = []
     for key in sorted(expected.keys() | found.keys()):
         ours, theirs = expected.get(key), found.get(key)

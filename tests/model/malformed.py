@@ -1,4 +1,4 @@
-"""Calls that are plausible but for one argument, which no command may accept."""
+"""Calls with exactly one invalid argument, which every command must refuse."""
 
 from typing import Any, TypeAlias
 
@@ -23,8 +23,11 @@ NEW_WORDS: list[Any] = [*WORDS, ["a\x01b"]]
 def malformed_calls(
     now: float, jid: str, worker: str, queue: str, held: str, template: str
 ) -> list[Call]:
-    """Every such call. Nothing else is wrong if `worker` runs `jid` in `queue` and `held` is held
-    by dependencies."""
+    """Yield every such call.
+
+    All other arguments are valid if `worker` runs `jid` in `queue` and `held` waits on
+    dependencies.
+    """
     a_put = {"queue": queue, "jid": "j1", "klass": "K", "data": "{}", "now": now}
     bad_put: Bad = {
         "queue": NEW_NAME,

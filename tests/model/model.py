@@ -1,11 +1,11 @@
-"""The commands that change something, as the specification tells them.
+"""The commands that change something, as they are specified.
 
-recurring.py    Recurring    templates and their instances
-putting.py      Putting      put, requeue
-handing_out.py  HandingOut   pop, peek, locks that lapse
-holding.py      Holding      what the holder of a lock may do
-operating.py    Operating    what others do to jobs, queues, workers
-people.py       People       reservations
+recurring.py    Recurring      templates and their instances
+put.py          Put            put, requeue
+pop.py          Pop            pop, peek, expired locks
+lock_holder.py  LockHolder     what the holder of a lock may do
+operating.py    Operating      operations on jobs, queues, workers
+people.py       People         reservations
 """
 
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ from tests.model.people import People
 
 
 class Model(People):
-    """One method per command, with the argument names of the calls; `call` chooses among them.
+    """One method per command, with the argument names of the calls; `call` dispatches.
 
-    A method answers the reply, or raises Refusal and leaves everything as it was.
-    `clock` is what Redis' own clock says, for the calls that carry no time.
+    A method returns the reply, or raises Refusal and changes nothing. `clock` is the time of Redis,
+    for calls without a time.
     """
 
     def __init__(self, name: str = "ql") -> None:
@@ -30,14 +30,16 @@ class Model(People):
         self.clock = 0.0
 
     def call(self, command: str, /, *words: str, request: str | None = None, **given: Any) -> Any:
-        """Carry out a command; one whose `request` was answered before gets the same answer and
-        does nothing."""
+        """Execute a command.
+
+        One whose `request` was answered before returns the same reply and does nothing.
+        """
         self.published = []
         perform: Callable[..., Any] = getattr(self, "_".join((command, *words)))
         if request is None:
             answer = perform(**given)
             return (
-                self.shown(answer, given["worker"], given["now"])
+                self.reservation_view(answer, given["worker"], given["now"])
                 if command == "reserve"
                 else answer
             )
@@ -50,7 +52,7 @@ class Model(People):
             answer = [job["jid"] for job in answer] if command in ("pop", "peek") else answer
             self.requests[line] = int(n), answer
         if command == "reserve":
-            return self.shown(answer, given["worker"], given["now"])
+            return self.reservation_view(answer, given["worker"], given["now"])
         if command == "pop_many":
             return [jid for jid in answer if self._runs(jid, given["worker"])]
         if command == "pop":
@@ -60,7 +62,7 @@ class Model(People):
         return answer
 
     def _runs(self, jid: str, worker: str) -> bool:
-        """A pop that is repeated late hands out only what its caller may still run."""
+        """Check that a repeated pop still returns the job: only while the caller may run it."""
         return (
             self.exists(jid)
             and self.job(jid)["state"] == "running"
@@ -78,8 +80,7 @@ class Model(People):
         group: str = "",
         dry_run: Number = 0,
     ) -> dict[str, Any]:
-        """Cancel the jobs of a state, each with all that depend on it; all in one call, since a
-        life has few."""
+        """Cancel the jobs of a state with all their dependents, in one call."""
         known = ("waiting", "scheduled", "depends", "failed")
         refuse_unless(
             state in states and set(states) <= set(known) and (state != "failed" or group != ""),
@@ -94,9 +95,9 @@ class Model(People):
         )
         canceled, passed, kept = 0, 0, []
         for jid in listed[first:]:
-            if not self.exists(jid):  # it went with one before it
+            if not self.exists(jid):  # already canceled with an earlier job
                 continue
-            together = self._together(jid)
+            together = self._with_dependents(jid)
             if self.job(jid)["queue"] != queue or (self.job(jid)["state"] == "failed") != (
                 state == "failed"
             ):
@@ -110,8 +111,8 @@ class Model(People):
                     self._cancel(each)
         return {"canceled": canceled, "kept": kept, "offset": None}
 
-    def _together(self, jid: str) -> list[str]:
-        """A job and all that depend on it, the nearest first."""
+    def _with_dependents(self, jid: str) -> list[str]:
+        """Return a job and all its dependents, the nearest first."""
         found = [jid]
         for each in found:
             found += sorted(
@@ -128,7 +129,7 @@ class Model(People):
             and ("waiting" if state == "stalled" else state) in states
         )
 
-    # Many at once: one answer for each, as if they had been called one by one
+    # Bulk commands: one answer for each part, as if called one by one
 
     def _each(self, command: Callable[..., Any], batch: Sequence[Hash], shared: Hash) -> list[Any]:
         answers: list[Any] = []
@@ -140,7 +141,7 @@ class Model(People):
         return answers
 
     def put_many(self, *, queue: str, now: Number, batch: Sequence[Hash]) -> list[str]:
-        """Each a microsecond after the one before, so that they are also popped in this order."""
+        """Put each job a microsecond after the previous one, so that they are popped in order."""
         created("queue", queue)
         time = arguments.time(now)
         answers: list[str] = []
@@ -154,8 +155,10 @@ class Model(People):
     def pop_many(
         self, *, worker: str, count: Number, now: Number, order: str, batch: Sequence[Hash]
     ) -> list[str]:
-        """The jids. Only in the order of the queues: how a rotation shares out what is wanted,
-        nothing promises."""
+        """Return the jids in the order of the queues.
+
+        How a rotation divides the wanted jobs between queues is not specified.
+        """
         refuse_unless(order == "ordered", "order", order)
         wanted = arguments.whole("count", count)
         jids: list[str] = []

@@ -1,5 +1,4 @@
-"""A namespace as plain Python: every key by its real name, and the moves that several commands
-share."""
+"""A namespace as plain Python: every key by its real name, and operations that commands share."""
 
 import math
 from collections.abc import Iterable
@@ -11,8 +10,10 @@ Hash: TypeAlias = dict[str, Any]
 Place: TypeAlias = Literal["work", "scheduled", "locks", "depends", "recur"]
 
 DAY = 86400
-MILLISECONDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)  # where the bins of the first second begin
-TICKS = 10_000_000_000  # what a second weighs in the order of work: priority less now / 10^10
+# the first second's bin of a histogram starts here
+MILLISECONDS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
+# weight of a second in the score of waiting jobs: priority minus now / 10^10
+TICKS = 10_000_000_000
 DEFAULTS: dict[str, float | str] = {
     "application": "qless",
     "heartbeat": 60,
@@ -32,7 +33,7 @@ DEFAULTS: dict[str, float | str] = {
 
 
 def ascending(members: dict[str, float]) -> list[str]:
-    """As Redis orders a sorted set: by score, then by the bytes of the member."""
+    """Sort as Redis sorts a sorted set: by score, then by the bytes of the member."""
     return sorted(members, key=lambda member: (members[member], member.encode()))
 
 
@@ -41,7 +42,10 @@ def day(time: float) -> int:
 
 
 def option_stored(option: str) -> str:
-    """A queue's heartbeat has two names, and is stored under the one that live clients read."""
+    """Return the stored name of an option.
+
+    A queue's heartbeat has two names; it is stored under the one that live clients read.
+    """
     return (
         f"{option.removeprefix('heartbeat-')}-heartbeat"
         if option.startswith("heartbeat-")
@@ -50,10 +54,10 @@ def option_stored(option: str) -> str:
 
 
 class Namespace:
-    """Everything Redis holds under one name, as {key: hash, sorted set, set, list or string}.
+    """All keys of one namespace as {key: hash, sorted set, set, list or string}.
 
-    Hash fields are numbers, text or parsed JSON; only `data` is always the text it was given as.
-    What was published by the current command is in `published`, in order.
+    Hash fields are numbers, strings or parsed JSON; only `data` is always the original text.
+    `published` has the messages of the current command, in order.
     """
 
     def __init__(self, name: str = "ql") -> None:
@@ -62,7 +66,7 @@ class Namespace:
         self.published: list[tuple[str, Any]] = []
 
     def snapshot(self) -> dict[str, Any]:
-        """The keys that Redis would have: empty structures don't exist."""
+        """Return the keys that Redis would have: empty structures don't exist."""
         self.keys = {
             key: value
             for key, value in self.keys.items()
@@ -126,7 +130,7 @@ class Namespace:
                 return float(options[name])
         return self.option("heartbeat")
 
-    # Telling others
+    # Messages
 
     def publish(self, channel: str, message: Any) -> None:
         self.published.append((self.key(channel), message))
@@ -134,7 +138,7 @@ class Namespace:
     def log_event(self, event: str, **fields: Any) -> None:
         self.publish("log", {"event": event, **fields})
 
-    def tell_trackers(self, event: str, jid: str) -> None:
+    def publish_to_trackers(self, event: str, jid: str) -> None:
         if jid in self.scores("tracked"):
             self.publish(event, jid)
 
@@ -143,11 +147,13 @@ class Namespace:
         self.publish(f"w:{worker}", message)
         self.publish("log", message)
 
-    # What a job carries
+    # Parts of a job
 
     def append_history(self, jid: str, time: float, what: str, extra: Hash | None = None) -> None:
-        """Append an event; the first is kept for ever, and the latest up to `max-job-history` in
-        all."""
+        """Append an event to the history.
+
+        It keeps the first event and the latest, `max-job-history` in all.
+        """
         events = self.items("j", f"{jid}-history")
         whole = math.floor(time)
         event = [whole, what] if extra is None else [whole, what, extra]
@@ -159,7 +165,7 @@ class Namespace:
             events[:] = events[-1:] if most == 1 else events[:1] + events[-(most - 1) :]
 
     def attach(self, jid: str, tags: Iterable[str], now: float) -> None:
-        """Only what changes counts: a tag that the job has keeps the time at which it got it."""
+        """Add tags; a tag that the job already has keeps its time."""
         for tag in tags:
             if jid not in self.scores("t", tag):
                 self.count_tag(tag, 1)
@@ -177,7 +183,7 @@ class Namespace:
             del used[tag]
 
     def outstanding(self, jids: Iterable[str]) -> list[str]:
-        """Those that still have to be completed; an unknown job counts as complete."""
+        """Return the dependencies that are not complete; an unknown job counts as complete."""
         return [jid for jid in jids if self.exists(jid) and self.job(jid)["state"] != "complete"]
 
     def link(self, jid: str, dependencies: Iterable[str]) -> None:
@@ -195,7 +201,7 @@ class Namespace:
         self.delete("j", jid)
         self.delete("j", f"{jid}-history")
 
-    # Where a job is
+    # States and queues
 
     def leave(self, jid: str, queue: str, *places: Place) -> None:
         for place in places:
@@ -215,8 +221,7 @@ class Namespace:
         self.place(queue, "scheduled")[jid] = due
 
     def file(self, jid: str, queue: str, now: float, delay: float) -> str:
-        """Put a job where it belongs: held by its dependencies, else scheduled, else waiting.
-        Answers its state."""
+        """Put a job into the set of its state: depends, scheduled or waiting; returns the state."""
         job = self.job(jid)
         if self.dependencies(jid):
             job["state"] = "depends"
@@ -233,8 +238,7 @@ class Namespace:
         self.scores("queues").setdefault(queue, now)
 
     def file_as_failed(self, jid: str, group: str, message: str, now: float, worker: str) -> None:
-        """Give a job that has left its place to its failure group, and count the failure in its
-        queue."""
+        """Put a job into its failure group and count the failure in its queue."""
         job = self.job(jid)
         failure = {"group": group, "message": message, "when": math.floor(now), "worker": worker}
         job.update(state="failed", worker="", expires="", failure=failure)
@@ -245,8 +249,7 @@ class Namespace:
             counted[counter] = counted.get(counter, 0) + 1
 
     def leave_failures(self, jid: str) -> None:
-        """Take a failed job out of its group; its failure doesn't count as `failed` any more, where
-        it did."""
+        """Remove a failed job from its group, and from the `failed` counter if it was counted."""
         job = self.job(jid)
         failure = job["failure"]
         group = self.items("f", failure["group"])
@@ -259,13 +262,13 @@ class Namespace:
     # Statistics
 
     def stats_of(self, queue: str, time: float) -> Hash:
-        """The counters of that day: retries, failures, failed."""
+        """Return the counters of a day: retries, failures, failed."""
         return self.hash("s", "stats", str(day(time)), queue)
 
     def count_time(
         self, kind: Literal["wait", "run"], queue: str, now: float, value: float
     ) -> None:
-        """Add one to a day's mean and deviation, by Welford's method, and to its histogram."""
+        """Add a duration to a day's mean and deviation (Welford's method) and to its histogram."""
         stats = self.hash("s", kind, str(day(now)), queue)
         total, mean = stats.get("total", 0) + 1, stats.get("mean", 0.0)
         moved = value if total == 1 else mean + (value - mean) / total

@@ -1,19 +1,19 @@
-"""What is done to jobs whatever their state, to queues, workers and the configuration."""
+"""Operations on jobs in any state, queues, workers and the configuration."""
 
 import math
 from collections.abc import Sequence
 
 from tests.model import arguments
 from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
-from tests.model.holding import Holding
+from tests.model.lock_holder import LockHolder
 from tests.model.namespace import TICKS, Hash, option_stored
 
 
-class Operating(Holding):
-    """From cancel to config."""
+class Operating(LockHolder):
+    """The commands from `cancel` to `config`."""
 
     def cancel(self, *, jids: Sequence[str]) -> list[str]:
-        """Delete jobs, all or none: their dependents must be named too."""
+        """Delete jobs, all or none; their dependents must be named too."""
         refuse_unless(0 < len(jids) <= arguments.MOST_WORDS, "jids", jids)
         for jid in jids:
             if not self.dependents(jid) <= set(jids):
@@ -38,7 +38,7 @@ class Operating(Holding):
         self.unlink(jid, self.dependencies(jid))
         if job["state"] == "failed":
             self.leave_failures(jid)
-        self.tell_trackers("canceled", jid)
+        self.publish_to_trackers("canceled", jid)
         self.delete_job(jid)
 
     def _depending(self, jid: str) -> Hash:
@@ -62,11 +62,11 @@ class Operating(Holding):
         everything = list(dropped) == ["all"]
         self.unlink(jid, self.dependencies(jid) if everything else dropped)
         if not self.dependencies(jid):
-            self._let_go(jid, time)
+            self._unblock(jid, time)
         return 1
 
     def unfail(self, *, queue: str, group: str, now: Number, count: Number | None = None) -> int:
-        """Put a group's jobs back to work, the longest failed first."""
+        """Put a group's jobs back into a queue, the longest failed first."""
         created("queue", queue)
         present("group", group)
         time, most = arguments.time(now), 25 if count is None else arguments.whole("count", count)
@@ -82,7 +82,7 @@ class Operating(Holding):
         return len(jids)
 
     def revive_group(self, *, group: str, now: Number, count: Number | None = None) -> int:
-        """The same, each in the queue that it failed in."""
+        """Put a group's jobs back, each into the queue in which it failed."""
         present("group", group)
         time, most = arguments.time(now), 25 if count is None else arguments.whole("count", count)
         jids = self.items("f", group)[::-1][:most]
@@ -120,7 +120,7 @@ class Operating(Holding):
         work = self.place(job["queue"], "work")
         if jid in work and work[jid] != math.inf:
             work[jid] = stored - job["time"] / TICKS
-        return arguments.turned(stored)
+        return arguments.negated(stored)
 
     def log(self, *, jid: str, message: str, now: Number, data: str | None = None) -> None:
         present("message", message)

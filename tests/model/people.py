@@ -1,4 +1,4 @@
-"""People as workers: a job is reserved for a person, for as long as is chosen."""
+"""People as workers: a job is reserved for a person for a chosen time."""
 
 from typing import Any
 
@@ -11,8 +11,10 @@ LONGEST_RESERVATION = 86400
 
 
 class People(Operating):
-    """reserve, extend, hand_over, skip, reservation. What is given back, finished or failed is
-    released, completed or failed."""
+    """The commands reserve, extend, hand_over, skip, reservation.
+
+    A person's job ends by the commands release, complete and fail.
+    """
 
     @staticmethod
     def _limit(limit: Number) -> float:
@@ -30,7 +32,7 @@ class People(Operating):
         now: Number,
         again: Number | None = None,
     ) -> tuple[str | None, int]:
-        """The jid, and how many the person skipped that wait."""
+        """Return the jid, and how many waiting jobs the person has skipped."""
         present("queue", queue)
         created("person", person)
         created("worker", worker)
@@ -51,9 +53,11 @@ class People(Operating):
             self._bind(jid, worker, self.job(jid)["x-fence"], time + seconds, time)
         return (jids[0] if jids else None), len(aside)
 
-    def shown(self, answer: tuple[str | None, int], worker: str, now: Number) -> Hash:
-        """A reservation as callers see it, also when they ask again; the job may be another's by
-        then."""
+    def reservation_view(self, answer: tuple[str | None, int], worker: str, now: Number) -> Hash:
+        """Return a reservation as its holder sees it, also in a repeated reply.
+
+        Another person may hold the job by then.
+        """
         jid, skipped = answer
         has = (
             jid is not None
@@ -69,7 +73,7 @@ class People(Operating):
 
     def reservation(self, *, queue: str, worker: str, now: Number) -> Hash:
         present("queue", queue)
-        return self.shown(
+        return self.reservation_view(
             (self._reserved(queue, present("worker", worker), arguments.time(now)), 0), worker, now
         )
 
@@ -107,29 +111,29 @@ class People(Operating):
     def skip(
         self, *, jid: str, person: str, worker: str, now: Number, fence: Number | None = None
     ) -> str:
-        """It goes behind those of its priority, and isn't offered to this person again."""
+        """Put the job behind those of its priority, and do not offer it to this person again."""
         present("jid", jid)
         created("person", person)
         time = arguments.time(now)
         job = self._held(jid, worker, fence)
         self.append_history(jid, time, "skipped", {"worker": worker})
         self.scores("x", "skipped", person)[jid] = time
-        self._put_down(jid)
+        self._end_run(jid)
         job.update(worker="", expires=0, time=time)
         self.file_as_waiting(jid, job["queue"], time)
         return "waiting"
 
-    # What these share
+    # Shared by these commands
 
     def _reserved(self, queue: str, worker: str, now: float) -> str | None:
-        """What is reserved for a worker in a queue, its time not yet over."""
+        """Return the job that is reserved for a worker in a queue, if its time has not expired."""
         held = self.held_by(worker)
         for jid in [jid for jid in ascending(held) if held[jid] > now]:
             if (
                 self.exists(jid)
                 and self.job(jid)["state"] == "running"
                 and self.job(jid)["queue"] == queue
-                and self.is_a_persons(jid, worker)
+                and self.is_reserved(jid, worker)
             ):
                 return jid
         return None
@@ -148,7 +152,7 @@ class People(Operating):
         self.scores("workers")[worker] = now
 
     def _transfer(self, jid: str, worker: str, seconds: float, now: float) -> None:
-        """The run goes on under another name, as a run of its own."""
+        """Continue the run under another name, as a run of its own."""
         job = self.job(jid)
         self.leave_worker(jid, job["worker"])
         job.pop("grace", None)
@@ -159,8 +163,7 @@ class People(Operating):
     def _set_aside(
         self, queue: str, person: str, now: float
     ) -> list[tuple[dict[str, float], str, Any]]:
-        """What a person skipped is out of line for a moment; what has ended needn't be
-        remembered."""
+        """Set aside the jobs that a person skipped, while one is chosen; forget ended ones."""
         skipped, work, locks = (
             self.scores("x", "skipped", person),
             self.place(queue, "work"),

@@ -13,7 +13,7 @@ DEFAULT_RETRIES = 5
 
 
 class Recurring(Views):
-    """What `recur` does, and what comes of it when a queue is popped."""
+    """The commands `recur_*`, and the instances that a pop creates."""
 
     def recur_on(
         self,
@@ -30,7 +30,7 @@ class Recurring(Views):
         retries: Number | None = None,
         backlog: Number | None = None,
     ) -> str:
-        """Put a template again: it keeps its count and restarts its clock."""
+        """Put a template again: it keeps its count and restarts its interval."""
         created("queue", queue)
         arguments.created_jid(jid)
         created("klass", klass)
@@ -78,7 +78,7 @@ class Recurring(Views):
         return template
 
     def recur_update(self, *, jid: str, pairs: Sequence[Any]) -> int:
-        """All pairs are looked at before the first counts."""
+        """Validate all pairs before changing anything."""
         refuse_unless(len(pairs) > 0 and len(pairs) % 2 == 0, "pairs", pairs)
         changes = [
             (key, self._template_value(key, value))
@@ -124,7 +124,7 @@ class Recurring(Views):
         return list(template["tags"])
 
     def _spawn(self, queue: str, now: float, wanted: int) -> None:
-        """Make up to `wanted` instances of the templates that are due, the longest due first."""
+        """Put up to `wanted` instances of the templates that are due, the longest due first."""
         due = self.place(queue, "recur")
         spawned = 0
         for jid in [jid for jid in ascending(due) if due[jid] <= now][:wanted]:

@@ -1,22 +1,22 @@
-"""Invariants of the model alone: every job is in exactly one place."""
+"""Invariants of the model alone: every job is in exactly one set."""
 
 from hypothesis import settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
-from tests.model.cast import ALL_STATES, QUEUES
-from tests.model.choosing import Data
-from tests.model.life import Life
+from tests.model.driver import Data
+from tests.model.names import ALL_STATES, QUEUES
+from tests.model.scenario import Scenario
 
 
-class Alone(Life):
-    """A life of the model only, without the oddities that live clients leave behind."""
+class ModelScenario(Scenario):
+    """A scenario of the model only, without the keys that live clients leave."""
 
     def live_client(self, data: Data) -> None:
         pass
 
     @invariant()
     def every_job_is_where_its_state_says(self) -> None:
-        """A job is in exactly one place, and a place holds only jobs that exist."""
+        """Check that a job is in exactly one set, and a set holds only jobs that exist."""
         places = [(place, [place]) for place in ("scheduled", "depends")]
         places += [("work", ["waiting", "stalled"]), ("locks", ["running"])]
         filed = [
@@ -48,4 +48,4 @@ def test_every_job_of_the_model_is_in_exactly_one_place() -> None:
     few = settings(
         max_examples=40, stateful_step_count=40, derandomize=True, database=None, deadline=None
     )
-    run_state_machine_as_test(Alone, settings=few)
+    run_state_machine_as_test(ModelScenario, settings=few)

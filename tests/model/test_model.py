@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.arguments import REFUSALS, Refusal
-from tests.model.calling import RealScripts
 from tests.model.keyspace import differences
-from tests.model.life import Life
 from tests.model.malformed import malformed_calls
+from tests.model.scenario import Scenario
+from tests.model.scripts import RealScripts
 
 LIVES = os.environ.get("AIOQLESS_MODEL_LIVES")
 STEPS = int(os.environ.get("AIOQLESS_MODEL_STEPS", "40"))
@@ -30,7 +30,7 @@ lives = settings(
 
 
 def same(expected: Any, found: Any) -> bool:
-    """Equal, but for the digits that numbers lose in JSON."""
+    """Return whether two values are equal, except for the precision that numbers lose in JSON."""
     match expected, found:
         case dict(), dict():
             return expected.keys() == found.keys() and all(
@@ -46,7 +46,10 @@ def same(expected: Any, found: Any) -> bool:
 
 
 def both_refuse(expected: Any, found: Any) -> bool:
-    """Where an argument is malformed and the job is missing too, either may be said."""
+    """Return whether both refused.
+
+    If an argument is invalid and the job is missing too, either code is right.
+    """
     return expected == "BADARG" and found in REFUSALS
 
 
@@ -56,8 +59,8 @@ def real(redis_url: str) -> Iterator[RealScripts]:
         yield real
 
 
-class Both(Life):
-    """A life that the real scripts live too."""
+class ComparedScenario(Scenario):
+    """A scenario that is also executed by the real scripts."""
 
     namespace = "model"
     real: RealScripts
@@ -65,7 +68,7 @@ class Both(Life):
 
     def __init__(self) -> None:
         super().__init__()
-        self.real.forget_everything()
+        self.real.reset()
 
     def do(self, command: str, /, *words: str, **given: Any) -> Any:
         type(self).calls_made += 1
@@ -78,7 +81,7 @@ class Both(Life):
         call = f"{' '.join((command, *words))} {given}"
         agreed = same(expected, found) or both_refuse(expected, found)
         assert agreed, f"{call}\n replied {found!r}\nexpected {expected!r}"
-        self.take_over_the_clock()
+        self.copy_server_times()
         heard = self.real.published()
         assert same(self.model.published, heard), (
             f"{call}\npublished {heard!r}\n expected {self.model.published!r}"
@@ -93,9 +96,8 @@ class Both(Life):
             words = {"HSET": [name, value], "HDEL": [name], "ZADD": [value, name]}[kind]
             self.real.redis.execute_command(kind, self.model.key(*key), *words)
 
-    def take_over_the_clock(self) -> None:
-        """A queue that a call without a time made known was seen at a time that only Redis knows
-        exactly."""
+    def copy_server_times(self) -> None:
+        """Copy the times at which calls without a time made queues known: only Redis has them."""
         key = self.model.key("queues")
         for queue, seen in self.model.keys.get(key, {}).items():
             if seen == self.model.clock:
@@ -104,9 +106,9 @@ class Both(Life):
                 self.model.scores("queues")[queue] = really
 
 
-def something_to_refuse(real: RealScripts) -> dict[str, Any]:
-    """A namespace with a job of each kind that a malformed call may name. Answers its keys."""
-    real.forget_everything()
+def fill_namespace(real: RealScripts) -> dict[str, Any]:
+    """Fill a namespace with a job of each state that an invalid call may name; returns its keys."""
+    real.reset()
     for jid, depends in (("running", "[]"), ("j1", "[]"), ("held", '["running"]')):
         a_put = {"queue": "a", "jid": jid, "klass": "K", "data": "{}", "now": 0, "delay": 0}
         real.call("put", **a_put, depends=depends, tags='["t1"]')
@@ -118,7 +120,7 @@ def something_to_refuse(real: RealScripts) -> dict[str, Any]:
 
 
 def test_malformed_arguments_are_refused_and_change_nothing(real: RealScripts) -> None:
-    before = something_to_refuse(real)
+    before = fill_namespace(real)
     wrong = []
     for words, given in malformed_calls(2, "running", "w", "a", "held", "r"):
         try:
@@ -128,10 +130,10 @@ def test_malformed_arguments_are_refused_and_change_nothing(real: RealScripts) -
         changed = differences(before, real.keys())
         if answer != "BADARG" or changed:
             wrong.append(f"{' '.join(words)} {given}: {answer} {changed or ''}"[:300])
-            before = something_to_refuse(real)
+            before = fill_namespace(real)
     assert not wrong, "\n".join(wrong)
 
 
 def test_scripts_agree_with_the_model(real: RealScripts) -> None:
-    Both.real = real
-    run_state_machine_as_test(Both, settings=lives)
+    ComparedScenario.real = real
+    run_state_machine_as_test(ComparedScenario, settings=lives)

@@ -1,5 +1,7 @@
-"""The model's reads. None of them changes a key: what is due but not yet moved is shown as
-waiting."""
+"""The model's reads.
+
+They change no key: jobs that are due but not yet moved are shown as waiting.
+"""
 
 import math
 from typing import Any
@@ -8,7 +10,7 @@ from tests.model import arguments
 from tests.model.arguments import Number, Refusal, page, present
 from tests.model.namespace import DEFAULTS, MILLISECONDS, Namespace, ascending, day, option_stored
 
-WORKER_HORIZON = 8640000  # a lock further ahead than this isn't counted as a worker's job
+WORKER_HORIZON = 8640000  # a lock that ends later than this is not counted as a worker's job
 HISTOGRAM = [
     f"{letter}{n}" for letter, numbers in (("s", range(60)), ("m", range(1, 60))) for n in numbers
 ]
@@ -18,12 +20,12 @@ HISTOGRAM += [
 
 
 class Views(Namespace):
-    """Everything that can be asked."""
+    """All read commands."""
 
     # Jobs
 
     def as_json(self, jid: str) -> dict[str, Any]:
-        """The JSON form of a job; its priority is the caller's, negative being sooner."""
+        """Return a job as JSON; its priority is the caller's, negative meaning sooner."""
         job = self.job(jid)
         events = self.items("j", f"{jid}-history")
         return {
@@ -32,7 +34,7 @@ class Views(Namespace):
                 for field in ("jid", "klass", "state", "queue", "worker", "data", "tags")
             },
             "tracked": jid in self.scores("tracked"),
-            "priority": arguments.turned(job["priority"]),
+            "priority": arguments.negated(job["priority"]),
             "retries": job["retries"],
             "remaining": job["remaining"],
             "expires": job["expires"] or 0,
@@ -42,7 +44,7 @@ class Views(Namespace):
             "dependents_total": len(self.dependents(jid)),
             "dependencies": sorted(self.dependencies(jid)),
             "dependencies_total": len(self.dependencies(jid)),
-            "history": [_shown(*event) for event in events],
+            "history": [_template_view(*event) for event in events],
             "history_total": len(events),
             "fence": job.get("x-fence", 0),
         }
@@ -127,7 +129,7 @@ class Views(Namespace):
         }
 
     def counters(self, counted: dict[str, Any]) -> dict[str, Any]:
-        """Failures, and retries with their parts."""
+        """Return failures, and retries by cause."""
         lost, explicit = counted.get("retries", 0), counted.get("x-retries", 0)
         return {
             "failures": counted.get("failures", 0),
@@ -175,7 +177,7 @@ class Views(Namespace):
     # Workers
 
     def seen_before(self, now: float) -> float:
-        """Workers last seen then or earlier are forgotten."""
+        """Forget the workers that were last seen before this time."""
         return now - self.option("max-worker-age")
 
     def workers(self, *, now: Number, worker: str | None = None) -> Any:
@@ -237,7 +239,7 @@ class Views(Namespace):
         if not template:
             return None
         return {field: template[field] for field in fields} | {
-            "priority": arguments.turned(template["priority"]),
+            "priority": arguments.negated(template["priority"]),
             "coalesce": "x-coalesce" in template,
             "cron": None,
             "timezone": None,
@@ -247,7 +249,7 @@ class Views(Namespace):
         }
 
 
-def _shown(
+def _template_view(
     when: int, what: str, extra: dict[str, Any] | None = None, fraction: float = 0
 ) -> dict[str, Any]:
     return {**(extra or {}), "what": what, "when": when + fraction}

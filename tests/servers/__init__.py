@@ -1,2 +1,4 @@
-"""Redis as people run it: full, behind TLS, with users, sentinels, a Cluster; each of them real, on
-loopback."""
+"""Redis as it is deployed: full, behind TLS, with ACL users, Sentinel, Cluster.
+
+All servers are real and listen on loopback.
+"""

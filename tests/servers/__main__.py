@@ -1,7 +1,7 @@
-"""The tests of the scripts, of sentinels and of a Cluster on every server that is found: `python -m
-tests.servers`.
+"""Run the tests of scripts, Sentinel and Cluster on every server version.
 
-Stories of scripts are told by users who may do what one script needs, and no more.
+The command is `python -m tests.servers`. The scripts' tests run as ACL users that may do only what
+one script needs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.servers.found import Found, found
-from tests.servers.running import TESTED
+from tests.servers.processes import TESTED
+from tests.servers.versions import ServerVersion, found
 
 HEAD = "| server | from | tests passed | failed |"
 ROOT = Path(__file__).parents[2]
@@ -37,17 +37,17 @@ def main() -> int:
     for server in found(ROOT / ".nox" / "redis"):
         if str(server).startswith(options.only):
             began = time.monotonic()
-            passed, wrong = _tested(server, arguments or list(TESTS))
+            passed, wrong = _run_tests(server, arguments or list(TESTS))
             row = f"| {server} | {server.origin} | {passed:,} | {wrong} |"
             print(row, f"{time.monotonic() - began:.0f} s", flush=True)
             failed += wrong
             if not arguments:
-                _keep(row)
+                _record(row)
     return 1 if failed else 0
 
 
-def _keep(row: str) -> None:
-    """Into the table, in the place of an earlier run on this server."""
+def _record(row: str) -> None:
+    """Write a row into the table, replacing that of an earlier run on this server."""
     text = PAGE.read_text("utf-8")
     marked = re.compile(r"(?<=<!-- servers -->\n).*?(?=<!-- /servers -->)", re.DOTALL)
     known = {line.split("|")[1]: line for line in [*marked.findall(text)[0].splitlines()[2:], row]}
@@ -60,8 +60,8 @@ def _by_version(name: str) -> tuple[str, list[int]]:
     return kind, [int(part) for part in version.split(".")]
 
 
-def _tested(server: Found, arguments: list[str]) -> tuple[int, int]:
-    """How many tests passed and failed with this server as the one that is found first."""
+def _run_tests(server: ServerVersion, arguments: list[str]) -> tuple[int, int]:
+    """Return how many tests passed and failed with this server first on the PATH."""
     folder = server.program.path.parent
     environment = os.environ | {
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",

@@ -1,4 +1,4 @@
-"""Certificates of a test's own: an authority, a server's, a client's."""
+"""Certificates of a test: an authority, a server's, a client's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """Signs what is asked of it; `ca` is the file that those who trust it are given."""
+    """A certificate authority; `ca` is the file for those who trust it."""
 
     def __init__(self, folder: Path, name: str = "test authority") -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class Authority:
     def issue(
         self, name: str, *, host: str = "localhost", password: bytes | None = None
     ) -> tuple[Path, Path]:
-        """A certificate and its key, for a server on loopback or for a client."""
+        """Return a certificate and its key, for a server on loopback or for a client."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName(
             [

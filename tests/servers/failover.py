@@ -1,4 +1,4 @@
-"""Masters are killed under load, and what became of what was acknowledged is counted.
+"""Kill masters under load and count which acknowledged writes survived.
 
 `python -m tests.servers.failover [times [promise ...]]`.
 """
@@ -17,7 +17,7 @@ import structlog
 
 from aioqless import Client, Durability
 from tests.servers.load import Load, lost, until
-from tests.servers.running import Server, Watched, wheel
+from tests.servers.processes import SentinelSetup, Server, wheel
 
 PROMISES: dict[str, Durability | None] = {
     "none": None,
@@ -26,12 +26,14 @@ PROMISES: dict[str, Durability | None] = {
 }
 
 
-async def killed_under_load(
-    watched: Watched, load: Load, *, stall: float = 0.0, jobs: int = 500
+async def kill_under_load(
+    watched: SentinelSetup, load: Load, *, stall: float = 0.0, jobs: int = 500
 ) -> dict[str, float]:
-    """Kill the master once `jobs` are acknowledged, its replicas not having listened for `stall`
-    seconds; returns what became of them."""
-    async with load.flowing() as ledgers:
+    """Kill the master once `jobs` are acknowledged and return how many survived.
+
+    Its replicas did not receive anything for the `stall` seconds before.
+    """
+    async with load.running() as ledgers:
         (ledger,) = ledgers.values()
         await until(lambda: len(ledger.put) >= jobs)
         before = len(ledger.put)
@@ -61,7 +63,7 @@ async def killed_under_load(
 
 
 async def main(times: int, *names: str) -> None:
-    """A row for each promise, or those named; the servers are new for each kill."""
+    """Print a row for each promise, or for the given ones, with new servers for each kill."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     for name, stall in itertools.product(names or PROMISES, (0.0, 0.8)):
         rows = [await _row(PROMISES[name], stall) for _ in range(times)]
@@ -78,10 +80,10 @@ async def _row(durability: Durability | None, stall: float) -> dict[str, float]:
     load = Load("", durability=durability, size=20_000 if stall else 10, works=not stall)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Watched(Path(folder), *options, program=wheel() if disk else None) as watched,
+        SentinelSetup(Path(folder), *options, program=wheel() if disk else None) as watched,
     ):
         load.url = watched.url
-        return await killed_under_load(watched, load, stall=stall, jobs=100 if disk else 500)
+        return await kill_under_load(watched, load, stall=stall, jobs=100 if disk else 500)
 
 
 if __name__ == "__main__":

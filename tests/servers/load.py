@@ -1,5 +1,7 @@
-"""Load on servers that die: who puts, who works, and a ledger outside of Redis of what was
-acknowledged and what ran."""
+"""Load on servers that are killed: producers, workers, and a ledger of acknowledged and run jobs.
+
+The ledger is kept outside of Redis.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,20 @@ from aioqless.worker import ReconnectDelays
 
 @dataclass
 class Ledger:
-    """Times are of time.monotonic."""
+    """Records of each job. Times are those of time.monotonic."""
 
-    put: dict[str, float] = field(default_factory=dict)  # acknowledged
+    put: dict[str, float] = field(default_factory=dict)  # puts that were acknowledged
     refused: dict[str, str] = field(
         default_factory=dict
-    )  # the caller heard an error: it is there or not
+    )  # puts whose caller got an error: the job exists or not
     ran: dict[str, list[float]] = field(default_factory=dict)
     killed: float = 0.0
 
     def recovered(self, times: list[float]) -> float:
-        """How long after the kill the first came that was not on its way before: the end of the
-        longest pause."""
+        """Return the seconds from the kill to the first record that was not already on its way.
+
+        This is the end of the longest pause.
+        """
         late = sorted(
             [self.killed, *(each for each in times if each > self.killed), time.monotonic()]
         )
@@ -48,30 +52,29 @@ class Ledger:
 
 @dataclass
 class Load:
-    """What flows. `namespaces` are spread over whatever there is."""
+    """A producer and a worker per namespace. `namespaces` are distributed over all nodes."""
 
     url: str
     namespaces: tuple[str, ...] = ("ql",)
     callers: int = 20
-    size: int = 10  # of each job's data, in bytes
+    size: int = 10  # bytes of each job's data
     durability: Durability | None = None
     works: bool = True
 
     @contextlib.asynccontextmanager
-    async def flowing(self) -> AsyncIterator[dict[str, Ledger]]:
-        """Jobs are put and done in each namespace until the block is left; then what was put is
-        done."""
+    async def running(self) -> AsyncIterator[dict[str, Ledger]]:
+        """Put and run jobs in each namespace until the block ends; then run the remaining jobs."""
         ledgers = {namespace: Ledger() for namespace in self.namespaces}
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as all_of_them:
             for namespace, ledger in ledgers.items():
-                all_of_them.create_task(self._flow(namespace, ledger, stop))
+                all_of_them.create_task(self._run(namespace, ledger, stop))
             try:
                 yield ledgers
             finally:
                 stop.set()
 
-    async def _flow(self, namespace: str, ledger: Ledger, stop: asyncio.Event) -> None:
+    async def _run(self, namespace: str, ledger: Ledger, stop: asyncio.Event) -> None:
         @job(klass="Note", retries=20)
         async def note(job: Job[Any]) -> None:
             ledger.ran.setdefault(job.jid, []).append(time.monotonic())
@@ -87,7 +90,8 @@ class Load:
                 *(self._put(client, ledger, number, stop) for number in range(self.callers))
             )
             if self.works:
-                with contextlib.suppress(AssertionError):  # what never runs is counted as lost
+                # a job that never runs is counted as lost
+                with contextlib.suppress(AssertionError):
                     await until(lambda: not ledger.put.keys() - ledger.ran.keys())
 
     async def _put(self, client: Client, ledger: Ledger, caller: int, stop: asyncio.Event) -> None:
@@ -105,7 +109,7 @@ class Load:
 
 
 async def lost(client: Client, ledger: Ledger) -> list[str]:
-    """Acknowledged, never run, and not there any more."""
+    """Return the jobs that were acknowledged, never ran, and no longer exist."""
     missing = [jid for jid in ledger.put if jid not in ledger.ran]
     found = {
         each.jid
@@ -119,4 +123,4 @@ async def until(condition: Callable[[], Any], patience: float = 20.0) -> None:
     deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
-        await asyncio.sleep(0.01)  # servers set no events of ours
+        await asyncio.sleep(0.01)  # the servers have none of our pub/sub events

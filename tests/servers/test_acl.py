@@ -47,7 +47,7 @@ async def root(server: OwnServer, namespace: str) -> Any:
 
 @pytest.fixture
 def as_a(server: OwnServer, namespace: str, root: Client) -> ByRole:
-    """A client of the user with a role."""
+    """Return a client of the user with a role."""
 
     def as_a(role: str) -> Client:
         return Client(
@@ -61,7 +61,7 @@ def as_a(server: OwnServer, namespace: str, root: Client) -> ByRole:
 def test_every_command_belongs_to_a_role() -> None:
     assert set(command_names()) - set().union(*ROLES.values()) == {
         "intake"
-    }  # which takes from keys of other systems, whatever they are
+    }  # which reads keys of other systems, with any name
     assert set().union(*ROLES.values()) <= set(command_names())
 
 
@@ -69,8 +69,7 @@ def test_every_command_belongs_to_a_role() -> None:
 async def test_role_may_call_each_form_of_its_scripts(
     as_a: ByRole, root: Client, role: str
 ) -> None:
-    """Whatever it answers. What scripts do in all their stories is tried by `AIOQLESS_LEAST=1
-    pytest tests/lua`."""
+    """The reply may be an error. With `AIOQLESS_LEAST=1`, all tests in tests/lua run so."""
     called = set()
     async with as_a(role) as client:
         for form in every_form():
@@ -88,7 +87,7 @@ async def test_role_may_call_each_form_of_its_scripts(
 
 
 async def test_dashboard_may_fix_every_problem_that_check_finds(as_a: ByRole, root: Client) -> None:
-    """It changes keys that it comes by, and spells nowhere."""
+    """The fix changes keys that it finds, whose names are not in the scripts."""
     for key in ("w:gone:jobs", "x:holding:k", "x:held:k", "x:ticks", "completed", "q:mail-depends"):
         await root.redis.zadd(f"{root.namespace}:{key}", {"nobody": 1})
     await root.redis.rpush(f"{root.namespace}:j:nobody-history", "[]")
@@ -154,7 +153,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
         for (each,) in popped:
             await each.fail("typo", "x") if each.jid == "c" else await each.complete()
         await waiting
-        await mail.put("Greet", jid="c")  # a failed job is put again
+        await mail.put("Greet", jid="c")  # a failed job is retried
     assert await root.check() == []
 
 
@@ -298,7 +297,7 @@ async def test_archiver_role_suffices_for_the_archive(as_a: ByRole, root: Client
         assert (await archive.sweep()).found == 0
 
 
-# And nothing else
+# Commands that a role does not need
 
 Attempt = Callable[[Redis, str], Awaitable[Any]]
 
@@ -385,6 +384,6 @@ async def test_wrong_password_or_user_raises_without_showing_it(
 ) -> None:
     for who in ("worker:wrong", "nobody:wrong"):
         async with Client(server.url.replace("redis://", f"redis://{who}@")) as client:
-            with pytest.raises(exceptions.AuthenticationError) as told:
+            with pytest.raises(exceptions.AuthenticationError) as info:
                 await client.queue("mail").length()
-            assert "wrong" not in str(told.value).replace("WRONGPASS", "")
+            assert "wrong" not in str(info.value).replace("WRONGPASS", "")

@@ -16,19 +16,19 @@ from aioqless.redis.error_replies import SlotMigrating
 from tests.conftest import Until
 from tests.servers.load import Ledger, Load, lost
 from tests.servers.load import until as eventually
-from tests.servers.running import Cluster, Server, free_ports, server_at_hand
+from tests.servers.processes import Cluster, Server, free_ports, server_program
 
 SPREAD = ("{a}", "{b}", "{c}")  # one on each master
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("cluster"), program=server_at_hand()) as cluster:
+    with Cluster(tmp_path_factory.mktemp("cluster"), program=server_program()) as cluster:
         yield cluster
 
 
-async def found_well(cluster: Cluster, ledgers: dict[str, Ledger]) -> None:
-    """Each job that was acknowledged ran, once, and nothing is wrong with what is stored."""
+async def check_ledger(cluster: Cluster, ledgers: dict[str, Ledger]) -> None:
+    """Check that each acknowledged job ran once, and the stored data is consistent."""
     for namespace, ledger in ledgers.items():
         async with Client(cluster.url, namespace=namespace) as client:
             assert await lost(client, ledger) == [] and not ledger.put.keys() - ledger.ran.keys()
@@ -36,8 +36,8 @@ async def found_well(cluster: Cluster, ledgers: dict[str, Ledger]) -> None:
             assert await client.check() == [] and not ledger.refused
 
 
-async def flow(load: Load, ledgers: dict[str, Ledger], jobs: int) -> None:
-    """Until so many more were put in each namespace."""
+async def wait_for_puts(load: Load, ledgers: dict[str, Ledger], jobs: int) -> None:
+    """Wait until this number of further jobs were put in each namespace."""
     before = {namespace: len(ledger.put) for namespace, ledger in ledgers.items()}
     await eventually(
         lambda: all(
@@ -104,11 +104,11 @@ async def test_any_node_leads_to_the_node_of_the_namespace(cluster: Cluster, nod
         assert await client.queue("mail").length() == 0
 
 
-# A slot moves
+# Slot migration
 
 
 @pytest.mark.skipif(
-    server_at_hand().name == "redis-server" or is_older(server_at_hand().version, "9.0.0"),
+    server_program().name == "redis-server" or is_older(server_program().version, "9.0.0"),
     reason="only Valkey can, from 9.0",
 )
 async def test_slot_moved_in_one_step_is_followed_under_load(
@@ -118,25 +118,24 @@ async def test_slot_moved_in_one_step_is_followed_under_load(
     old = cluster.owner(slot)
     new = next(node for node in cluster.nodes[:3] if node is not old)
     load = Load(cluster.url, SPREAD, callers=5)
-    async with load.flowing() as ledgers:
-        await flow(load, ledgers, 200)
+    async with load.running() as ledgers:
+        await wait_for_puts(load, ledgers, 200)
         old.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id_of(new))
         await eventually(lambda: cluster.owner(slot) is new)
-        await flow(load, ledgers, 200)
-    await found_well(cluster, ledgers)
+        await wait_for_puts(load, ledgers, 200)
+    await check_ledger(cluster, ledgers)
 
 
 async def test_slot_moved_key_by_key_pauses_only_its_namespace(
     cluster: Cluster,
 ) -> None:
-    """Half of the keys are there, half here: the servers answer ASK, which is not followed, so no
-    script meets that."""
+    """Half of the keys are on each node; scripts never get ASK, which is not followed."""
     slot = slot_of("{c}")
     old = cluster.owner(slot)
     new = next(node for node in cluster.nodes[:3] if node is not old)
     load = Load(cluster.url, ("{b}", "{c}"), callers=5)
-    async with load.flowing() as ledgers:
-        await flow(load, ledgers, 200)
+    async with load.running() as ledgers:
+        await wait_for_puts(load, ledgers, 200)
         move = Move(cluster, slot, old, new)
         move.begin()
         async with Client(cluster.url, namespace="{c}", patience=0) as client:
@@ -148,12 +147,12 @@ async def test_slot_moved_key_by_key_pauses_only_its_namespace(
             await asyncio.sleep(0)
         assert moved > 5
         move.end()
-        await flow(load, ledgers, 200)
-    await found_well(cluster, ledgers)
+        await wait_for_puts(load, ledgers, 200)
+    await check_ledger(cluster, ledgers)
 
 
 class Move:
-    """A slot on its way, as redis-cli does it."""
+    """A slot that is being migrated, with the commands of redis-cli."""
 
     def __init__(self, cluster: Cluster, slot: int, old: Server, new: Server) -> None:
         self.slot, self.old, self.new = slot, old, new
@@ -174,7 +173,7 @@ class Move:
             node.ask("CLUSTER", "SETSLOT", self.slot, "NODE", self.ids[1])
 
 
-# A master dies. This comes last, for the Cluster is another one afterwards.
+# A master is killed. This test is the last since it changes the Cluster.
 
 
 async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are_unaffected(
@@ -183,13 +182,13 @@ async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are
     load = Load(cluster.url, SPREAD, callers=5)
     slots = {namespace: cluster.owner(slot_of(namespace)) for namespace in SPREAD}
     dying = slots["{b}"]
-    async with load.flowing() as ledgers:
-        await flow(load, ledgers, 200)
+    async with load.running() as ledgers:
+        await wait_for_puts(load, ledgers, 200)
         dying.kill()
         killed = time.monotonic()
         for ledger in ledgers.values():
             ledger.killed = killed
-        await flow(load, ledgers, 200)
+        await wait_for_puts(load, ledgers, 200)
     for namespace, ledger in ledgers.items():
         assert ledger.put_again < 15 and ledger.ran_again < 15 and not ledger.refused
         async with Client(cluster.url, namespace=namespace) as client:

@@ -32,7 +32,7 @@ PADDING = "x" * 2_000
 
 
 async def fill(client: Client, megabytes: int) -> int:
-    """Put jobs of each kind until Redis takes no more; returns how many are there."""
+    """Put jobs of each kind until Redis is out of memory; returns their number."""
     used = (await client.redis.info("memory"))["used_memory"]
     await client.redis.config_set("maxmemory", used + megabytes * 1_000_000)
     kinds = ("Through", "Onward", "Again", "Wrong", "Long")
@@ -95,7 +95,7 @@ async def test_worker_drains_a_redis_at_its_memory_limit(
         assert set(await client.jobs.failed()) == {"wrong"}
         assert await client.check() == []
 
-        # What is complete takes memory too, until it is pruned as others complete.
+        # Completed jobs use memory too, until they are pruned as others complete.
         await client.config.set("jobs-history-count", 0)
         failed = (await client.jobs.failed())["wrong"]
         while await client.queue("mail").unfail("wrong", 1_000):
@@ -120,7 +120,7 @@ async def test_put_can_wait_for_memory(own_server: OwnServer) -> None:
         assert await waiting == ["a", ["b"]]  # type: ignore[comparison-overlap]
 
 
-# A Redis that makes room by itself
+# Redis with an eviction policy
 
 
 async def test_redis_with_an_eviction_policy_is_refused_at_start(
@@ -157,7 +157,7 @@ async def test_worker_without_permission_to_read_the_policy_logs_that_it_is_unkn
     assert lines.of("worker.eviction_unknown", level="warning")
 
 
-# A queue that is as long as it may be
+# A queue at its maximum length
 
 
 async def test_put_into_a_full_queue_waits_for_a_completion(client: Client, until: Until) -> None:

@@ -16,34 +16,34 @@ from aioqless.errors import NotDurable
 from aioqless.redis import read_topology
 from tests.conftest import Until
 from tests.server import OwnServer
-from tests.servers.failover import killed_under_load
+from tests.servers.failover import kill_under_load
 from tests.servers.load import Load
-from tests.servers.running import Watched
+from tests.servers.processes import SentinelSetup
 
 
 async def test_workers_and_clients_resume_within_15_s_of_a_failover_under_load(
     tmp_path: Path,
 ) -> None:
-    with Watched(tmp_path) as watched:
-        came = await killed_under_load(watched, Load(watched.url))
+    with SentinelSetup(tmp_path) as watched:
+        came = await kill_under_load(watched, Load(watched.url))
     assert came["put again after"] < 15 and came["ran again after"] < 15
-    assert came["refused"] == 0  # callers were patient, and none of their puts was done twice
+    assert came["refused"] == 0  # callers waited, and no put was executed twice
     assert came["put"] >= 1_000
 
 
 async def test_jobs_that_waited_for_a_replica_survive_a_failover_to_a_lagging_replica(
     tmp_path: Path,
 ) -> None:
-    with Watched(tmp_path) as watched:
+    with SentinelSetup(tmp_path) as watched:
         load = Load(
             watched.url, durability=Durability(replicas=1, timeout=5), size=20_000, works=False
         )
-        came = await killed_under_load(watched, load, stall=0.8, jobs=300)
+        came = await kill_under_load(watched, load, stall=0.8, jobs=300)
     assert came["lost"] == 0 and came["put"] >= 600
 
 
 async def test_hanging_master_is_left_for_the_new_one(tmp_path: Path) -> None:
-    with Watched(tmp_path) as watched:
+    with SentinelSetup(tmp_path) as watched:
         async with Client(watched.url, timeout=2) as client:
             await client.queue("mail").put("Greet", jid="before")
             hanging = watched.master()
@@ -59,23 +59,23 @@ async def test_hanging_master_is_left_for_the_new_one(tmp_path: Path) -> None:
             hanging.resume()
 
 
-# What sentinels say
+# Replies of sentinels
 
 
 @contextlib.asynccontextmanager
-async def saying(epoch: int, port: int) -> AsyncIterator[str]:
-    """A sentinel that knows of so many fail-overs, and of this master."""
-    told = [
+async def sentinel_replying(epoch: int, port: int) -> AsyncIterator[str]:
+    """Serve a sentinel that knows this number of failovers, and this master."""
+    info = [
         "ip",
         "127.0.0.1",
         "port",
         "9999",
         "config-epoch",
         str(epoch),
-    ]  # in a fail-over, still the address of the former master
+    ]  # during a failover, sentinels still name the former master
     replies = "".join(
         f"*{len(texts)}\r\n" + "".join(f"${len(each)}\r\n{each}\r\n" for each in texts)
-        for texts in (told, ["127.0.0.1", str(port)])
+        for texts in (info, ["127.0.0.1", str(port)])
     )
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,7 +89,11 @@ async def saying(epoch: int, port: int) -> AsyncIterator[str]:
 
 
 async def test_sentinel_with_the_latest_failover_is_used() -> None:
-    async with saying(3, 1111) as old, saying(12, 2222) as new, saying(4, 3333) as older:
+    async with (
+        sentinel_replying(3, 1111) as old,
+        sentinel_replying(12, 2222) as new,
+        sentinel_replying(4, 3333) as older,
+    ):
         assert await read_topology(f"redis+sentinel://{old},{new},{older}/m").find() == (
             "127.0.0.1",
             2222,
@@ -97,7 +101,7 @@ async def test_sentinel_with_the_latest_failover_is_used() -> None:
 
 
 async def test_unreachable_sentinel_is_skipped() -> None:
-    async with saying(3, 1111) as there:
+    async with sentinel_replying(3, 1111) as there:
         assert await read_topology(f"redis+sentinel://127.0.0.1:1,{there}/m").find() == (
             "127.0.0.1",
             1111,
@@ -116,7 +120,7 @@ async def test_error_without_any_sentinel_names_their_addresses() -> None:
 async def test_unknown_service_is_refused_by_name(own_server: OwnServer) -> None:
     async with Client(
         f"redis+sentinel://127.0.0.1:{own_server.port}/mymaster"
-    ) as client:  # a server that is no sentinel
+    ) as client:  # a server that is not a sentinel
         with pytest.raises(
             AioqlessError,
             match=r"no sentinel of .* knows the service 'mymaster': .*unknown command",
@@ -127,7 +131,7 @@ async def test_unknown_service_is_refused_by_name(own_server: OwnServer) -> None
 async def test_replica_is_not_used_as_the_master(
     own_server: OwnServer,
 ) -> None:
-    async with Client(own_server.url) as client, saying(1, own_server.port) as sentinel:
+    async with Client(own_server.url) as client, sentinel_replying(1, own_server.port) as sentinel:
         await client.redis.replicaof("127.0.0.1", 1)
         async with Client(f"redis+sentinel://{sentinel}/m", patience=0) as led:
             with pytest.raises(exceptions.ConnectionError, match="is a slave just now"):
@@ -136,7 +140,7 @@ async def test_replica_is_not_used_as_the_master(
             assert await led.queue("mail").put("Greet", jid="a") == "a"
 
 
-# What is promised of a write
+# Durability of a write
 
 
 async def test_write_acknowledged_by_too_few_replicas_raises_although_it_is_executed(

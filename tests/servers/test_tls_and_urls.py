@@ -17,7 +17,7 @@ from aioqless.redis import read_topology
 from aioqless.redis.address import Address, redact_url
 from tests.conftest import Until
 from tests.servers.certificates import Authority
-from tests.servers.running import Cluster, Server, Watched
+from tests.servers.processes import Cluster, SentinelSetup, Server
 
 ODD = "p@ss/w:rd #é%?&[]+ '\"\\"
 
@@ -27,8 +27,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("certificates"))
 
 
-def encrypted(authority: Authority, *more: str, host: str = "localhost") -> tuple[str, ...]:
-    """What a server that takes only encrypted lines is started with."""
+def tls_options(authority: Authority, *more: str, host: str = "localhost") -> tuple[str, ...]:
+    """Return the options of a server that accepts only encrypted connections."""
     certificate, key = authority.issue(f"server of {host}", host=host)
     files = (
         "--tls-ca-cert-file",
@@ -43,10 +43,10 @@ def encrypted(authority: Authority, *more: str, host: str = "localhost") -> tupl
 
 @pytest.fixture(scope="module")
 def tls(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that wants to see its clients' certificates."""
+    """Start a server that requires client certificates."""
     server = Server(
         tmp_path_factory.mktemp("tls"),
-        *encrypted(authority, "--tls-auth-clients", "yes"),
+        *tls_options(authority, "--tls-auth-clients", "yes"),
         tls=authority.ca,
     )
     certificate, key = authority.issue("prober")
@@ -63,8 +63,8 @@ def url_of(tls: Server, authority: Authority, host: str = "localhost", **options
     )
 
 
-async def works(client: Client, until: Until) -> None:
-    """Jobs are put and done, by message, over whatever line it is."""
+async def check_jobs_run(client: Client, until: Until) -> None:
+    """Check that jobs are put and run, with pub/sub, over any kind of connection."""
     ran: list[str] = []
 
     @job(klass="Greet")
@@ -83,7 +83,7 @@ async def test_worker_runs_over_tls_with_a_client_certificate(
     tls: Server, authority: Authority, until: Until, host: str
 ) -> None:
     async with Client(url_of(tls, authority, host)) as client:
-        await works(client, until)
+        await check_jobs_run(client, until)
 
 
 async def test_private_key_may_have_a_password(tls: Server, authority: Authority) -> None:
@@ -109,7 +109,7 @@ async def test_server_with_an_unknown_ca_is_refused(
 async def test_server_with_another_host_name_is_refused_unless_disabled(
     authority: Authority, tmp_path: Path
 ) -> None:
-    options = encrypted(authority, "--tls-auth-clients", "no", host="elsewhere.example")
+    options = tls_options(authority, "--tls-auth-clients", "no", host="elsewhere.example")
     server = Server(tmp_path, *options, tls=authority.ca)
     server.start(lambda: server.ask("PING", ssl_check_hostname=False))
     try:
@@ -154,15 +154,15 @@ async def test_plain_connection_to_a_tls_server_raises(tls: Server) -> None:
 
 
 async def test_sentinels_work_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
-    with Watched(
+    with SentinelSetup(
         tmp_path,
-        *encrypted(authority, "--tls-auth-clients", "no", "--tls-replication", "yes"),
+        *tls_options(authority, "--tls-auth-clients", "no", "--tls-replication", "yes"),
         tls=authority.ca,
     ) as watched:
         url = f"{watched.url}?ssl_ca_certs={authority.ca}"
         async with Client(url) as client:
-            await works(client, until)
-        for sentinel in watched.sentinels:  # these may have a password of their own
+            await check_jobs_run(client, until)
+        for sentinel in watched.sentinels:  # sentinels may have their own password
             sentinel.ask("ACL", "SETUSER", "default", "resetpass", f">{ODD}")
         async with Client(f"{url}&sentinel_password={quote(ODD, safe='')}") as client:
             assert await client.queue("mail").put("Greet")
@@ -174,20 +174,20 @@ async def test_sentinels_work_over_tls(authority: Authority, tmp_path: Path, unt
 
 
 async def test_cluster_works_over_tls(authority: Authority, tmp_path: Path, until: Until) -> None:
-    options = encrypted(
+    options = tls_options(
         authority, "--tls-auth-clients", "no", "--tls-replication", "yes", "--tls-cluster", "yes"
     )
     with Cluster(tmp_path, *options, tls=authority.ca) as cluster:
         async with Client(f"{cluster.url}?ssl_ca_certs={authority.ca}", namespace="{a}") as client:
-            await works(client, until)
+            await check_jobs_run(client, until)
 
 
 # Sockets and passwords
 
 
 @pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[Server]:
-    """A server with a user of odd characters, and a socket."""
+def server_with_user(tmp_path: Path) -> Iterator[Server]:
+    """Start a server with a socket and a user whose name has special characters."""
     server = Server(
         tmp_path / "a server", "--unixsocket", str(tmp_path / "a server" / "redis.sock")
     )
@@ -200,22 +200,24 @@ def guarded(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.mark.parametrize("user", [None, "ann:é@x"])
 async def test_password_may_have_any_characters(
-    guarded: Server, until: Until, user: str | None
+    server_with_user: Server, until: Until, user: str | None
 ) -> None:
-    async with Client(redis_url("127.0.0.1", guarded.port, username=user, password=ODD)) as client:
-        await works(client, until)
+    async with Client(
+        redis_url("127.0.0.1", server_with_user.port, username=user, password=ODD)
+    ) as client:
+        await check_jobs_run(client, until)
         assert ODD not in str(client.endpoint) and quote(ODD, safe="") not in str(client.endpoint)
 
 
 @pytest.mark.parametrize("user", [None, "ann:é@x"])
 async def test_unix_socket_works_with_and_without_a_password(
-    guarded: Server, until: Until, user: str | None, monkeypatch: pytest.MonkeyPatch
+    server_with_user: Server, until: Until, user: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIOQLESS_PASSWORD", ODD)
     if user:
         monkeypatch.setenv("AIOQLESS_USERNAME", user)
-    async with Client(f"unix://{quote(str(guarded.folder))}/redis.sock?db=3") as client:
-        await works(client, until)
+    async with Client(f"unix://{quote(str(server_with_user.folder))}/redis.sock?db=3") as client:
+        await check_jobs_run(client, until)
         assert (await client.redis.info("keyspace")).keys() == {"db3"}
 
 

@@ -1,9 +1,10 @@
-"""Mixed load for as long as one likes: nothing may grow. `nox -s soak`, and a minute of it among
-the tests.
+"""Mixed load for a chosen time, after which nothing may have grown.
 
-jobs.py      the handlers
-load.py      all that clients do, again and again
-gauges.py    what a process and Redis take, and whether it grows
-run.py       a worker's process, a client, and gauges that are read meanwhile
-__main__.py  the command line
+`nox -s soak` runs it; a minute of it is among the tests.
+
+    jobs.py      the handlers
+    load.py      the calls of clients, repeated
+    gauges.py    resources of a process and of Redis, and whether they grow
+    run.py       a worker process, a client, and repeated readings of the gauges
+    __main__.py  the command line
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.soak.gauges import GAUGES, thirds
-from tests.soak.run import Soaked, soak
+from tests.soak.run import SoakResult, soak
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 OPENING, CLOSING = "<!-- soak -->\n", "<!-- /soak -->"
@@ -31,7 +31,7 @@ def main() -> None:
     sys.exit(1 if soaked.wrong else 0)
 
 
-def table(soaked: Soaked) -> str:
+def table(soaked: SoakResult) -> str:
     lines = ["| | first third | last third | highest |", "|---|---|---|---|"]
     for gauge in GAUGES:
         readings: list[Any] = [reading[gauge.name] / gauge.unit for reading in soaked.readings]

@@ -1,4 +1,4 @@
-"""What a process and Redis take, and whether it grows."""
+"""Resources of a process and of Redis, and whether they grow."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Gauge:
-    """One thing that is read again and again: it may end higher than it began by a share of it, and
-    so much more."""
+    """A value that is read repeatedly.
+
+    At the end it may be higher than at the start by a factor plus a constant.
+    """
 
     name: str
     unit: float
@@ -24,7 +26,7 @@ class Gauge:
     more: float
 
     def grown(self, readings: Sequence[float]) -> str | None:
-        """What is wrong with the readings: the last third, beside the first."""
+        """Describe what has grown too much between the first and the last third of the readings."""
         before, after = thirds(readings)
         most = before * (1 + self.share) + self.more
         return (
@@ -46,20 +48,20 @@ GAUGES = (
 
 
 async def read(client: Client, worker: int) -> dict[str, float]:
-    """All gauges now."""
+    """Read all gauges."""
     memory, keys = (await client.redis.info("memory"))["used_memory"], await client.redis.dbsize()
     values = (*_process(worker), *_process(os.getpid()), float(memory), float(keys))
     return dict(zip((gauge.name for gauge in GAUGES), values, strict=True))
 
 
 def thirds(readings: Sequence[float]) -> tuple[float, float]:
-    """The medians of the first and of the last third."""
+    """Return the medians of the first and of the last third."""
     third = max(1, len(readings) // 3)
     return statistics.median(readings[:third]), statistics.median(readings[-third:])
 
 
 def growth(readings: Sequence[Mapping[str, float]]) -> list[str]:
-    """What has grown."""
+    """Return a description of each gauge that has grown too much."""
     found = (gauge.grown([reading[gauge.name] for reading in readings]) for gauge in GAUGES)
     return [line for line in found if line]
 

@@ -1,4 +1,4 @@
-"""The handlers of the soak: one for each way to end."""
+"""The handlers of the soak test: one for each outcome."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""All that clients do, again and again: put, delay, retry, fail, depend, recur, cancel, tag, look,
-read results."""
+"""The calls of clients, repeated: put, delay, retry, fail, depend, recur, cancel, tag, read."""
 
 from __future__ import annotations
 
@@ -10,13 +9,13 @@ import time
 from aioqless import AioqlessError, Client, NewJob, chain, group
 
 HOWS = ("plain", "retry", "next", "fail")
-# Seconds from round to round, each of some thirty jobs. A busy machine keeps up: were it slower,
-# what is kept for seconds would grow when the machine has time again.
+# Seconds between rounds of about thirty jobs. If a busy machine could not keep up, the number of
+# jobs with a retention of seconds would grow when the machine is faster again.
 EVERY = 0.2
 
 
 async def load(client: Client, seconds: float, chance: random.Random) -> int:
-    """Go on for so many seconds; returns how many jobs were put."""
+    """Repeat the calls for a number of seconds; returns how many jobs were put."""
     queue = client.queue("soak")
     jobs = rounds = 0
     end = time.monotonic() + seconds
@@ -44,13 +43,13 @@ async def load(client: Client, seconds: float, chance: random.Random) -> int:
         rounds += 1
         if rounds % 20 == 0:
             await client.jobs.wait(flow.last[0], timeout=60)
-            await _look(client)
+            await _operate(client)
         await asyncio.sleep(max(0.0, began + EVERY - time.monotonic()))
     return jobs
 
 
-async def _look(client: Client) -> None:
-    """What is looked at, and what an operator does now and then."""
+async def _operate(client: Client) -> None:
+    """Read what dashboards read, and do what operators do now and then."""
     queue = client.queue("soak")
     recurring = await queue.recur("soak.act", {"how": "plain"}, every=1, jid="soak-recurring")
     await recurring.run_now()
@@ -68,7 +67,7 @@ async def _look(client: Client) -> None:
                 await job.untrack()
                 await job.set_priority(-1)
             except AioqlessError:
-                pass  # it has gone on meanwhile
+                pass  # the queue was resumed meanwhile
     await queue.counts()
     await queue.stats()
 

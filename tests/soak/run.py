@@ -1,5 +1,4 @@
-"""A soak: a worker's process, a client that does all sorts of things, and gauges that are read
-meanwhile."""
+"""A soak test: a worker process, a client that uses all features, and gauges."""
 
 from __future__ import annotations
 
@@ -21,13 +20,13 @@ from tests.server import OwnServer
 from tests.soak.gauges import growth, read
 from tests.soak.load import load
 
-# What ends is kept for seconds, so that what is kept stops growing soon.
+# The retention is some seconds, so that the number of ended jobs stops growing soon.
 KEPT = {"jobs-history-count": 500, "failed-history": 3, "heartbeat": 5}
 
 
 @dataclass
-class Soaked:
-    """What was put, and the gauges as they were read, from when it had warmed up."""
+class SoakResult:
+    """The number of jobs that were put, and the gauges' readings after the warm-up."""
 
     jobs: int = 0
     seconds: float = 0.0
@@ -35,9 +34,9 @@ class Soaked:
     wrong: list[str] = field(default_factory=list)
 
 
-async def soak(seconds: float, warm: float, every: float) -> Soaked:
-    """Soak for so many seconds, and read the gauges from `warm` seconds on."""
-    soaked = Soaked(seconds=seconds)
+async def soak(seconds: float, warm: float, every: float) -> SoakResult:
+    """Run the load for some seconds, and read the gauges after `warm` seconds."""
+    soaked = SoakResult(seconds=seconds)
     with tempfile.TemporaryDirectory(prefix="aioqless-soak-") as folder:
         server = OwnServer(Path(folder))
         await asyncio.to_thread(server.start)
@@ -47,7 +46,8 @@ async def soak(seconds: float, warm: float, every: float) -> Soaked:
                     await client.config.set(option, value)
                 with _worker(server.url, Path(folder) / "worker.log") as pid:
                     first = await client.queue("soak").put("soak.act", {"how": "plain"})
-                    await client.jobs.wait(first, timeout=60)  # what a start takes is no growth
+                    # memory used by starting is not growth
+                    await client.jobs.wait(first, timeout=60)
                     loading = asyncio.create_task(load(client, seconds, random.Random(7)))
                     began = time.monotonic()
                     while not loading.done():

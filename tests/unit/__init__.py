@@ -1,1 +1,1 @@
-"""No Redis here: what can be said of the code alone."""
+"""Tests without Redis."""

@@ -1,6 +1,6 @@
 """Runs aioqless as if it were installed without extras.
 
-`python -m tests.unit.core_only modules` imports all modules, other words are a command.
+`python -m tests.unit.core_only modules` imports all modules; other words are a command.
 AIOQLESS_HIDDEN in the environment names the modules that appear to be missing.
 """
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def distributions(name: str, *extras: str) -> set[str]:
-    """Return what is installed with a distribution and its extras."""
+    """Return the packages that are installed with a distribution and its extras."""
     found: set[str] = set()
     todo = [(name, extras)]
     while todo:

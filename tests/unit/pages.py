@@ -1,4 +1,4 @@
-"""What the pages say, to be held against the code."""
+"""The contents of the pages, to be compared with the code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OF_OTHERS = "coming-from"  # pages that also speak of the names and options of other systems
+OF_OTHERS = "coming-from"  # pages that also mention the names and options of other systems
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
@@ -23,22 +23,22 @@ def ours(page: Path) -> bool:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The page's blocks of code in a language."""
+    """Return the page's code blocks of a language."""
     return [code for said, code in _BLOCK.findall(page.read_text("utf-8")) if said == language]
 
 
 def prose(page: Path) -> str:
-    """The page without its blocks of code."""
+    """Return the page without its code blocks."""
     return _BLOCK.sub("", page.read_text("utf-8"))
 
 
 def spans(page: Path) -> list[str]:
-    """Code within sentences and tables."""
+    """Return inline code of sentences and tables."""
     return _SPAN.findall(prose(page))
 
 
 def code(page: Path) -> Iterator[str]:
-    """All code on the page, but for that of browsers."""
+    """Return all code on the page except that for browsers."""
     yield from (
         block for language, block in _BLOCK.findall(page.read_text("utf-8")) if language != "js"
     )
@@ -46,13 +46,13 @@ def code(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Where a link into the page may point: its headings, as GitHub names them."""
+    """Return the page's headings as anchors of GitHub."""
     headings = re.findall(r"^#+ +(.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def links(page: Path) -> list[tuple[str, str]]:
-    """The page's links to files: path, and anchor or nothing."""
+    """Return the page's links to files: path and anchor, if any."""
     found = re.findall(r"\]\(([^)\s]+)\)", _SPAN.sub("", prose(page)))
     return [
         (path, anchor)
@@ -62,13 +62,13 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def command_lines(page: Path) -> list[str]:
-    """Whole calls of our command line: what follows `aioqless` in blocks, up to a comment."""
+    """Return the command lines of our program in code blocks, up to a comment."""
     lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
     return [call[1] for line in lines if (call := re.match(r"(?:python -m )?aioqless (.+)", line))]
 
 
 def commands_named(page: Path) -> list[str]:
-    """Calls of it within sentences, where arguments are left out."""
+    """Return the commands of our program named in sentences, without arguments."""
     return [
         call[1] for span in spans(page) if (call := re.match(r"(?:python -m )?aioqless (.+)", span))
     ]

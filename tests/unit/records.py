@@ -1,4 +1,4 @@
-"""Jobs as they come from Redis, without Redis."""
+"""Jobs as they are read from Redis, without Redis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioqless.worker.running_jobs import Run
 
 
 def record_of(**fields: Any) -> JobRecord:
-    """A job's record, all that isn't said filled in."""
+    """Return a job's record, with defaults for the fields that are not given."""
     record = {
         "jid": "a", "klass": "Greet", "queue": "mail", "state": "running", "worker": "ann",
         "priority": 0, "tags": [], "retries": 5,
@@ -30,6 +30,6 @@ def job_of(**fields: Any) -> Job[Any]:
 
 
 async def performed(handler: Handler, data: str = "null", **fields: Any) -> Any:
-    """What a job with these data comes to."""
+    """Return the outcome of a job with this data."""
     run = Run(job_of(klass=handler.klass, data=data, **fields), started=0, lock=60, deadline=60)
     return await perform(run, Handlers([handler]), MiddlewareStack(), ThreadPool())

@@ -1,4 +1,4 @@
-"""Batcher: which items are sent together, and who gets which reply."""
+"""Batcher: which items are sent together, and which caller gets which reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioqless.redis.batcher import Batcher, BatcherClosed
 
 
 class Sent:
-    """Records batches; replies when it is told to."""
+    """Records batches; replies when the test says so."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []

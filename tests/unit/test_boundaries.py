@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.source import FILES, LUA, name_of, tree_of
 
-LUA_COMMAND, LUA_LIBRARY = 80, 150  # lines beside comments
+LUA_COMMAND, LUA_LIBRARY = 80, 150  # lines without comments
 PROCESS_CONTROL = (
     *("sys.argv", "sys.exit", "os._exit"),
     *("loop.add_signal_handler", "signal.signal"),

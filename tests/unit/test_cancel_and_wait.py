@@ -8,7 +8,7 @@ from aioqless.runtime.tasks import cancel_and_wait
 
 
 async def _swallow_first_cancellation(started: asyncio.Event) -> None:
-    """What `asyncio.wait_for` does before Python 3.12, at the wrong moment."""
+    """Swallow a cancellation, as `asyncio.wait_for` may before Python 3.12."""
     started.set()
     try:
         await asyncio.Event().wait()

@@ -32,11 +32,11 @@ CACHES = (
 
 
 def in_script(line: str) -> str:
-    """A line as the scripts of the namespace `ql` have it."""
+    """Return a line as the scripts of the namespace `ql` contain it."""
     return insert_namespace("ql", MENTION.sub(script_composer._in_one_table, line))
 
 
-# The package's own
+# The scripts of the package
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -137,7 +137,7 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Write a command into a place with the package's libraries; `lib/x` writes a library there."""
+    """Write a command beside the package's libraries; `lib/x` writes a library."""
     shutil.copytree(str(lua.LUA / "lib"), tmp_path / "lib")
     for module in (command_header, library_linker):
         monkeypatch.setattr(module, "LUA", tmp_path)

@@ -14,15 +14,15 @@ HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
 BEFORE_SPRING, BEFORE_AUTUMN = (
     "2026-03-27 12:00",
     "2026-10-23 12:00",
-)  # on the 29th of March and the 25th of October clocks change
+)  # clocks change on March 29 and October 25
 
 
 def at(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-def coming(cron: Cron, after: str, count: int) -> list[str]:
-    """The next times, in UTC."""
+def next_times(cron: Cron, after: str, count: int) -> list[str]:
+    """Return the next times, in UTC."""
     times, now = [], at(after)
     for _ in range(count):
         now = cron.next(now)
@@ -31,16 +31,18 @@ def coming(cron: Cron, after: str, count: int) -> list[str]:
 
 
 def test_time_of_day_is_in_its_time_zone() -> None:
-    assert coming(Cron("0 9 * * mon-fri", "Asia/Tokyo"), "2026-01-02 00:00", 2) == [
+    assert next_times(Cron("0 9 * * mon-fri", "Asia/Tokyo"), "2026-01-02 00:00", 2) == [
         "01-05 00:00",
         "01-06 00:00",
     ]
-    assert coming(Cron("0 9 * * *"), "2026-01-02 09:00", 1) == ["01-03 09:00"], "later than, not at"
-    assert coming(Cron("0 9 * * *"), "2026-01-02 08:59:59.999", 1) == ["01-02 09:00"]
+    assert next_times(Cron("0 9 * * *"), "2026-01-02 09:00", 1) == ["01-03 09:00"], (
+        "later than, not at"
+    )
+    assert next_times(Cron("0 9 * * *"), "2026-01-02 08:59:59.999", 1) == ["01-02 09:00"]
 
 
 def test_first_of_six_fields_is_the_second() -> None:
-    assert coming(Cron("*/20 * * * * *"), "2026-01-01 00:00:01", 3) == [
+    assert next_times(Cron("*/20 * * * * *"), "2026-01-01 00:00:01", 3) == [
         "01-01 00:00:20",
         "01-01 00:00:40",
         "01-01 00:01",
@@ -48,27 +50,35 @@ def test_first_of_six_fields_is_the_second() -> None:
 
 
 def test_time_skipped_by_daylight_saving_is_due_after_the_change() -> None:
-    assert coming(HALF_PAST_TWO, BEFORE_SPRING, 3) == ["03-28 01:30", "03-29 01:00", "03-30 00:30"]
-    assert coming(Cron("0,30 2 * * *", "Europe/Paris"), "2026-03-29 00:00", 2) == [
+    assert next_times(HALF_PAST_TWO, BEFORE_SPRING, 3) == [
+        "03-28 01:30",
+        "03-29 01:00",
+        "03-30 00:30",
+    ]
+    assert next_times(Cron("0,30 2 * * *", "Europe/Paris"), "2026-03-29 00:00", 2) == [
         "03-29 01:00",
         "03-30 00:00",
     ], "both at once: one"
 
 
 def test_time_repeated_by_daylight_saving_is_due_once() -> None:
-    assert coming(HALF_PAST_TWO, BEFORE_AUTUMN, 3) == ["10-24 00:30", "10-25 00:30", "10-26 01:30"]
-    assert coming(HALF_PAST_TWO, "2026-10-25 01:10", 1) == ["10-26 01:30"], (
+    assert next_times(HALF_PAST_TWO, BEFORE_AUTUMN, 3) == [
+        "10-24 00:30",
+        "10-25 00:30",
+        "10-26 01:30",
+    ]
+    assert next_times(HALF_PAST_TWO, "2026-10-25 01:10", 1) == ["10-26 01:30"], (
         "reckoned in the hour that comes again"
     )
 
 
 def test_hourly_schedule_follows_elapsed_time_across_daylight_saving() -> None:
-    assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-10-24 23:45", 3) == [
+    assert next_times(Cron("30 * * * *", "Europe/Paris"), "2026-10-24 23:45", 3) == [
         "10-25 00:30",
         "10-25 01:30",
         "10-25 02:30",
     ]
-    assert coming(Cron("30 * * * *", "Europe/Paris"), "2026-03-29 00:45", 2) == [
+    assert next_times(Cron("30 * * * *", "Europe/Paris"), "2026-03-29 00:45", 2) == [
         "03-29 01:30",
         "03-29 02:30",
     ]

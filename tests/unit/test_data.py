@@ -161,7 +161,7 @@ def test_error_shows_only_the_beginning_of_the_data() -> None:
     assert len(str(refused.value)) < 400
 
 
-# Texts that are JSON already
+# Strings that are JSON already
 
 
 @pytest.mark.parametrize(

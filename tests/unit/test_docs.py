@@ -62,7 +62,7 @@ TYPES = {
     "stream:": "stream",
     "channel:": "channel",
 }
-COMMANDS: Any = typer.main.get_command(app)  # of click, which typer brings along
+COMMANDS: Any = typer.main.get_command(app)  # of click, which typer uses
 OFFERED = {name for name in aioqless.__all__ if name[0].isupper()} | {
     "Outbox",
     "Relay",
@@ -87,7 +87,7 @@ our_pages = pytest.mark.parametrize("page", [page for page in PAGES if ours(page
 
 
 def options_of(command: Any) -> set[str]:
-    """The options of a command, and of all within it."""
+    """Return the options of a command and its subcommands."""
     own = {
         name
         for each in command.params
@@ -99,8 +99,8 @@ def options_of(command: Any) -> set[str]:
 
 
 def read(command: Any, words: list[str]) -> None:
-    """Read a command line without doing anything. Raises what a user would be shown."""
-    if words[:1] == ["worker"]:  # of which Typer knows only the names of the options
+    """Parse a command line without executing it. Raises what a user would see."""
+    if words[:1] == ["worker"]:  # Typer only knows the names of its options
         parse_options(words[1:])
     context = command.make_context("aioqless", words)
     if hasattr(command, "commands") and (rest := [*context._protected_args, *context.args]):
@@ -108,8 +108,8 @@ def read(command: Any, words: list[str]) -> None:
         read(inner, rest)
 
 
-def has(thing: type, name: str) -> bool:
-    """Whether its instances have this, also if they are given it when they are made."""
+def has_attribute(thing: type, name: str) -> bool:
+    """Return whether instances have an attribute, also one that is set by the constructor."""
     files = {
         Path(sys.modules[each.__module__].__file__ or "")
         for each in thing.__mro__
@@ -195,11 +195,13 @@ def test_every_file_of_the_package_in_prose_exists(page: Path) -> None:
 @our_pages
 def test_every_method_in_prose_exists(page: Path) -> None:
     for thing, name in names(page, r"(?<![\w.\"/])(job|queue|worker|client)\.([a-z]\w*)"):
-        assert has(THINGS[thing], name) or f"{thing}.{name}" in EVENTS or name in ("py", "lua"), (
-            f"{thing}.{name}"
-        )
+        assert (
+            has_attribute(THINGS[thing], name)
+            or f"{thing}.{name}" in EVENTS
+            or name in ("py", "lua")
+        ), f"{thing}.{name}"
     for door, name in names(page, r"\bclient\.(jobs|workers|config|events)\.([a-z]\w*)"):
-        assert has(DOORS[door], name), f"client.{door}.{name}"
+        assert has_attribute(DOORS[door], name), f"client.{door}.{name}"
 
 
 @pages

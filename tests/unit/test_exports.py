@@ -16,7 +16,7 @@ from aioqless import worker
 @pytest.mark.parametrize("package", [aioqless, worker])
 def test_all_lists_exactly_the_public_names(package: types.ModuleType) -> None:
     for name in package.__all__:
-        getattr(package, name)  # the names of `aioqless` are there when they are asked for
+        getattr(package, name)  # the names of `aioqless` exist after they are requested
     offered = {
         name
         for name, value in vars(package).items()

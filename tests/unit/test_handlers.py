@@ -77,7 +77,7 @@ def test_function_whose_first_parameter_is_data_is_refused(kind: Any) -> None:
         job(charge)
 
 
-# Collecting
+# Collecting handlers
 
 
 def test_only_handlers_of_a_module_are_collected() -> None:
@@ -185,7 +185,7 @@ async def test_awaitable_result_of_a_function_is_awaited() -> None:
 
 
 class Legacy:
-    """As the older libraries had them."""
+    """A handler class as older libraries have them."""
 
     @staticmethod
     def mail(job: Job[Any]) -> str:
@@ -245,7 +245,7 @@ def test_retry_on_must_be_exception_classes(
         job(retry_on=retry_on)(lambda job: None)
 
 
-# What a worker takes
+# Handlers of a worker
 
 
 def test_lists_of_handlers_and_modules_are_accepted() -> None:

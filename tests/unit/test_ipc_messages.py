@@ -20,7 +20,7 @@ from tests.unit.records import job_of
 
 
 def sent(error: BaseException) -> BaseException:
-    """An error that was raised, as it arrives at the other end."""
+    """Return a raised error as it arrives at the other end."""
     try:
         raise error
     except BaseException as raised:
@@ -36,7 +36,7 @@ def opened(frame: bytes) -> JobReply:
 
 
 class Locked(Exception):
-    """Has what can't be pickled."""
+    """An exception with an attribute that can't be pickled."""
 
     def __init__(self) -> None:
         super().__init__("locked")

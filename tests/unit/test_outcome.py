@@ -37,7 +37,7 @@ def ended(
     settled: bool = False,
     data: bytes | None = None,
 ) -> Run:
-    """A run of a job in the queue `mail` that has ended."""
+    """Return an ended run of a job in the queue `mail`."""
     job: Job[Any] = job_of(queue="mail")
     job.settled = settled
     return Run(
@@ -53,7 +53,7 @@ def ended(
 
 
 def raised(function: Callable[[], object]) -> BaseException:
-    """What a function raises, with its traceback."""
+    """Return the exception that a function raises, with its traceback."""
     try:
         function()
     except BaseException as error:
@@ -247,7 +247,7 @@ def test_exception_with_a_failing_str_is_reported() -> None:
     assert "Shy" in format_error(Shy())
 
 
-# What a handler raises and returns is checked where it is made
+# Outcomes are validated where the handler makes them
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_number_of_another_type_is_refused(number: Any) -> None:
         validation.check_number("delay", number)
 
 
-# What is made to fit
+# Adapted names
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def served(*queues: str, order: str = "ordered") -> Subscriptions:
     return Subscriptions([Subscription.read(queue) for queue in queues], order)
 
 
-# What can be asked for
+# Parsing
 
 
 @pytest.mark.parametrize(

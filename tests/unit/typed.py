@@ -1,4 +1,4 @@
-"""Types that data may have."""
+"""Types of job data."""
 
 from __future__ import annotations
 

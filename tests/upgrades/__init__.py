@@ -1,1 +1,1 @@
-"""What a version left in Redis is worked by those that follow."""
+"""Data of one version in Redis is processed by later versions."""

@@ -1,7 +1,9 @@
-"""A program that tests run with an earlier version of aioqless: `earlier_version.py URL NAMESPACE`.
+"""A program that tests run with an earlier version of aioqless.
 
-Evaluates one Python expression per line of standard input, awaits its value if need be, and prints
-it as JSON. It uses the names that the earlier version has."""
+`earlier_version.py URL NAMESPACE` evaluates one Python expression per line of standard input,
+awaits its value if it is awaitable, and prints it as JSON. It uses the names of the earlier
+version.
+"""
 
 import asyncio
 import inspect
@@ -43,7 +45,7 @@ async def main(url: str, namespace: str) -> None:
 
         names = {"aioqless": aioqless, "client": client, "NewJob": NewJob, "chain": chain}
         names |= {"work": work, "result": result, "read": read}
-        answers, sys.stdout = sys.stdout, sys.stderr  # log lines go to standard output otherwise
+        answers, sys.stdout = sys.stdout, sys.stderr  # log lines would go to standard output
         while line := await asyncio.to_thread(sys.stdin.readline):
             try:
                 value = eval(line, names)

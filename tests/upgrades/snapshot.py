@@ -1,9 +1,9 @@
-"""Write down what this version leaves in Redis, before it is released: `python -m
-tests.upgrades.snapshot`.
+"""Write a snapshot of this version's data in Redis: `python -m tests.upgrades.snapshot`.
 
-A file is never written by hand, nor by later code: it is what the code of its time left, so one
-that is there stays as it is. That of a version that isn't released yet is kept as `0.1.0.dev1` and
-so on where more is to be written down."""
+Run it before each release. A snapshot is what the code of its time stored, so an existing file is
+never written again, neither by hand nor by later code. Snapshots of an unreleased version are named
+`0.1.0.dev1` and so on.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"
-THEN = 1_700_000_000.0  # all was put at this time
+THEN = 1_700_000_000.0  # time of all puts
 SEALED_WITH = "tmjp8ECUvBV7M5MkoNOTl9xiuwKqeV-v0kFoC2E0y3o="
 
 
-async def everything(client: Client) -> None:
-    """A job in each state and with each option, by a client whose clock stands still."""
+async def put_everything(client: Client) -> None:
+    """Put a job in each state and with each option, by a client with a fixed clock."""
     mail = client.queue("mail")
     await mail.put(
         "Greet",
@@ -85,14 +85,14 @@ async def everything(client: Client) -> None:
     await client.config.set("mail-heartbeat", 30)
     await client.queue("closed").put("Greet", jid="in-a-paused-queue")
     await client.queue("closed").pause()
-    await of_many(client)
-    await of_people(client)
-    await of_the_archive(client)
-    await of_others(client)
+    await put_relations(client)
+    await put_reservations(client)
+    await put_archive(client)
+    await put_extensions(client)
 
 
-async def of_many(client: Client) -> None:
-    """What jobs have with each other, and what they leave."""
+async def put_relations(client: Client) -> None:
+    """Put groups, workflows and other relations of jobs."""
     shared = client.queue("shared")
     await shared.put_many(
         NewJob("Greet", jid=jid, concurrency_key="shared", max_concurrent=1, rate_limit=(9, 3600))
@@ -118,7 +118,7 @@ async def of_many(client: Client) -> None:
     await job.fail("old", "why")
 
 
-async def of_people(client: Client) -> None:
+async def put_reservations(client: Client) -> None:
     await client.queue("desk").put_many(
         NewJob("Judge", jid=jid) for jid in ("skipped", "handed-over")
     )
@@ -129,7 +129,7 @@ async def of_people(client: Client) -> None:
         await (reserved.skip() if end == "skip" else reserved.hand_over("bob"))
 
 
-async def of_the_archive(client: Client) -> None:
+async def put_archive(client: Client) -> None:
     await client.config.set("archive", "on")
     archived = client.queue("archived")
     await archived.put_many(
@@ -145,9 +145,8 @@ async def of_the_archive(client: Client) -> None:
     await archive.trim(first, "lake")
 
 
-async def of_others(client: Client) -> None:
-    """What is sealed, a worker's name, what sidekiq's clients pushed, what people did in a
-    browser."""
+async def put_extensions(client: Client) -> None:
+    """Write encrypted data, a worker's name, jobs of Sidekiq's clients, and dashboard actions."""
     async with Client(
         client.url, namespace=client.namespace, clock=lambda: THEN, codec=Encryption(SEALED_WITH)
     ) as sealing:
@@ -168,14 +167,13 @@ async def of_others(client: Client) -> None:
     )
 
 
-async def written(redis: Redis, namespace: str = "ql") -> list[dict[str, Any]]:
-    """All keys of a namespace with their values, but for those that go by themselves within
-    minutes."""
+async def dump(redis: Redis, namespace: str = "ql") -> list[dict[str, Any]]:
+    """Return all keys of a namespace with their values, except those that expire within minutes."""
     found = []
     for key in sorted([key async for key in redis.scan_iter(f"{namespace}:*")]):
         kind = (await redis.type(key)).decode()
         if b":x:request:" not in key:
-            lasts = await redis.ttl(key)  # seconds; less than none: for ever
+            lasts = await redis.ttl(key)  # seconds; negative: no expiry
             found.append(
                 {
                     "key": key.decode(),
@@ -213,8 +211,8 @@ async def _value(redis: Redis, key: bytes, kind: str) -> Any:
     raise ValueError(f"{key!r} is a {kind}")
 
 
-async def stored(redis: Redis, entries: list[dict[str, Any]]) -> None:
-    """Put a snapshot into an empty Redis."""
+async def restore(redis: Redis, entries: list[dict[str, Any]]) -> None:
+    """Restore a snapshot into an empty Redis."""
     for entry in entries:
         key, value = entry["key"], entry["value"]
         match entry["type"]:
@@ -244,8 +242,8 @@ async def main() -> None:
             Client(url, clock=lambda: THEN, name="snapshot") as client,
             Redis.from_url(url) as redis,
         ):
-            await everything(client)
-            lines = [json.dumps(entry) for entry in await written(redis)]
+            await put_everything(client)
+            lines = [json.dumps(entry) for entry in await dump(redis)]
     FOLDER.mkdir(exist_ok=True)
     file.write_text("\n".join(lines) + "\n")
 

@@ -16,11 +16,11 @@ from aioqless.client.archive.stream import Archive
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
-from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, everything, stored, written
+from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, dump, put_everything, restore
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
 KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
-BRIEF = {"request", "todo", "left", "fallen"}  # kept from one call to the next
+BRIEF = {"request", "todo", "left", "fallen"}  # reused by later calls
 NO_LONGER = {"x:pruned"}  # keys that only former versions write
 JIDS = {
     "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed",
@@ -30,15 +30,15 @@ JIDS = {
 
 
 def entries(version: Path, namespace: str) -> list[dict[str, Any]]:
-    """A snapshot, for another namespace than its own."""
+    """Return a snapshot's keys, renamed for another namespace."""
     lines = [json.loads(line) for line in version.read_text().splitlines()]
     return [line | {"key": namespace + line["key"].removeprefix("ql")} for line in lines]
 
 
 @pytest.fixture(params=VERSIONS, ids=lambda version: version.stem)
-async def left(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[Client]:
-    """What a version left, an hour and more later, and who has its keys."""
-    await stored(client.redis, entries(request.param, client.namespace))
+async def restored(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[Client]:
+    """Restore the data of a version, at least an hour old, and return its namespace."""
+    await restore(client.redis, entries(request.param, client.namespace))
     async with Client(
         client.url, namespace=client.namespace, codec=Encryption(SEALED_WITH)
     ) as client:
@@ -47,13 +47,13 @@ async def left(request: pytest.FixtureRequest, client: Client) -> AsyncIterator[
 
 @pytest.fixture
 async def latest(client: Client) -> Client:
-    """What this version leaves, as it was written down."""
-    await stored(client.redis, entries(FOLDER / f"{aioqless.__version__}.jsonl", client.namespace))
+    """Return the data of this version as its snapshot has it."""
+    await restore(client.redis, entries(FOLDER / f"{aioqless.__version__}.jsonl", client.namespace))
     return client
 
 
 async def jobs_of(client: Client) -> dict[str, Job]:
-    """All jobs that were left."""
+    """Return all jobs of the snapshot."""
     prefix = f"{client.namespace}:j:"
     keys = [key.decode() async for key in client.redis.scan_iter(f"{prefix}*", _type="hash")]
     return {
@@ -63,12 +63,12 @@ async def jobs_of(client: Client) -> dict[str, Job]:
 
 
 def test_snapshot_of_this_version_exists() -> None:
-    """Else: python -m tests.upgrades.snapshot."""
+    """To write one: python -m tests.upgrades.snapshot."""
     assert aioqless.__version__ in [version.stem for version in VERSIONS]
 
 
 def test_snapshot_has_each_kind_of_key() -> None:
-    """A kind that is new belongs into `everything`, and into another snapshot."""
+    """Add a new kind of key to `put_everything`, and write another snapshot."""
     kinds = re.findall(
         r"^-- (\S+).*\nfunction keys\..*ns \.\. ':x:([\w:]+?):?'.* end$",
         KEYS.read_text(),
@@ -86,11 +86,11 @@ def test_snapshot_has_each_kind_of_key() -> None:
 async def test_this_version_writes_the_same_keys_and_fields_as_former_ones(
     version: Path, client: Client
 ) -> None:
-    """A field or key that changes its meaning would be a break; one that comes new is none."""
+    """A changed meaning of a field or key would be incompatible; a new one is compatible."""
     now = Client(client.url, namespace=client.namespace, clock=lambda: THEN, name="snapshot")
     async with now:
-        await everything(now)
-        mine = {line["key"]: line for line in await written(client.redis, client.namespace)}
+        await put_everything(now)
+        mine = {line["key"]: line for line in await dump(client.redis, client.namespace)}
     former = [
         line
         for line in entries(version, client.namespace)
@@ -103,8 +103,8 @@ async def test_this_version_writes_the_same_keys_and_fields_as_former_ones(
             assert here["value"].keys() >= line["value"].keys(), line["key"]
 
 
-async def test_every_job_is_read_with_all_its_fields(left: Client) -> None:
-    jobs = await jobs_of(left)
+async def test_every_job_is_read_with_all_its_fields(restored: Client) -> None:
+    jobs = await jobs_of(restored)
     assert jobs.keys() >= JIDS
     waiting = jobs["waiting"]
     assert (waiting.priority, waiting.tags, waiting.retries, waiting.tracked) == (
@@ -121,26 +121,26 @@ async def test_every_job_is_read_with_all_its_fields(left: Client) -> None:
         "running",
         "worker-running",
     )
-    assert await left.check() == []
+    assert await restored.check() == []
 
 
-async def test_every_job_runs_to_its_end(left: Client, until: Until) -> None:
+async def test_every_job_runs_to_its_end(restored: Client, until: Until) -> None:
     @job(klass="Greet", aliases=("Judge",))
     async def greet(job: Job[Any]) -> None:
         pass
 
-    await left.config.set("grace-period", 0)
-    await left.queue("closed").unpause()
-    jobs = await jobs_of(left)
+    await restored.config.set("grace-period", 0)
+    await restored.queue("closed").unpause()
+    jobs = await jobs_of(restored)
     for jid, found in jobs.items():
         if found.state == "failed":
-            await left.jobs.retry(jid)
+            await restored.jobs.retry(jid)
     for jid in ("interval", "cron"):
-        recurring = await left.jobs.recurring(jid)
+        recurring = await restored.jobs.recurring(jid)
         assert recurring is not None and not recurring.paused
-    async with Worker(left, greet, settings=Settings(queues=("*",), poll=0.05)):
-        await until(lambda: _all_complete(left, jobs), 20)
-    made = [each.jid async for each in left.recurring()]
+    async with Worker(restored, greet, settings=Settings(queues=("*",), poll=0.05)):
+        await until(lambda: _all_complete(restored, jobs), 20)
+    made = [each.jid async for each in restored.recurring()]
     assert set(made) == {"interval", "cron", "paused"}
 
 
@@ -149,12 +149,12 @@ async def _all_complete(client: Client, jids: Iterable[str]) -> bool:
 
 
 async def test_resolving_check_prunes_old_statistics_of_former_versions(
-    left: Client,
+    restored: Client,
 ) -> None:
-    assert await left.check(resolve=True) == []
+    assert await restored.check(resolve=True) == []
     keys = [
-        key.decode().removeprefix(f"{left.namespace}:")
-        async for key in left.redis.scan_iter(f"{left.namespace}:*")
+        key.decode().removeprefix(f"{restored.namespace}:")
+        async for key in restored.redis.scan_iter(f"{restored.namespace}:*")
     ]
     assert [key for key in keys if key.startswith("s:") or key in NO_LONGER] == []
 
@@ -178,7 +178,7 @@ async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
     assert await latest.queue("mail").put("Greet", jid="another", unique="user") == "alone"
     assert (
         await latest.queue("shared").pop(2, worker="now") == []
-    )  # the one that has the lock has its grace now
+    )  # the job with the lock is in its grace period now
     await latest.store.timeout(jids=["holding"])
     (first,) = await latest.queue("shared").pop(2, worker="now")
     assert first.jid in ("holding", "held-back")
@@ -187,7 +187,7 @@ async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
     assert await TaskQueue(latest, "desk").reserve(Person("ann", "2")) is None
 
 
-async def test_encrypted_data_is_decrypted_with_the_key(left: Client) -> None:
-    found = await left.jobs.get("sealed")
-    if found is not None:  # the first to be written down had none
+async def test_encrypted_data_is_decrypted_with_the_key(restored: Client) -> None:
+    found = await restored.jobs.get("sealed")
+    if found is not None:  # the first snapshot has none
         assert found.data == {"card": 1} and "card" not in found.raw_data

@@ -1,4 +1,4 @@
-"""Workers and clients of an earlier version on one Redis with this one: a rolling upgrade."""
+"""Workers and clients of an earlier and of this version on one Redis: a rolling upgrade."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 EARLIER = (
-    "022343ae80da2cbf5e19c9f3c4c8504ca30e5f17"  # the last before modules and options were renamed
+    # the last commit before modules and options were renamed
+    "022343ae80da2cbf5e19c9f3c4c8504ca30e5f17"
 )
 PATIENCE = 20.0  # seconds
 
@@ -32,7 +33,7 @@ Command: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class Earlier:
-    """A client of the earlier version, in a process of its own."""
+    """A client of the earlier version, in its own process."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -51,7 +52,7 @@ class Earlier:
         return await self.run(f"client.scripts({command!r}, {word!r}, **{arguments!r})")
 
     async def end(self) -> None:
-        """Let it stop its workers and end."""
+        """Stop its workers and end the process."""
         assert self._process.stdin
         self._process.stdin.close()
         async with asyncio.timeout(PATIENCE):
@@ -60,7 +61,7 @@ class Earlier:
 
 @pytest.fixture(scope="session")
 def earlier_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package as it was."""
+    """Check out the earlier version's package; returns the folder."""
     folder = tmp_path_factory.mktemp("earlier")
     archived = subprocess.run([*GIT, "archive", EARLIER, "aioqless"], check=False, **CAPTURED)
     if archived.returncode:
@@ -78,8 +79,10 @@ def earlier_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def earlier(earlier_source: Path, client: Client) -> AsyncIterator[Earlier]:
-    """A client of the earlier version in the same namespace. Afterwards both versions find nothing
-    wrong with what is in Redis."""
+    """Start a client of the earlier version in the same namespace.
+
+    At the end, `check` of both versions must find no problem in Redis.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, str(PROGRAM), str(client.url), client.namespace),
         cwd=earlier_source,
@@ -106,7 +109,7 @@ async def earlier(earlier_source: Path, client: Client) -> AsyncIterator[Earlier
 def versions(
     request: pytest.FixtureRequest, earlier: Earlier, client: Client
 ) -> tuple[Command, Command]:
-    """The commands of both versions, in either order."""
+    """Return the commands of both versions, in either order."""
 
     async def current(command: str, word: str | None = None, /, **arguments: Any) -> Any:
         return await make_call(client.store, command, word, **arguments)
@@ -122,7 +125,7 @@ async def greet(job: Job[Any]) -> str:
 
 
 def working(client: Client, *handlers: Any) -> Worker:
-    """A worker of this version."""
+    """Run a worker of this version."""
     settings = Settings(queues=("mail",), concurrency=5, poll=0.05, grace=0)
     return Worker(client, *handlers, settings=settings)
 
@@ -153,7 +156,7 @@ async def test_workers_of_both_versions_run_jobs_of_clients_of_both(
         async def all_run() -> bool:
             return (await mail.counts()).running == 10
 
-        await until(all_run, PATIENCE)  # each worker runs five at most
+        await until(all_run, PATIENCE)  # each worker runs at most five jobs
         await client.redis.rpush(released, *range(10))
         jids = [f"{letter}{number}" for letter in "ab" for number in range(5)]
         states = [(await client.jobs.wait(jid, PATIENCE)).state for jid in jids]
@@ -268,7 +271,7 @@ async def test_limits_of_one_version_hold_for_the_other(
     assert await pop_and_complete(first, second) == ["a"]
     assert await pop_and_complete(second, first) == ["b"]
     assert await pop_and_complete(first, second) == ["c"]
-    assert await second("pop", queue="mail", worker="w", count=5) == []  # three in an hour
+    assert await second("pop", queue="mail", worker="w", count=5) == []  # three per hour
 
 
 async def test_dependents_of_one_version_are_freed_by_the_other(
@@ -298,12 +301,12 @@ async def test_recurring_jobs_of_one_version_are_put_by_the_other(
     async def recur(job: Job[Any]) -> None:
         made.append(job.jid)
 
-    async def made_twice() -> bool:
+    async def recurred_twice() -> bool:
         return len(made) >= 2
 
     await earlier.run(f"client.queue('mail').recur('Recur', jid='a', **{schedule!r})")
     async with working(client, recur):
-        await until(made_twice, PATIENCE)
+        await until(recurred_twice, PATIENCE)
     assert len(set(made)) == len(made) and all(jid.startswith("a-") for jid in made)
     await client.queue("other").recur("Greet", jid="b", **schedule)
     await earlier.run("work('other')")

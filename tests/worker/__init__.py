@@ -1,1 +1,1 @@
-"""The worker with a real Redis: tests wait for what happens, and never sleep to be safe."""
+"""The worker with a real Redis: tests wait for events, and never sleep to be safe."""

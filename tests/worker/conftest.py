@@ -1,4 +1,4 @@
-"""Workers of a test's own namespace, and what they log."""
+"""Workers of a test's own namespace, and their log lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Work: TypeAlias = Callable[..., AbstractAsyncContextManager[Worker]]
 
 
 class Lines:
-    """What was logged, line by line."""
+    """The log, line by line."""
 
     def __init__(self) -> None:
         self.all: list[dict[str, Any]] = []
@@ -27,7 +27,7 @@ class Lines:
         raise structlog.DropEvent
 
     def of(self, event: str, **fields: Any) -> list[dict[str, Any]]:
-        """The lines of an event that have these fields."""
+        """Return the lines of an event that have these fields."""
         return [
             line for line in self.all if line["event"] == event and fields.items() <= line.items()
         ]
@@ -35,7 +35,7 @@ class Lines:
 
 @pytest.fixture
 def lines() -> Iterator[Lines]:
-    """What is logged while the test runs."""
+    """Record the log while the test runs."""
     lines = Lines()
     structlog.configure(processors=[structlog.contextvars.merge_contextvars, lines.keep])
     yield lines
@@ -44,8 +44,10 @@ def lines() -> Iterator[Lines]:
 
 @pytest.fixture
 def idle(client: Client, until: Until) -> Idle:
-    """`await idle(worker)`: until a worker of the test's client has looked, has found nothing, and
-    listens to all that concerns it."""
+    """Wait until a worker is idle: `await idle(worker)`.
+
+    It has polled, has found nothing, and is subscribed to all its channels.
+    """
     channels = [f"{client.namespace}:{name}" for name in ("log", "x:ready")]
 
     async def idle(worker: Worker) -> None:
@@ -55,7 +57,7 @@ def idle(client: Client, until: Until) -> Idle:
             )
 
         await until(listens)
-        await client.redis.ping()  # what a subscription makes it do has begun by then
+        await client.redis.ping()  # the effects of its subscription have started by then
         await until(lambda: worker.idle)
 
     return idle
@@ -63,10 +65,10 @@ def idle(client: Client, until: Until) -> Idle:
 
 @pytest.fixture
 def work(client: Client, lines: Lines) -> Work:
-    """`async with work(handler, poll=30) as worker`: a worker for the queue `mail` that polls so
-    rarely that only events wake it.
+    """Run a worker: `async with work(handler, poll=30) as worker`.
 
-    Without a handler, it has one that no test puts a job for.
+    It serves the queue `mail` and polls so rarely that only notifications wake it. Without a
+    handler, it has one that no test uses.
     """
 
     @job(klass="Unused")

@@ -1,5 +1,4 @@
-"""A put as other qless clients make it, written down from what they leave in Redis. It knows
-nothing of ours."""
+"""A put as other qless clients make it, independent of our scripts."""
 
 from __future__ import annotations
 
@@ -38,5 +37,5 @@ async def put(
     data: str = "{}",
     delay: float = 0,
 ) -> None:
-    """Put a job as a Ruby or Python qless client does, by its own clock."""
+    """Put a job as a Ruby or Python qless client does, with its own clock."""
     await redis.eval(_PUT, 0, namespace, queue, jid, klass, data, str(time.time()), str(delay))

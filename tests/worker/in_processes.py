@@ -1,4 +1,4 @@
-"""Handlers of the tests that run in processes, which import them from here."""
+"""Handlers of the tests that run in child processes, which import this module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNSENT: ContextVar[Any] = ContextVar("unsent", default="nothing")
 
 
 def began(job: Job[Any]) -> None:
-    """Tell the test, in whose folder there is a file for each run."""
+    """Notify the test, whose folder has a file for each run."""
     file = Path(job.data["folder"]) / f"{job.jid}-began-{job.fence:03}"
     new = file.with_name(f"new-{file.name}")
     new.write_text(str(os.getpid()))
@@ -152,7 +152,7 @@ def raises(job: Job[Any], what: str) -> Any:
 
 
 class Unreadable(Exception):
-    """Can't say what it is about."""
+    """An exception whose message cannot be computed."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -210,7 +210,7 @@ async def calls(job: Job[Any]) -> None:
 
 
 class Elder:
-    """A handler of an older qless library."""
+    """A handler class of an older qless library."""
 
     @staticmethod
     def process(job: Job[Any]) -> None:

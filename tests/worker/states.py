@@ -1,4 +1,4 @@
-"""States of jobs, as tests ask for them."""
+"""States of jobs, as tests query them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def state_of(client: Client, jid: str) -> str | None:
 
 
 async def after(client: Client, until: Until, jid: str, state: str) -> Job[Any]:
-    """The job, when it has come into a state."""
+    """Wait until a job is in a state, and return it."""
 
     async def there() -> Job[Any] | None:
         found = await client.jobs.get(jid)

@@ -1,4 +1,4 @@
-"""Data of a job as handlers read and change it."""
+"""Data of a job, read and changed by handlers."""
 
 from __future__ import annotations
 

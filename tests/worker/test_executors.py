@@ -28,7 +28,7 @@ async def found(client: Client, jid: str) -> Job[Any]:
 
 
 async def failure_of(client: Client, jid: str) -> tuple[str, str]:
-    """The group and the message that a job failed with."""
+    """Return the group and the message of a job's failure."""
     job = await found(client, jid)
     assert job.state == "failed" and job.failure, job.state
     return job.failure.group, job.failure.message
@@ -43,7 +43,7 @@ def is_alive(pid: int) -> bool:
 
 
 def files_of(folder: Path, jid: str) -> list[Path]:
-    """What the runs of a job left when they began, the oldest first."""
+    """Return the files that the runs of a job wrote when they started, the oldest first."""
     return sorted(folder.glob(f"{jid}-began-*"))
 
 
@@ -57,8 +57,10 @@ def is_gone(pid: int) -> bool:
 
 @pytest.fixture
 def began(tmp_path: Path, until: Until) -> Began:
-    """`await began("a", 2)`: until the second run of job a has begun; returns the pid of its
-    process. Handlers are told of the folder."""
+    """Wait until a run has started: `await began("a", 2)` for the second run of job a.
+
+    Returns the pid of its process. Handlers get the folder in their data.
+    """
 
     async def began(jid: str, run: int = 1) -> int:
         files = await until(lambda: files_of(tmp_path, jid)[run - 1 :])
@@ -67,7 +69,7 @@ def began(tmp_path: Path, until: Until) -> Began:
     return began
 
 
-# What a handler gives and gets in a process
+# Data and results of a handler in a process
 
 
 async def test_handler_in_a_process_reads_and_changes_its_data(
@@ -106,7 +108,8 @@ async def test_jobs_run_in_at_most_the_configured_number_of_processes(
     async with work(in_processes.look, executors=ExecutorLimits(processes=2), grace=0) as worker:
         pids = {await began("a"), await began("b")}
         await until(lambda: len(worker.running) == 3)
-    assert len(pids) == 2 and not files_of(tmp_path, "c")  # it waited, and was handed back unbegun
+    # it waited, and was released before it started
+    assert len(pids) == 2 and not files_of(tmp_path, "c")
     assert (await found(client, "c")).state == "waiting" and (
         await found(client, "c")
     ).remaining == 5
@@ -214,7 +217,7 @@ async def test_calls_that_need_redis_are_refused_in_a_process_with_a_hint(
     )
 
 
-# Being stopped
+# Stopping
 
 
 @pytest.mark.parametrize("klass", ["Ignore", "Look", "Await"])
@@ -386,7 +389,7 @@ async def test_worker_stopped_while_a_process_starts_releases_the_job(
     assert (await found(client, "a")).state == "waiting"
 
 
-# Dying
+# Crashes
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ async def short(client: Client) -> None:
 
 
 class Rival:
-    """Another worker, in a thread, that pops from the queue `mail` from when it is let go."""
+    """Another worker, in a thread, that pops from the queue `mail` as soon as it is started."""
 
     def __init__(self, client: Client) -> None:
         self.got: list[str] = []
@@ -60,8 +60,8 @@ async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
 
 
 @pytest.fixture
-async def spoiled(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
-    """A client whose line breaks when the test says so."""
+async def proxied_client(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
+    """Return a client whose connection the test can disturb."""
     async with Client(proxy.url, namespace=namespace) as client:
         yield client
 
@@ -87,7 +87,7 @@ async def test_handler_that_blocks_the_loop_for_three_heartbeats_keeps_its_lock(
             await until(lambda: lines.of("worker.loop_resumed"))
         assert rival.got == []
     assert len(lines.of("job.started")) == 1 and not lines.of("job.lock_lost")
-    (first, *_), *_ = told  # it was said while the loop was blocked
+    (first, *_), *_ = told  # it was logged while the loop was blocked
     assert (first["jid"], first["klass"], first["queue"]) == (jid, "Hog", "mail") and 0.5 <= first[
         "seconds"
     ] < 2
@@ -134,7 +134,7 @@ async def test_blocking_task_of_a_handler_is_reported_with_the_handler(
         told = (await until(lambda: lines.of("worker.loop_blocked")))[0]
         await until(lambda: lines.of("job.completed"))
     assert "part" in told["where"]
-    if sys.version_info >= (3, 12):  # before, a task can't be asked for its context
+    if sys.version_info >= (3, 12):  # the context of a task can only be read from Python 3.12 on
         assert (told["jid"], told["klass"]) == (jid, "Hog")
     else:
         assert told["running"] == ["Hog"]
@@ -160,16 +160,16 @@ async def test_job_of_a_stuck_worker_runs_elsewhere_and_the_late_result_is_refus
 async def test_code_that_held_the_gil_is_reported_when_it_returns(
     client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit of renewing locks from a thread: a regular expression blocks it, too."""
+    """The limit of renewing locks in a thread: a regular expression blocks it, too."""
 
     @job(klass="Catastrophe")
     async def catastrophe(job: Job[Any]) -> None:
         size, took = 18, 0.0
-        while took < 1.5:  # each more letter doubles it
+        while took < 1.5:  # each additional letter doubles the time
             size, began = size + (1 if took > 0.5 else 2), time.monotonic()
             re.match(r"(a+)+$", "a" * size + "b")
             took = time.monotonic() - began
-        # The thread wakes up when the interpreter is free; meanwhile the loop stays in this code.
+        # The thread wakes up when the GIL is free; meanwhile the event loop stays in this code.
         while not lines.of("worker.heartbeat_delayed") and time.monotonic() < began + 30:
             time.sleep(0.001)  # noqa: ASYNC251  # as above
 
@@ -205,7 +205,7 @@ async def test_busy_loop_is_not_reported_as_blocked(
 async def test_locks_are_renewed_while_the_shared_connection_is_blocked(
     client: Client,
     short: None,
-    spoiled: Client,
+    proxied_client: Client,
     proxy: Proxy,
     work: Work,
     until: Until,
@@ -218,9 +218,9 @@ async def test_locks_are_renewed_while_the_shared_connection_is_blocked(
         await end.wait()
 
     jid = await client.queue("mail").put(stay)
-    async with work(stay, using=spoiled) as worker:
+    async with work(stay, using=proxied_client) as worker:
         await until(lambda: worker.running)
-        proxy.hush(spoiled.name.encode() + b"\r\n")  # the heart's has more to its name
+        proxy.silence(proxied_client.name.encode() + b"\r\n")  # the renewer's name is longer
         with Rival(client) as rival:
             rival.go.set()
             first = await client.jobs.get(jid)
@@ -235,7 +235,7 @@ async def test_locks_are_renewed_while_the_shared_connection_is_blocked(
 async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
     client: Client,
     short: None,
-    spoiled: Client,
+    proxied_client: Client,
     proxy: Proxy,
     work: Work,
     until: Until,
@@ -249,11 +249,11 @@ async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
         await end.wait()
 
     jid = await client.queue("mail").put(stay)
-    async with work(stay, using=spoiled) as worker:
+    async with work(stay, using=proxied_client) as worker:
         await until(lambda: worker.running)
         with Rival(client) as rival:
             rival.go.set()
-            for spoil in (proxy.hush, proxy.cut_off):
+            for spoil in (proxy.silence, proxy.cut_off):
                 held = await client.jobs.get(jid)
                 assert held
                 await until(lambda: _renewed(client, jid, held.expires))  # noqa: B023
@@ -279,7 +279,7 @@ async def test_stopped_worker_leaves_no_renewer_thread_or_connection(
         await until(lambda: job.expires > began)
         end.set()
 
-    def hearts() -> list[str]:
+    def renewer_connections() -> list[str]:
         return [
             thread.name
             for thread in threading.enumerate()
@@ -289,8 +289,8 @@ async def test_stopped_worker_leaves_no_renewer_thread_or_connection(
     await client.queue("mail").put(stay)
     async with work(stay):
         await end.wait()
-        assert len(hearts()) == 1 and len(await _connections(client)) == 2
-    assert hearts() == []
+        assert len(renewer_connections()) == 1 and len(await _connections(client)) == 2
+    assert renewer_connections() == []
     await until(lambda: _is_alone(client))
 
 
@@ -306,11 +306,11 @@ async def _is_alone(client: Client) -> bool:
     return len(await _connections(client)) == 1
 
 
-# What it finds
+# Lost locks
 
 
 async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_first(
-    client: Client, spoiled: Client, proxy: Proxy, work: Work, until: Until, lines: Lines
+    client: Client, proxied_client: Client, proxy: Proxy, work: Work, until: Until, lines: Lines
 ) -> None:
     @job(klass="Ends")
     async def ends(job: Job[Any]) -> None:
@@ -321,7 +321,7 @@ async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_f
         await completing
 
     jid = await client.queue("mail").put(ends)
-    async with work(ends, using=spoiled) as worker:
+    async with work(ends, using=proxied_client) as worker:
         await until(lambda: lines.of("job.settled", jid=jid))
     assert not lines.of("job.lock_lost")
 
@@ -372,7 +372,7 @@ async def test_handler_is_notified_of_a_lost_job_within_a_second(
 
 async def test_lost_job_is_noticed_at_the_next_heartbeat_without_notifications(
     client: Client,
-    spoiled: Client,
+    proxied_client: Client,
     proxy: Proxy,
     work: Work,
     until: Until,
@@ -391,9 +391,9 @@ async def test_lost_job_is_noticed_at_the_next_heartbeat_without_notifications(
             raise
 
     jid = await client.queue("mail").put(stay)
-    async with work(stay, using=spoiled) as worker:
+    async with work(stay, using=proxied_client) as worker:
         await idle(worker)
-        proxy.hush(b"SUBSCRIBE")
+        proxy.silence(b"SUBSCRIBE")
         await client.jobs.cancel(jid)
         async with asyncio.timeout(2):
             await stopped.wait()
@@ -401,7 +401,7 @@ async def test_lost_job_is_noticed_at_the_next_heartbeat_without_notifications(
 
 async def test_silent_subscription_is_renewed(
     client: Client,
-    spoiled: Client,
+    proxied_client: Client,
     proxy: Proxy,
     work: Work,
     until: Until,
@@ -416,13 +416,13 @@ async def test_silent_subscription_is_renewed(
     async def greet(job: Job[Any]) -> None:
         pass
 
-    async with work(greet, using=spoiled) as worker:
+    async with work(greet, using=proxied_client) as worker:
         await idle(worker)
         await asyncio.sleep(
             0.6
-        )  # in which nothing is to happen: a server that is asked and answers isn't silent
+        )  # nothing may happen in this time: a server that answers when asked isn't silent
         assert not lines.of("listener.failed")
-        proxy.hush(b"SUBSCRIBE")
+        proxy.silence(b"SUBSCRIBE")
         await until(lambda: lines.of("listener.failed"))
         await idle(worker)
         jid = await client.queue("mail").put(greet)

@@ -16,40 +16,39 @@ from aioqless.worker.lock_renewer import Callbacks, LockRenewer
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
-# Its end
+# The end of the renewer
 
 
 async def test_renewer_may_end_at_the_moment_when_it_is_stopped(
     client: Client,
 ) -> None:
-    class Ending(tuple[Any, ...]):
-        """What the heart's thread takes away while the worker's looks at it."""
+    class EndingThread(tuple[Any, ...]):
+        """Object that the renewer's thread removes while the worker's thread checks it."""
 
         def __bool__(self) -> bool:
-            heart._own = None
+            renewer._own = None
             return True
 
-    heart = LockRenewer(client.store, "ann", {}, watchdog.LoopWatchdog(), 600)
+    renewer = LockRenewer(client.store, "ann", {}, watchdog.LoopWatchdog(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
-    heart._own = Ending((loop, stopped))
-    heart.stop()
-    assert heart._own is None
-    heart._own = Ending((loop, None))
-    heart.check(["a"])
-    assert heart._own is None
+    renewer._own = EndingThread((loop, stopped))
+    renewer.stop()
+    assert renewer._own is None
+    renewer._own = EndingThread((loop, None))
+    renewer.check(["a"])
+    assert renewer._own is None
 
 
 # Outages
 
 
 async def test_redis_found_is_logged_only_after_a_reply(store: ScriptStore, until: Until) -> None:
-    looks: list[int] = []  # how often Redis had been reported as found at each look
+    looks: list[int] = []  # how often Redis had been logged as available at each call
     found: list[float] = []
 
     async def ask(_: ScriptStore) -> bool:
-        """Redis is away at the first look; it is asked for nothing in the next three, and answers
-        then."""
+        """Fail the first call; the next three send nothing, later ones are answered."""
         looks.append(len(found))
         if len(looks) == 1:
             raise exceptions.ConnectionError("away")
@@ -57,16 +56,16 @@ async def test_redis_found_is_logged_only_after_a_reply(store: ScriptStore, unti
 
     watched = watchdog.LoopWatchdog()
     watched.watch()
-    heart = LockRenewer(store, "ann", {}, watched, 600, chore=ask)
+    renewer = LockRenewer(store, "ann", {}, watched, 600, chore=ask)
     beating = asyncio.create_task(
-        heart.run(
+        renewer.run(
             Callbacks(
                 lost=print, failed=lambda *_: None, answered=lambda: found.append(time.monotonic())
             )
         )
     )
     await until(lambda: found)
-    heart.stop()
+    renewer.stop()
     await beating
     assert looks == [0] * 5
 
@@ -88,8 +87,8 @@ async def test_locks_are_renewed_on_schedule_after_the_clock_of_redis_changed(
     beats: list[float] = []
     renew = LockRenewer._renew
 
-    async def noted(heart: LockRenewer, *arguments: Any) -> None:
-        await renew(heart, *arguments)
+    async def noted(renewer: LockRenewer, *arguments: Any) -> None:
+        await renew(renewer, *arguments)
         beats.append(time.monotonic())
 
     monkeypatch.setattr(LockRenewer, "_renew", noted)

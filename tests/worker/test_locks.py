@@ -18,7 +18,7 @@ SOON = 5.0  # seconds; the next heartbeat is 20 away
 
 
 class Stay:
-    """A handler that stays until it is let go or stopped, and what became of it."""
+    """A handler that runs until it is released or stopped, and how it ended."""
 
     def __init__(self) -> None:
         self.began: list[Job[Any]] = []
@@ -40,7 +40,7 @@ async def stay() -> Stay:
     return Stay()
 
 
-async def lapse(client: Client, jid: str) -> None:
+async def expire_lock(client: Client, jid: str) -> None:
     """Let a job's lock expire, as if it had not been renewed."""
     key = f"{client.namespace}:q:mail-locks"
     await client.redis.zadd(key, {jid: time.time() - 1})
@@ -57,8 +57,10 @@ async def test_job_of_a_late_reply_runs_only_if_its_lock_is_still_held(
     lines: Lines,
     taken: bool,
 ) -> None:
-    """The answer to the pop comes after the lock has ended, which lasts for a second; a rival has
-    time to take it meanwhile."""
+    """The reply of the pop arrives after its lock of one second has expired.
+
+    In the meantime another worker may take the job.
+    """
     await client.config.set("heartbeat", 1)
     await client.config.set("grace-period", 0)
     stay.end.set()
@@ -71,7 +73,7 @@ async def test_job_of_a_late_reply_runs_only_if_its_lock_is_still_held(
         worker.pause()
         await until(
             lambda: lines.of("worker.paused")
-        )  # so that the next pop is the one whose answer is delayed
+        )  # so that the reply of the next pop is delayed
         proxy.delay, proxy.seconds = 1, 4 if taken else 1.5
         jid = await client.queue("mail").put(stay.handler)
         worker.resume()
@@ -83,7 +85,7 @@ async def test_job_of_a_late_reply_runs_only_if_its_lock_is_still_held(
         if taken:
             await client.config.set(
                 "heartbeat", 60
-            )  # that of the rival, which is to have it for as long as is looked
+            )  # the lock of the other worker, which lasts for the rest of the test
             (held,) = await until(lambda: client.queue("mail").pop(worker="rival"))
             await until(lambda: lines.of("job.stale_pop_dropped", jid=jid))
             assert not stay.began and not worker.running
@@ -93,7 +95,7 @@ async def test_job_of_a_late_reply_runs_only_if_its_lock_is_still_held(
             assert len(stay.began) == 1
 
 
-# Kept
+# Renewed locks
 
 
 async def test_job_may_run_much_longer_than_its_lock(
@@ -106,7 +108,7 @@ async def test_job_may_run_much_longer_than_its_lock(
         await until(lambda: stay.began)
         first = stay.began[0].expires
         deadline = time.monotonic() + 2.2
-        while time.monotonic() < deadline:  # a rival takes every expired lock
+        while time.monotonic() < deadline:  # another worker takes every expired lock
             assert await client.queue("mail").pop(worker="rival") == []
             await asyncio.sleep(0.1)
         assert stay.began[0].expires > first + 2
@@ -158,8 +160,10 @@ async def test_all_locks_are_renewed_in_one_call(
 async def test_locks_of_different_durations_are_renewed_accordingly(
     client: Client, work: Work, until: Until, stay: Stay
 ) -> None:
-    """The length of locks was changed while the job ran: from then on it is renewed neither too
-    late nor all the time."""
+    """The lock duration is changed while the job runs.
+
+    From then on the lock is renewed neither too late nor too often.
+    """
     await client.config.set("heartbeat", 0.6)
     await client.queue("mail").put(stay.handler)
     async with work(stay.handler):
@@ -170,7 +174,7 @@ async def test_locks_of_different_durations_are_renewed_accordingly(
         await client.config.set("heartbeat", 60)
         await until(lambda: stay.began[0].expires > before + 50)
         renewed = stay.began[0].expires
-        await asyncio.sleep(0.3)  # in which nothing is to happen
+        await asyncio.sleep(0.3)  # nothing may happen in this time
         assert stay.began[0].expires == renewed
         stay.end.set()
 
@@ -202,15 +206,15 @@ async def test_lock_that_expired_is_renewed_within_the_grace_period(
         await until(lambda: stay.began)
         await idle(worker)
         lock = await client.redis.zscore(f"{client.namespace}:q:mail-locks", jid)
-        await lapse(client, jid)
+        await expire_lock(client, jid)
         assert (
             await client.queue("mail").pop(worker="rival") == []
-        )  # who tells the holder, which has 10 s from now
+        )  # the pop notifies the holder, which has 10 s from now
 
-        async def had_back() -> bool:
+        async def has_lock() -> bool:
             return await client.redis.zscore(f"{client.namespace}:q:mail-locks", jid) >= lock
 
-        await until(had_back)
+        await until(has_lock)
         assert await client.queue("mail").pop(worker="rival") == []
         stay.end.set()
         await until(lambda: lines.of("job.completed", jid=jid))
@@ -222,7 +226,7 @@ async def test_lock_that_expired_is_renewed_within_the_grace_period(
     )
 
 
-# Lost
+# Lost locks
 
 
 async def test_handler_whose_lock_was_taken_over_is_stopped_and_stores_nothing(
@@ -235,7 +239,7 @@ async def test_handler_whose_lock_was_taken_over_is_stopped_and_stores_nothing(
         await idle(worker)
         await client.workers.quiet(worker.name)  # or it takes the job itself
         stay.began[0].data["mine"] = True
-        await lapse(client, jid)
+        await expire_lock(client, jid)
         (taken,) = await client.queue("mail").pop(worker="rival")
         await until(lambda: stay.stopped == [jid])
         await until(lambda: lines.of("job.lock_lost", jid=jid))
@@ -252,7 +256,7 @@ async def test_handler_whose_lock_was_taken_over_is_stopped_and_stores_nothing(
 async def test_handler_that_returns_after_its_lock_was_lost_stores_nothing(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    """Nobody tells it: only the fence is between its outcome and the job of another."""
+    """It is not notified: only the fence protects the job from its outcome."""
 
     @job(klass="Slow")
     async def slow(job: Job[Any]) -> None:
@@ -310,7 +314,10 @@ async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
 async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_run(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    """A thread can't be stopped: until it returns, its slot is taken and the job doesn't rerun."""
+    """A thread can't be stopped.
+
+    Until it returns, its slot is in use and the job does not run again.
+    """
     runs: list[str] = []
     ends = [threading.Event(), threading.Event()]
     for end in ends[1:]:
@@ -370,7 +377,7 @@ async def test_job_of_a_dead_worker_runs_again_and_uses_a_retry(
     await client.config.set("grace-period", 0)
     jid = await client.queue("mail").put(share, retries=3)
     assert await client.queue("mail").pop(worker="dead")
-    await lapse(client, jid)
+    await expire_lock(client, jid)
     async with work(share):
         await until(lambda: remaining)
     assert remaining == [2]
@@ -383,7 +390,7 @@ async def test_job_that_kills_every_worker_fails_finally(
     jid = await client.queue("mail").put("Poison", retries=1)
     for _ in range(2):
         assert await client.queue("mail").pop(worker="dead")
-        await lapse(client, jid)
+        await expire_lock(client, jid)
     async with work():
 
         async def has_failed() -> bool:

@@ -135,14 +135,14 @@ async def bad(job: Job[Any], error: str) -> None:
 
 
 @aioqless.on_finish("job.failed", "job.retried")
-async def told(job: Job[Any], end: str, pool: Pool = Inject, **fields: Any) -> None:
+async def finished(job: Job[Any], end: str, pool: Pool = Inject, **fields: Any) -> None:
     seen.append((job.jid, end, pool.open, fields))
 
 
 async def test_finish_hook_gets_the_fields_of_the_log_event(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(bad, pool, told):
+    async with work(bad, pool, finished):
         mail = client.queue("mail")
         for error in ("fail", "retry", "error"):
             await mail.put(bad.data(error=error), jid=error)
@@ -193,11 +193,11 @@ async def test_latency_hook_is_called_once_per_delay_of_a_queue(
         await slow.put("Greet")
         await until(lambda: seen == ["slow"])
         await tick.put("Greet")
-        await until(lambda: "tick" in seen)  # it has looked again
+        await until(lambda: "tick" in seen)  # it has polled again
         assert seen == ["slow", "tick"]
         await slow.pop()
         await tick.pop()
-        await slow.put("Greet", delay=0.2)  # by then it has looked at both while they were empty
+        await slow.put("Greet", delay=0.2)  # by then it has polled both while they were empty
         await until(lambda: seen == ["slow", "tick", "slow"])
     assert len(lines.of("queue.lag_exceeded", queue="slow")) == 2
 

@@ -16,13 +16,13 @@ from aioqless.worker import stable_name
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_notifications import note
-from tests.worker.test_subscriptions import Stage, fill, stage
+from tests.worker.test_subscriptions import RunningJobs, fill, stage
 
 __all__ = ["stage"]
 
 
 async def claim(client: Client, **former: Any) -> None:
-    """Somebody else has the name."""
+    """Claim the name as another process."""
     told = {
         "id": "another",
         "host": "elsewhere",
@@ -35,7 +35,7 @@ async def claim(client: Client, **former: Any) -> None:
 
 
 async def silent(client: Client, seconds: float) -> None:
-    """Whoever has the name was last heard of so long ago."""
+    """Set how long ago the holder of the name was last seen."""
     await client.redis.hset(
         f"{client.namespace}:x:incarnation:ann", "renewed", time.time() - seconds
     )
@@ -82,7 +82,7 @@ async def test_name_of_a_live_process_elsewhere_is_refused(client: Client) -> No
 
 
 async def test_process_elsewhere_with_an_expired_lease_is_replaced(
-    client: Client, work: Work, until: Until, stage: Stage, lines: Lines
+    client: Client, work: Work, until: Until, stage: RunningJobs, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
     await client.queue("mail").pop(worker="ann")
@@ -135,7 +135,7 @@ async def test_worker_that_loses_its_name_stops_and_logs_it(
     client: Client,
     work: Work,
     until: Until,
-    stage: Stage,
+    stage: RunningJobs,
     lines: Lines,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,7 +162,7 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
     work: Work,
     until: Until,
     idle: Idle,
-    stage: Stage,
+    stage: RunningJobs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def never(*_: object) -> bool:

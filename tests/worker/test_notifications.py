@@ -301,11 +301,11 @@ async def test_worker_pops_again_immediately_after_a_successful_pop(
         await until(lambda: len(ran) == 95, SOON)
 
 
-# What costs nothing
+# Idle workers send nothing
 
 
 async def pops(client: Client, seconds: float) -> int:
-    """How many scripts Redis ran for the worker meanwhile."""
+    """Count the scripts that Redis ran for the worker within the block."""
 
     async def calls() -> int:
         stats = await client.redis.info("commandstats")
@@ -366,8 +366,10 @@ async def test_puts_into_other_queues_do_not_wake_the_worker(
 async def test_new_jobs_use_free_slots_beside_long_jobs(
     client: Client, work: Work, until: Until
 ) -> None:
-    """Thirty slots are filled by tens: the third pop brings five, and the room that it left is
-    asked for again."""
+    """Thirty slots are filled by tens.
+
+    The third pop gets five jobs; the slots that it left free are requested again.
+    """
     go = asyncio.Event()
 
     @job(klass="Long")

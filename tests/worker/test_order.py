@@ -14,7 +14,7 @@ from tests.worker.conftest import Lines, Work
 
 
 async def put_the_example(client: Client) -> None:
-    """The specification's example: 5 jobs in A, 2 in B, 3 in C."""
+    """Put the specification's example: 5 jobs in A, 2 in B, 3 in C."""
     for queue, count in (("A", 5), ("B", 2), ("C", 3)):
         await client.queue(queue).put_many(
             NewJob("Note", jid=f"{queue}{n}") for n in range(1, count + 1)
@@ -59,7 +59,7 @@ async def test_rotation_continues_while_slots_become_free_one_by_one(
     await put_the_example(client)
     async with work(note, queues=("C", "B", "A"), concurrency=3, order="round-robin"):
         await until(lambda: len(ran) == 3)
-        for count in range(4, 11):  # the oldest that still runs ends
+        for count in range(4, 11):  # the oldest running job ends
             ends[ran[count - 4]].set()
             await until(lambda: len(ran) == count)  # noqa: B023
         for end in ends.values():

@@ -1,4 +1,4 @@
-"""When a worker considers Redis unavailable, and how long it waits before it tries again."""
+"""When a worker considers Redis unavailable, and the delay before its next attempt."""
 
 from __future__ import annotations
 

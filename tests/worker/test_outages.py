@@ -19,8 +19,8 @@ from tests.worker.conftest import Lines, Work
 
 
 @pytest.fixture
-async def away(own_server: OwnServer) -> AsyncIterator[Client]:
-    """A client of a server that will be killed."""
+async def killable_client(own_server: OwnServer) -> AsyncIterator[Client]:
+    """Return a client of a server that will be killed."""
     async with Client(own_server.url) as client:
         yield client
 
@@ -30,7 +30,7 @@ async def restarted(server: OwnServer) -> None:
 
 
 def is_problem(line: dict[str, Any]) -> bool:
-    """Whether a log line is a warning or an error that a busy machine alone doesn't cause."""
+    """Return whether a line is a warning or error that a busy machine does not cause."""
     return line["level"] in ("error", "warning") and line["event"] not in (
         "worker.loop_blocked",
         "worker.heartbeat_delayed",
@@ -43,7 +43,7 @@ async def state_of(client: Client, jid: str) -> str | None:
 
 
 async def test_jobs_that_run_during_a_restart_of_redis_complete_once(
-    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+    killable_client: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     began: list[str] = []
     ends = {jid: asyncio.Event() for jid in "abc"}
@@ -54,8 +54,8 @@ async def test_jobs_that_run_during_a_restart_of_redis_complete_once(
         await ends[job.jid].wait()
         return Next("billing") if job.jid == "b" else None
 
-    await away.queue("mail").put_many(NewJob(stay, jid=jid) for jid in "abc")
-    async with work(stay, using=away) as worker:
+    await killable_client.queue("mail").put_many(NewJob(stay, jid=jid) for jid in "abc")
+    async with work(stay, using=killable_client) as worker:
         await until(lambda: len(began) == 3)
         own_server.kill()
         ends["a"].set()
@@ -64,10 +64,13 @@ async def test_jobs_that_run_during_a_restart_of_redis_complete_once(
         await restarted(own_server)
         await until(lambda: lines.of("worker.redis_reconnected"))
         await until(lambda: worker.running == ["c"])
-        assert (await state_of(away, "a"), await state_of(away, "b")) == ("complete", "waiting")
+        assert (await state_of(killable_client, "a"), await state_of(killable_client, "b")) == (
+            "complete",
+            "waiting",
+        )
         ends["c"].set()
         await until(lambda: not worker.running)
-        await away.queue("mail").put(stay, jid="a")
+        await killable_client.queue("mail").put(stay, jid="a")
         await until(lambda: len(began) == 4)
         assert worker.healthy
     assert sorted(began) == ["a", "a", "b", "c"]
@@ -101,19 +104,24 @@ async def test_worker_that_starts_before_redis_waits_for_it(
 
 
 async def test_worker_can_be_stopped_during_an_outage(
-    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+    killable_client: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(using=away, poll=0.01):
+    async with work(using=killable_client, poll=0.01):
         await until(lambda: lines.of("worker.started"))
         own_server.kill()
         await until(lambda: lines.of("worker.redis_lost"))
     assert lines.of("worker.stopped")
 
 
-async def kept(
-    away: Client, server: OwnServer, worker: Worker, until: Until, lines: Lines, end: asyncio.Event
+async def keep_outcome(
+    killable_client: Client,
+    server: OwnServer,
+    worker: Worker,
+    until: Until,
+    lines: Lines,
+    end: asyncio.Event,
 ) -> None:
-    """A job ends while Redis is away, and its lock expires."""
+    """End a job while Redis is unavailable, and let its lock expire."""
     await until(lambda: lines.of("job.started"))
     (run,) = worker._running.by_jid.values()
     server.kill()
@@ -123,53 +131,53 @@ async def kept(
 
 
 @pytest.fixture
-async def stay(away: Client) -> tuple[Handler, asyncio.Event]:
-    """A handler that ends when it is told, and has a job; locks last a second."""
+async def stay(killable_client: Client) -> tuple[Handler, asyncio.Event]:
+    """Run a handler until the test ends it; locks last a second."""
     end = asyncio.Event()
 
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         await end.wait()
 
-    await away.config.set("heartbeat", 1)
-    await away.queue("mail").put(stay, jid="a")
+    await killable_client.config.set("heartbeat", 1)
+    await killable_client.queue("mail").put(stay, jid="a")
     return stay, end
 
 
 async def test_outcome_is_kept_during_an_outage_although_its_lock_expires(
-    away: Client,
+    killable_client: Client,
     own_server: OwnServer,
     work: Work,
     until: Until,
     lines: Lines,
     stay: tuple[Handler, asyncio.Event],
 ) -> None:
-    async with work(stay[0], using=away) as worker:
-        await kept(away, own_server, worker, until, lines, stay[1])
+    async with work(stay[0], using=killable_client) as worker:
+        await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
         await until(lambda: lines.of("job.completed", jid="a"))
         await until(lambda: not worker.running)
-        assert await state_of(away, "a") == "complete"
+        assert await state_of(killable_client, "a") == "complete"
     assert len(lines.of("job.started")) == 1
 
 
 async def test_worker_stopped_in_an_outage_drops_outcomes_when_their_locks_expire(
-    away: Client,
+    killable_client: Client,
     own_server: OwnServer,
     work: Work,
     until: Until,
     lines: Lines,
     stay: tuple[Handler, asyncio.Event],
 ) -> None:
-    async with work(stay[0], using=away, grace=0) as worker:
-        await kept(away, own_server, worker, until, lines, stay[1])
+    async with work(stay[0], using=killable_client, grace=0) as worker:
+        await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
     (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Completed")
     assert "the worker stops" in dropped["why"]
     assert not lines.of("job.completed") and lines.of("worker.stopped")
 
 
 async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_lock(
-    away: Client,
+    killable_client: Client,
     own_server: OwnServer,
     work: Work,
     until: Until,
@@ -179,11 +187,11 @@ async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_loc
 ) -> None:
     monkeypatch.setattr(outcome_writer, "RETRY_WINDOW", 0.5)
     again = asyncio.Event()
-    async with work(stay[0], using=away) as worker:
+    async with work(stay[0], using=killable_client) as worker:
         monkeypatch.setattr(worker._outage, "wait_after_failure", lambda *_: again.wait())
-        await kept(away, own_server, worker, until, lines, stay[1])
+        await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
-        async with Client(own_server.url) as other:  # what the try that got through would have done
+        async with Client(own_server.url) as other:  # as the call that got through would have done
             await other.redis.hset("ql:j:a", "state", "complete")
         again.set()
         await until(lambda: lines.of("job.outcome_dropped", jid="a"))
@@ -195,14 +203,14 @@ async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_loc
 
 @asynccontextmanager
 async def read_only(client: Client) -> AsyncIterator[None]:
-    """A Redis that became a replica, as in a fail-over."""
+    """Turn the server into a replica, as a failover does."""
     await client.redis.replicaof("127.0.0.1", 1)
     yield
     await client.redis.replicaof("NO", "ONE")
 
 
 async def test_worker_waits_for_a_read_only_redis(
-    away: Client, work: Work, until: Until, lines: Lines
+    killable_client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     end = asyncio.Event()
 
@@ -210,20 +218,20 @@ async def test_worker_waits_for_a_read_only_redis(
     async def stay(job: Job[Any]) -> None:
         await end.wait()
 
-    await away.queue("mail").put(stay, jid="a")
-    async with work(stay, using=away, poll=0.05) as worker:
+    await killable_client.queue("mail").put(stay, jid="a")
+    async with work(stay, using=killable_client, poll=0.05) as worker:
         await until(lambda: lines.of("job.started"))
-        async with read_only(away):
+        async with read_only(killable_client):
             end.set()
             await until(lambda: lines.of("worker.redis_lost"))
             assert worker.healthy and worker.running == ["a"]
         await until(lambda: lines.of("job.completed", jid="a"))
         assert len(lines.of("worker.redis_lost")) == len(lines.of("worker.redis_reconnected")) == 1
-    assert await state_of(away, "a") == "complete"
+    assert await state_of(killable_client, "a") == "complete"
 
 
 async def test_worker_waits_for_a_redis_that_is_busy_with_a_script(
-    away: Client, work: Work, until: Until, lines: Lines
+    killable_client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     ran = []
 
@@ -231,40 +239,43 @@ async def test_worker_waits_for_a_redis_that_is_busy_with_a_script(
     async def note(job: Job[Any]) -> None:
         ran.append(job.jid)
 
-    await away.redis.config_set("busy-reply-threshold", 50)
-    async with work(note, using=away, poll=0.05) as worker, Client(away.url) as other:
+    await killable_client.redis.config_set("busy-reply-threshold", 50)
+    async with (
+        work(note, using=killable_client, poll=0.05) as worker,
+        Client(killable_client.url) as other,
+    ):
         await until(lambda: lines.of("worker.started"))
         busy = asyncio.ensure_future(other.redis.eval("while true do end", 0))
         await until(lambda: lines.of("worker.redis_lost"))
-        await away.redis.script_kill()
+        await killable_client.redis.script_kill()
         await asyncio.wait([busy])
         assert busy.exception()
-        await away.queue("mail").put(note, jid="a")
+        await killable_client.queue("mail").put(note, jid="a")
         await until(lambda: ran == ["a"])
         assert worker.healthy
 
 
 async def test_flushed_script_cache_is_transparent(
-    away: Client, work: Work, until: Until, lines: Lines
+    killable_client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     ran = []
 
     @job(klass="Note")
     async def note(job: Job[Any]) -> None:
         ran.append(job.jid)
-        await away.redis.script_flush()
+        await killable_client.redis.script_flush()
 
-    async with work(note, using=away, poll=0.02):
+    async with work(note, using=killable_client, poll=0.02):
         for count in range(1, 6):
-            await away.redis.script_flush()
-            await away.queue("mail").put(note)
+            await killable_client.redis.script_flush()
+            await killable_client.queue("mail").put(note)
             await until(lambda: len(ran) == count)  # noqa: B023
             await until(lambda: len(lines.of("job.completed")) == count)  # noqa: B023
     assert not [line for line in lines.all if is_problem(line)]
 
 
 async def test_outcome_of_a_thread_that_returned_in_an_outage_is_stored(
-    away: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
+    killable_client: Client, own_server: OwnServer, work: Work, until: Until, lines: Lines
 ) -> None:
     end = threading.Event()
 
@@ -273,15 +284,15 @@ async def test_outcome_of_a_thread_that_returned_in_an_outage_is_stored(
         end.wait(5)
         job.data["done"] = True
 
-    await away.queue("mail").put(block, {}, jid="a")
-    async with work(block, using=away):
+    await killable_client.queue("mail").put(block, {}, jid="a")
+    async with work(block, using=killable_client):
         await until(lambda: lines.of("job.started"))
         own_server.kill()
         end.set()
         await until(lambda: lines.of("worker.redis_lost"))
         await restarted(own_server)
         await until(lambda: lines.of("job.completed", jid="a"))
-    done = await away.jobs.get("a")
+    done = await killable_client.jobs.get("a")
     assert done and done.data == {"done": True}
 
 
@@ -312,7 +323,7 @@ async def test_tick_missed_in_an_outage_is_made_up_after_it(
 
 @asynccontextmanager
 async def user(server: OwnServer) -> AsyncIterator[tuple[Client, Client]]:
-    """A client whose permissions may be withdrawn, and one that may do everything."""
+    """Return a client with revocable permissions, and one with all permissions."""
     async with Client(server.url) as root:
         await root.redis.execute_command(
             "ACL", "SETUSER", "ann", "on", ">secret", "~*", "&*", "+@all"
@@ -344,7 +355,7 @@ async def test_worker_survives_revoked_permissions_and_stores_outcomes_afterward
             await root.redis.execute_command("ACL", "SETUSER", "ann", withdrawn)
             end.set()
             await until(lambda: lines.of("worker.redis_lost"))
-            await asyncio.sleep(1.5)  # in which it keeps what it has to store, and renews nothing
+            await asyncio.sleep(1.5)  # in this time it keeps its outcomes and renews nothing
             assert worker.healthy and sorted(worker.running) == ["a", "b"]
             await root.redis.execute_command("ACL", "SETUSER", "ann", "~*", "&*", "+@all")
             await until(lambda: not worker.running)

@@ -97,7 +97,7 @@ async def test_many_jobs_run_once_each(client: Client, work: Work, until: Until)
     assert len(await client.jobs.complete(count=1000)) == 250
 
 
-# Going on
+# Next queue
 
 
 async def test_next_moves_the_job_to_another_queue_with_the_same_jid(
@@ -138,7 +138,7 @@ async def test_next_can_have_a_delay_or_dependencies(
     assert held.dependencies == ["other"]
 
 
-# Again
+# Retry
 
 
 async def test_retry_runs_the_job_again_and_uses_a_retry(
@@ -183,7 +183,7 @@ async def test_retry_without_remaining_retries_fails_the_job(
     assert failed.failure and failed.failure.group == "failed-retries-mail"
 
 
-# What the handler does itself
+# Outcomes set by the handler itself
 
 
 @pytest.mark.parametrize(

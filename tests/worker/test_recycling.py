@@ -43,7 +43,7 @@ async def test_burst_runs_jobs_that_its_last_job_puts(
 ) -> None:
     @job(klass="Chain")
     async def chain(job: Job[int]) -> None:
-        await asyncio.sleep(0.02)  # longer than the pop that is under way meanwhile
+        await asyncio.sleep(0.02)  # longer than the pop that runs meanwhile
         if job.data:
             await client.queue("mail").put("Chain", job.data - 1)
 

@@ -13,13 +13,13 @@ from aioqless.errors import CommandRefused, InvalidArgument, NoSuchWorker
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_notifications import note
-from tests.worker.test_subscriptions import Stage, fill, stage
+from tests.worker.test_subscriptions import RunningJobs, fill, stage
 
 __all__ = ["stage"]
 
 
 async def test_subscribe_and_unsubscribe_return_the_new_subscriptions(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     await fill(client, "reports", 2)
     async with work(stage.handler, name="ann", grace=0) as worker:
@@ -38,7 +38,7 @@ async def test_subscribe_and_unsubscribe_return_the_new_subscriptions(
 
 
 async def test_quiet_worker_resumes(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs, lines: Lines
 ) -> None:
     async with work(stage.handler, name="ann", grace=0) as worker:
         await idle(worker)

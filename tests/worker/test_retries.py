@@ -15,7 +15,7 @@ class Flaky(Exception):
 
 
 def failing(times: int, error: type[Exception], **options: Any) -> Any:
-    """A handler that raises `error` so many times, then returns."""
+    """Return a handler that raises `error` a number of times, then returns."""
     left = times
 
     @job(klass="flaky", **options)

@@ -30,7 +30,7 @@ def _handler(klass: str = "digest", fn: Any = _digest, **options: Any) -> Handle
 async def _started(
     work: Work, lines: Lines, until: Until, *handlers: Handler[...], **settings: Any
 ) -> None:
-    """A worker with these handlers starts, says what it declares, and stops."""
+    """Start a worker with these handlers, wait until it has declared them, and stop it."""
     declared = sum(handler.recurrence is not None for handler in handlers)
     before = len(lines.of("recurring.declared"))
     async with work(*handlers, **settings) as worker:
@@ -196,22 +196,22 @@ async def test_declared_recurring_job_runs(
         await ran.wait()
 
 
-# Redis loses what was declared
+# Declarations lost by Redis
 
 
 @pytest.fixture
-def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Schedulers look often."""
+def frequent_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make schedulers poll often."""
     monkeypatch.setattr("aioqless.worker.scheduler.LONGEST_PAUSE", 0.02)
 
 
 async def _lost(redis: Redis, namespace: str) -> None:
-    """Delete all of a namespace, as FLUSHALL does of each."""
+    """Delete all keys of a namespace, as FLUSHALL does."""
     await redis.unlink(*[key async for key in redis.scan_iter(f"{namespace}:*")])
 
 
 async def _calls(client: Client) -> int:
-    """How many scripts were called so far."""
+    """Return the number of script calls so far."""
     stats = await client.redis.info("commandstats")
     return int(stats["cmdstat_evalsha"]["calls"])
 

@@ -119,7 +119,7 @@ async def test_job_is_not_released_while_its_thread_runs(
     async with work(block, grace=0) as worker:
         await until(lambda: began)
         worker.stop_at_once()
-        await asyncio.sleep(0.05)  # in which nothing is to happen
+        await asyncio.sleep(0.05)  # nothing may happen in this time
         states.append(await state_of(client, "a"))
         end.set()
     states.append(await state_of(client, "a"))
@@ -146,10 +146,11 @@ async def test_worker_exits_despite_a_hanging_thread_and_logs_its_stack(
         assert worker.abandoned == ["a"] and worker.running == []
         (left,) = lines.of("job.abandoned", jid="a")
         assert "end.wait(60)" in left["stack"]
-        assert await state_of(client, "a") == "running"  # its code runs: its lock is left to expire
+        # the code still runs: its lock is left to expire
+        assert await state_of(client, "a") == "running"
         await until(
             lambda: "aioqless a" not in {task.get_name() for task in asyncio.all_tasks()}
-        )  # else the host's loop couldn't end
+        )  # otherwise the host's event loop could not end
     finally:
         end.set()
 
@@ -193,7 +194,7 @@ async def test_stop_without_grace_releases_immediately(
 async def test_stopping_at_any_moment_loses_no_job(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
-    """Stopped at each of many moments: between the pop and a handler's first step too."""
+    """Stop at each of many moments, also between the pop and a handler's first step."""
 
     @job(klass="Step")
     async def step(job: Job[Any]) -> None:

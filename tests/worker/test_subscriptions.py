@@ -16,8 +16,8 @@ from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_notifications import pops
 
 
-class Stage:
-    """Jobs that run until they are told to end."""
+class RunningJobs:
+    """Jobs that run until the test ends them."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -46,8 +46,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    yield Stage()
+def stage() -> Iterator[RunningJobs]:
+    yield RunningJobs()
 
 
 async def fill(client: Client, queue: str, count: int, first: int = 0) -> None:
@@ -60,7 +60,7 @@ async def fill(client: Client, queue: str, count: int, first: int = 0) -> None:
 
 
 async def test_queue_limit_leaves_the_other_slots_to_other_queues(
-    client: Client, work: Work, until: Until, stage: Stage
+    client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     await fill(client, "reports", 5)
     await fill(client, "mail", 5)
@@ -76,7 +76,7 @@ async def test_queue_limit_leaves_the_other_slots_to_other_queues(
 
 
 async def test_ended_run_starts_the_next_job_of_a_queue_at_its_limit(
-    client: Client, work: Work, until: Until, stage: Stage
+    client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     await fill(client, "mail", 3)
     async with work(stage.handler, queues={"mail": 1}):  # it polls every 30 seconds
@@ -86,7 +86,7 @@ async def test_ended_run_starts_the_next_job_of_a_queue_at_its_limit(
 
 
 async def test_worker_does_not_poll_while_all_queues_are_at_their_limits(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     await fill(client, "mail", 3)
     async with work(stage.handler, queues={"mail": 1}, poll=0.01, grace=0) as worker:
@@ -98,7 +98,7 @@ async def test_worker_does_not_poll_while_all_queues_are_at_their_limits(
 
 
 async def test_limited_queue_still_runs_by_priority(
-    client: Client, work: Work, until: Until, stage: Stage
+    client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     for jid, priority in (("b", 0), ("c", 5), ("a", -5)):
         await client.queue("mail").put("Stay", jid=jid, priority=priority)
@@ -110,7 +110,7 @@ async def test_limited_queue_still_runs_by_priority(
 
 
 async def test_limit_of_a_pattern_applies_to_each_matching_queue(
-    client: Client, work: Work, until: Until, stage: Stage
+    client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     for queue in ("mail-a", "mail-b"):
         await fill(client, queue, 3)
@@ -120,11 +120,11 @@ async def test_limit_of_a_pattern_applies_to_each_matching_queue(
         await until(lambda: set(stage.running) == {"mail-a1", "mail-b0"})
 
 
-# While it runs
+# Changes at runtime
 
 
 async def test_newly_subscribed_queue_is_served_immediately(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs, lines: Lines
 ) -> None:
     await fill(client, "reports", 2)
     async with work(stage.handler, grace=0) as worker:
@@ -138,7 +138,7 @@ async def test_newly_subscribed_queue_is_served_immediately(
 
 
 async def test_unsubscribing_a_queue_does_not_stop_its_running_jobs(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage, lines: Lines
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
     async with work(stage.handler, queues=("mail", "reports")) as worker:
@@ -157,7 +157,7 @@ async def test_unsubscribing_a_queue_does_not_stop_its_running_jobs(
 
 
 async def test_worker_without_queues_waits_for_a_subscription(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     async with work(stage.handler, poll=0.01, grace=0) as worker:
         await idle(worker)
@@ -169,7 +169,7 @@ async def test_worker_without_queues_waits_for_a_subscription(
         await until(lambda: list(stage.running) == ["mail0"])
 
 
-async def test_invalid_subscriptions_are_refused(work: Work, stage: Stage) -> None:
+async def test_invalid_subscriptions_are_refused(work: Work, stage: RunningJobs) -> None:
     async with work(stage.handler) as worker:
         with pytest.raises(ValueError, match="queue 'post' is not subscribed"):
             worker.unsubscribe("post")
@@ -186,7 +186,7 @@ async def test_invalid_subscriptions_are_refused(work: Work, stage: Stage) -> No
 
 
 async def test_paused_worker_pops_nothing_and_finishes_running_jobs(
-    client: Client, work: Work, until: Until, stage: Stage, lines: Lines
+    client: Client, work: Work, until: Until, stage: RunningJobs, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
     async with work(stage.handler, poll=0.01, grace=0) as worker:
@@ -203,14 +203,14 @@ async def test_paused_worker_pops_nothing_and_finishes_running_jobs(
     assert len(lines.of("worker.paused")) == len(lines.of("worker.resumed")) == 1
 
 
-async def test_paused_worker_can_be_stopped(work: Work, stage: Stage) -> None:
+async def test_paused_worker_can_be_stopped(work: Work, stage: RunningJobs) -> None:
     async with work(stage.handler) as worker:
         worker.pause()
     assert not worker.healthy
 
 
 async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_resume(
-    client: Client, work: Work, until: Until, stage: Stage
+    client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
         await until(lambda: worker.idle)
@@ -225,7 +225,7 @@ async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_res
 
 
 async def test_pattern_serves_existing_matching_queues_only(
-    client: Client, work: Work, until: Until, stage: Stage
+    client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     for queue in ("mail-a", "post", "mail-b"):
         await fill(client, queue, 1)
@@ -235,7 +235,7 @@ async def test_pattern_serves_existing_matching_queues_only(
 
 
 async def test_new_queue_that_matches_a_pattern_is_served_immediately(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
         await idle(worker)
@@ -244,7 +244,7 @@ async def test_new_queue_that_matches_a_pattern_is_served_immediately(
 
 
 async def test_missed_notification_is_made_up_by_a_poll(
-    client: Client, work: Work, until: Until, stage: Stage, monkeypatch: pytest.MonkeyPatch
+    client: Client, work: Work, until: Until, stage: RunningJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aioqless.worker.poller.PATTERN_INTERVAL", 0.01)
     monkeypatch.setattr(Poller, "wake", lambda *_: None)
@@ -255,7 +255,7 @@ async def test_missed_notification_is_made_up_by_a_poll(
 
 
 async def test_idle_worker_with_a_pattern_makes_no_calls(
-    client: Client, work: Work, until: Until, idle: Idle, stage: Stage
+    client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     await fill(client, "post", 1)
     async with work(stage.handler, queues=("mail-*", "other")) as worker:

@@ -99,10 +99,10 @@ async def test_all_followers_share_one_subscription_which_ends_with_the_last(
         task.cancel()
     await asyncio.wait(tasks)
 
-    async def gone() -> bool:
+    async def no_subscriber() -> bool:
         return await listeners(client) == 0
 
-    await until(gone)
+    await until(no_subscriber)
 
 
 async def test_leaving_follow_early_leaves_no_task(client: Client, until: Until) -> None:

@@ -1,2 +1,1 @@
-"""One driver for each queue that is measured: its jobs, its client, its worker, each as its
-documentation has them."""
+"""One driver per queue library: its jobs, client and worker, written as its documentation says."""

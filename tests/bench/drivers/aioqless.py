@@ -1,5 +1,4 @@
-"""aioqless: the worker is the one of the command line, with everything at its default but the
-concurrency."""
+"""The driver for aioqless: the worker of the command line with all defaults except concurrency."""
 
 import asyncio
 import os

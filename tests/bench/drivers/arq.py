@@ -1,4 +1,4 @@
-"""arq: has no call for many jobs."""
+"""The driver for arq, which has no bulk put."""
 
 import asyncio
 import time

@@ -1,5 +1,7 @@
-"""Celery with Redis as its broker and one child process, its default kind of pool. Has no call for
-many jobs."""
+"""The driver for Celery with Redis as broker.
+
+One child process in the default (prefork) pool. Celery has no bulk put.
+"""
 
 import os
 import sys

@@ -1,5 +1,7 @@
-"""rq, one job at a time, in the worker's own process: its default forks for each, which costs
-more."""
+"""The driver for rq.
+
+Jobs run one at a time in the worker's own process; rq's default forks for each, which costs more.
+"""
 
 import time
 from typing import Any

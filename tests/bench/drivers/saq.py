@@ -1,4 +1,4 @@
-"""saq: has no call for many jobs."""
+"""The driver for saq, which has no bulk put."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ class Saq(driver.Driver):
         self.queue = Queue.from_url(driver.URL)
 
     async def put(self, job: str, argument: Any) -> None:
-        await self.queue.enqueue(job, argument=argument, ttl=-1)  # no result is kept
+        await self.queue.enqueue(job, argument=argument, ttl=-1)  # ttl -1: keep no result
 
     async def close(self) -> None:
         await self.queue.disconnect()

@@ -1,4 +1,4 @@
-"""streaq."""
+"""The driver for streaq."""
 
 import asyncio
 import logging

@@ -1,5 +1,7 @@
-"""taskiq on taskiq-redis' stream broker, the one of its brokers that acknowledges. Has no call for
-many jobs."""
+"""The driver for taskiq with the stream broker of taskiq-redis, the broker that acknowledges.
+
+taskiq has no bulk put.
+"""
 
 import asyncio
 import os

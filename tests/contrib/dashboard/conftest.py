@@ -1,5 +1,4 @@
-"""The dashboard as it is used: served by uvicorn, beside a real worker, looked at by a real
-browser."""
+"""The dashboard served by uvicorn, with a real worker and a real browser."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 @asynccontextmanager
 async def served(app: Any) -> AsyncIterator[str]:
-    """An app on a port of its own; yields its address."""
+    """Serve an app on its own port; yields its address."""
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -63,7 +62,7 @@ class _NoSignals:
 async def worked(
     client: Client, name: str = "web-1.shop-7421", **settings: Any
 ) -> AsyncIterator[Worker]:
-    """A worker for the shop's jobs."""
+    """Run a worker with the shop's jobs."""
     given = {"queues": QUEUES, "concurrency": 8, "grace": 0.1} | settings
     async with Worker(client, jobs, settings=Settings(**given), name=name) as worker:  # type: ignore[arg-type]
         yield worker
@@ -84,27 +83,27 @@ async def browsing(**options: Any) -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def app(client: Client) -> Starlette:
-    """A dashboard without users."""
+    """Return a dashboard without users."""
     return create_app(client, access=OPEN)
 
 
 @pytest.fixture
 async def site(app: Starlette) -> AsyncIterator[str]:
-    """Its address."""
+    """Return its address."""
     async with served(app) as address:
         yield address
 
 
 @pytest.fixture
 async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
-    """Requests to it as a browser sends them."""
+    """Return an HTTP client that sends requests as a browser does."""
     async with entered(site, headers={"Origin": site}) as http:
         yield http
 
 
 @asynccontextmanager
 async def entered(site: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser that has opened the start-up link."""
+    """Return a browser that has opened the start-up link."""
     async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=30, **options) as http:
         assert (await http.get(ENTER)).status_code == 303
         yield http
@@ -112,7 +111,7 @@ async def entered(site: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One browser for all tests: where it is told what to do."""
+    """Start one browser for all tests; its path may be set by an environment variable."""
     if not CHROMIUM:
         pytest.skip("chromium isn't there")
     profile = tmp_path_factory.mktemp("chromium")
@@ -147,7 +146,7 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 async def browser_context(
     browser: Browser, site: str, **options: Any
 ) -> AsyncIterator[BrowserContext]:
-    """A real browser's window that has opened the start-up link."""
+    """Return a real browser's window that has opened the start-up link."""
     async with await browser.new_context(base_url=site, **options) as context:
         assert (await context.request.get(ENTER, max_redirects=0)).status == 303
         yield context
@@ -155,7 +154,7 @@ async def browser_context(
 
 @pytest.fixture
 async def page(browser: Browser, site: str) -> AsyncIterator[Page]:
-    """A page of a real browser; whatever it complains of fails the test."""
+    """Return a page of a real browser; the test fails if the page logs an error."""
     async with browser_context(browser, site) as context:
         page = await context.new_page()
         complaints: list[str] = []

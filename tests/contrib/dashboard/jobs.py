@@ -1,4 +1,4 @@
-"""Handlers of a shop, for pages that look as they do at work: some fail, some wait, some recur."""
+"""Handlers of a shop, as sample data: some jobs fail, some wait, some recur."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import aioqless
 
 
 class CardRefused(Exception):
-    """The bank said no."""
+    """The bank refused the payment."""
 
 
 @aioqless.job(klass="shop.billing.charge")

@@ -1,5 +1,4 @@
-"""python -m tests.contrib.dashboard.pictures: make the pictures of the dashboard that the docs
-show."""
+"""Make the screenshots of the dashboard: `python -m tests.contrib.dashboard.pictures`."""
 
 from __future__ import annotations
 
@@ -15,26 +14,26 @@ from aioqless.runtime import log
 from aioqless.testing import server
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import ENTER, OPEN, browsing, served, worked
-from tests.contrib.dashboard.town import BROKEN, put_a_days_work, put_a_fortnight
+from tests.contrib.dashboard.sample_jobs import BROKEN, put_day, put_past_days
 
 DOCS = Path(__file__).parents[3] / "docs"
 SIZE = {"width": 1240, "height": 860}
-A_WHILE = 100  # seconds of work before the pictures are taken, for lines that show something
+A_WHILE = 100  # seconds of work before the screenshots are taken, so that charts show something
 
 
 async def main() -> None:
     log.write_to(level="error")
     jobs.CardRefused.__module__ = "shop.billing"
     with server() as url:
-        await put_a_fortnight(url)
+        await put_past_days(url)
         async with (
             Client(url) as client,
             worked(client),
             served(create_app(client, access=OPEN)) as address,
             browsing() as browser,
         ):
-            await put_a_days_work(client)
-            business = asyncio.create_task(_business(client))
+            await put_day(client)
+            business = asyncio.create_task(_put_jobs(client))
             page = await browser.new_page()
             await page.goto(address + ENTER)
             await asyncio.sleep(A_WHILE)
@@ -42,8 +41,8 @@ async def main() -> None:
             business.cancel()
 
 
-async def _business(client: Client) -> None:
-    """Customers come and go."""
+async def _put_jobs(client: Client) -> None:
+    """Put jobs until canceled."""
     dice = random.Random(3)
     for second in range(10_000):
         rush = 20 + round(9 * dice.random()) + (30 if second % 37 < 9 else 0)
@@ -61,8 +60,8 @@ async def _business(client: Client) -> None:
         await asyncio.sleep(1)
 
 
-async def _a_failure(client: Client) -> str:
-    """A job that failed of its data, with a traceback as a shop's own code would have it."""
+async def _put_failing_job(client: Client) -> str:
+    """Put a job that fails because of its data, with a realistic traceback."""
     klass, queue = "shop.mail.send_receipt", client.queue("receipts")
     jid = await queue.put(klass, {"to": BROKEN, "invoice": 4711, "lines": 3}, tags=["welcome"])
     await asyncio.sleep(2)
@@ -86,7 +85,7 @@ async def _a_failure(client: Client) -> str:
 
 
 async def _pictures(browser: Browser, address: str, client: Client) -> None:
-    jid = await _a_failure(client)
+    jid = await _put_failing_job(client)
     shots = {
         "overview": "/",
         "queue": "/queue?name=mail&tab=statistics",

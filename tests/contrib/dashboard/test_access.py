@@ -22,8 +22,8 @@ from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.login_attempts import BY_PAIR
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.encryption import Encryption
-from tests.contrib.dashboard.asking import do, token
 from tests.contrib.dashboard.conftest import ENTER, OPEN, TOKEN, served
+from tests.contrib.dashboard.steps import do, token
 
 PASSWORD = "correct horse"
 HASH = passwords.make_hash(PASSWORD)
@@ -34,7 +34,7 @@ USERS = {
 
 
 @asynccontextmanager
-async def asked(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncClient]:
+async def client_of(app: Starlette, under: str = "") -> AsyncIterator[httpx.AsyncClient]:
     async with (
         served(app) as address,
         httpx.AsyncClient(
@@ -95,8 +95,7 @@ async def test_only_loopback_requests_are_accepted_without_users(
 
 
 async def test_only_the_startup_link_logs_in_without_users(site: str, client: Client) -> None:
-    """From loopback, under a loopback name and without a proxy's headers: as behind a reverse proxy
-    that adds none."""
+    """A proxy that adds no headers looks the same: loopback address and host name."""
     async with httpx.AsyncClient(
         base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
     ) as http:
@@ -197,7 +196,7 @@ async def test_change_from_another_origin_or_without_a_token_is_refused(
 
 
 async def test_form_can_be_submitted_after_its_body_was_read(client: Client) -> None:
-    """As tools do that tell of errors with what was sent."""
+    """As error reporters do that attach the request."""
     app = create_app(client)
     route = next(
         each for each in app.routes if isinstance(each, Route) and each.path == "/do/{action}"
@@ -210,7 +209,7 @@ async def test_form_can_be_submitted_after_its_body_was_read(client: Client) -> 
         return answer
 
     route.app = request_response(reads_first)
-    async with asked(app) as http:
+    async with client_of(app) as http:
         assert (await do(http, "pause", queue="mail")).startswith("done")
     assert b"queue=mail" in read[0]
 
@@ -222,7 +221,7 @@ async def test_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> N
         keys = [key async for key in client.redis.scan_iter(f"{client.namespace}:*")]
         return {
             key: await client.redis.dump(key) for key in keys if b":x:request:" not in key
-        }  # answers that are kept for a while
+        }  # responses that are cached
 
     before = await contents()
     for path in PAGES:
@@ -233,7 +232,7 @@ async def test_get_changes_nothing(http: httpx.AsyncClient, client: Client) -> N
 
 
 async def test_anonymous_user_is_sent_to_the_login(client: Client) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         for path in PAGES:
             answer = await http.get(path)
             assert answer.status_code == 303 and answer.headers["location"].startswith("/login")
@@ -259,7 +258,7 @@ async def test_anonymous_user_is_sent_to_the_login(client: Client) -> None:
 
 
 async def test_failed_logins_are_rate_limited(client: Client) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         statuses = [(await log_in(http, "ada", "wrong one")).status_code for _ in range(6)]
         assert statuses == [403] * 5 + [429]
         assert (await log_in(http, "ada")).status_code == 429
@@ -267,7 +266,7 @@ async def test_failed_logins_are_rate_limited(client: Client) -> None:
 
 
 async def test_concurrent_failed_logins_are_rate_limited(client: Client) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         form = {"token": await token(http, "/login"), "name": "ada", "password": "wrong one"}
         answers = await asyncio.gather(*(http.post("/login", data=form) for _ in range(12)))
         assert sum(answer.status_code == 403 for answer in answers) == BY_PAIR.amount
@@ -277,7 +276,7 @@ async def test_concurrent_failed_logins_are_rate_limited(client: Client) -> None
 async def test_anonymous_user_gets_static_files_and_the_login_only(
     client: Client,
 ) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         missing = await http.get("/static/nowhere")
         assert (missing.status_code, missing.text) == (404, "Not Found\n")
         assert (
@@ -292,7 +291,7 @@ async def test_anonymous_user_gets_static_files_and_the_login_only(
     ("name", "may"), [("rita", Role.READ), ("otto", Role.OPERATE), ("ada", Role.ADMIN)]
 )
 async def test_each_action_requires_its_role(client: Client, name: str, may: Role) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, name)
         mine = {"token": await token(http, "/queues"), "back": "/queues"}
         for act in ACTIONS.values():
@@ -308,12 +307,12 @@ async def test_data_requires_its_role_and_secrets_are_always_hidden(client: Clie
     jid = await client.queue("mail").put(
         "Greet", {"name": "Ada", "smtp": [{"Password": "hunter2"}], "n": 12345678901234567}
     )
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, "rita")
         for path in (f"/job?jid={jid}", "/queue?name=mail", "/search?q=Greet"):
             assert "Ada" not in (await http.get(path)).text
         assert "you may not see the data" not in await do(http, "put-again", jid=jid, data="{}")
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, "otto")
         page = (await http.get(f"/job?jid={jid}")).text
         assert "Ada" in page and "hunter2" not in page and "12345678901234567" in page
@@ -364,13 +363,13 @@ async def test_dashboards_on_two_ports_of_a_host_keep_separate_sessions(
     client: Client,
 ) -> None:
     async with (
-        asked(create_app(client, access=Access(users=USERS))) as http,
+        client_of(create_app(client, access=Access(users=USERS))) as http,
         served(create_app(client, access=OPEN)) as other,
     ):
         await log_in(http, "otto")
         assert (
             await http.get(other + ENTER)
-        ).status_code == 303  # as a browser asks, for whom a host is one whatever its port
+        ).status_code == 303  # as a browser does, which ignores the port of a host
         assert (await http.get("/queues")).status_code == 200, "one would have to log in again"
 
 
@@ -382,7 +381,11 @@ async def test_sessions_are_shared_between_processes_with_the_same_secret_but_lo
         create_app(client, access=Access(users=USERS), secret=each)
         for each in (secret, secret, None)
     ]
-    async with asked(apps[0]) as first, asked(apps[1]) as second, asked(apps[2]) as stranger:
+    async with (
+        client_of(apps[0]) as first,
+        client_of(apps[1]) as second,
+        client_of(apps[2]) as stranger,
+    ):
         await log_in(first, "otto")
         cookie = first.cookies[cookie_of(first)]
         for http, knows in ((second, True), (stranger, False)):
@@ -404,13 +407,13 @@ async def test_encrypted_data_is_shown_and_changed_with_the_key(
         redis_url, namespace=client.namespace, codec=Encryption(Encryption.new_key())
     ) as keeper:
         jid = await keeper.queue("mail").put("Greet", {"name": "Ada"})
-        async with asked(create_app(client)) as http:
+        async with client_of(create_app(client)) as http:
             page = (await http.get(f"/job?jid={jid}")).text
             assert "this client has no key" in page and "Ada" not in page
             assert "no key" in await do(
                 http, "put-again", jid=jid, how="same", data='{"name": "Bob"}'
             )
-        async with asked(create_app(keeper)) as http:
+        async with client_of(create_app(keeper)) as http:
             assert "Ada" in (await http.get(f"/job?jid={jid}")).text
             assert (
                 await do(http, "put-again", jid=jid, how="same", data='{"name": "Bob"}')
@@ -427,7 +430,7 @@ async def test_mounted_dashboard_uses_the_authentication_of_its_app(client: Clie
 
     await client.queue("mail").put("Greet", {})
     app = Starlette(routes=[Mount("/jobs", create_app(client, access=Access(authenticate=who)))])
-    async with asked(app, "/jobs") as http:
+    async with client_of(app, "/jobs") as http:
         assert (await http.get("/")).status_code == 403
         http.headers["x-user"] = "boss"
         page = (await http.get("/queues")).text

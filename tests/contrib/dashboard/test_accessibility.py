@@ -20,7 +20,7 @@ SERIOUS = ("serious", "critical")
 
 @pytest.fixture
 async def shop(client: Client) -> list[str]:
-    """A little of everything; returns the pages that show it."""
+    """Put jobs in all states; returns the pages that show them."""
     mail = client.queue("mail")
     waiting = await mail.put("shop.mail.send", {"to": "Ada"}, tags=["welcome", "vip"], delay=50)
     held = await mail.put("shop.mail.send", {}, tags=["welcome"], depends=[waiting])
@@ -87,7 +87,7 @@ async def test_every_control_is_reachable_by_keyboard(page: Page, client: Client
     await page.keyboard.press("Escape")
     await page.keyboard.type("gq")
     await expect(page.locator("h1")).to_contain_text("Queues")
-    await page.wait_for_load_state()  # keys are the script's
+    await page.wait_for_load_state()  # the script handles keys
     await page.keyboard.press("j")
     await page.keyboard.press("j")
     await page.keyboard.press("k")

@@ -20,14 +20,14 @@ from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sampler
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import worked
-from tests.contrib.dashboard.test_access import asked
+from tests.contrib.dashboard.test_access import client_of
 
 Names = Callable[[], Awaitable[set[str]]]
 
 
 @pytest.fixture
 def names(client: Client) -> Names:
-    """The names on the list of workers."""
+    """Return the names on the list of workers."""
 
     async def read() -> set[str]:
         return {each.name for each in await client.workers.counts()}
@@ -37,7 +37,7 @@ def names(client: Client) -> Names:
 
 @pytest.fixture
 async def process(client: Client, redis_url: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A worker in its own process."""
+    """Run a worker in its own process."""
     options = ["-q", "mail", "--url", redis_url, "--namespace", client.namespace]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -78,7 +78,7 @@ async def test_killed_worker_raises_an_alarm(
         page = await until(alarmed, patience=30)
         assert (
             f"Disappeared without stopping: {name}." in page
-        )  # not of the one that is paused, which is silent too
+        )  # not about the paused one, which is silent too
         assert "lost, last seen" in page and ">lost<" in (await http.get("/workers")).text
         assert "It disappeared without stopping" in (await http.get(f"/worker?name={name}")).text
     sample = await Sampler(client).refresh()
@@ -105,7 +105,7 @@ async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
     namespace = client.namespace
     async with (
         Client(redis_url, namespace=namespace, clock=lambda: begun) as earlier,
-        asked(create_app(client)) as http,
+        client_of(create_app(client)) as http,
     ):
         async with worked(client, queues=("mail",)):
             await earlier.queue("unserved").put("Greet", {})

@@ -12,14 +12,14 @@ from aioqless import Client, Job, NewJob
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import browser_context, worked
-from tests.contrib.dashboard.town import BROKEN, put_a_days_work
+from tests.contrib.dashboard.sample_jobs import BROKEN, put_day
 
 pytestmark = pytest.mark.xdist_group("browser")
 expect.set_options(timeout=20_000)
 
 
 async def says(page: Page, text: str) -> None:
-    """What came of the last act is told."""
+    """Check the flash message."""
     await expect(page.locator("#notes")).to_contain_text(text)
 
 
@@ -30,11 +30,10 @@ async def read(client: Client, jid: str) -> Job:
 
 
 @pytest.fixture
-async def town(client: Client, until: Until) -> AsyncIterator[Client]:
-    """The shop at work, when all that can be done is done: what is left has failed, runs, is
-    scheduled or held."""
+async def shop(client: Client, until: Until) -> AsyncIterator[Client]:
+    """Run the shop until only failed, running, scheduled and blocked jobs are left."""
     async with worked(client):
-        await put_a_days_work(client)
+        await put_day(client)
 
         async def at_rest() -> bool:
             counts = {each.name: each for each in await client.queues()}
@@ -50,7 +49,7 @@ async def town(client: Client, until: Until) -> AsyncIterator[Client]:
 
 
 async def test_failed_job_is_found_edited_and_watched_to_completion(
-    page: Page, town: Client
+    page: Page, shop: Client
 ) -> None:
     await page.goto("/")
     await page.get_by_role("link", name="Failures", exact=True).first.click()
@@ -70,20 +69,20 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
     assert "ada@example.com" in await data.input_value()
 
 
-async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, town: Client) -> None:
-    (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
+async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, shop: Client) -> None:
+    (jid, *_) = await shop.jobs.failed_jids("mail-ValueError")
     await page.goto(f"/job?jid={jid}")
     await page.get_by_label("Data of the job, as JSON").fill('{"to": ')
     await page.get_by_role("button", name="Save and retry").click()
     await says(page, "the data are not JSON, nothing was changed")
-    assert (await read(town, jid)).state == "failed"
+    assert (await read(shop, jid)).state == "failed"
     assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": ', (
         "it is there to be mended"
     )
 
 
 async def test_groups_are_retried_and_canceled_with_progress(
-    page: Page, town: Client, until: Until
+    page: Page, shop: Client, until: Until
 ) -> None:
     await page.goto("/group?name=mail-ValueError")
     await page.get_by_role("button", name="Retry all 3").click()
@@ -123,8 +122,8 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
     await expect(page.locator("tbody")).to_contain_text("clear (end)")
 
 
-async def test_every_action_on_a_job_works(page: Page, town: Client, until: Until) -> None:
-    jid = (await town.queue("mail").jobs("scheduled"))[0]
+async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Until) -> None:
+    jid = (await shop.queue("mail").jobs("scheduled"))[0]
     await page.goto(f"/job?jid={jid}")
     await page.get_by_role("button", name="Track").click()
     await says(page, "is tracked")
@@ -143,7 +142,7 @@ async def test_every_action_on_a_job_works(page: Page, town: Client, until: Unti
     await page.get_by_label("in seconds").fill("60")
     await page.get_by_role("button", name="Move", exact=True).click()
     await says(page, "was moved to nowhere served")
-    job = await read(town, jid)
+    job = await read(shop, jid)
     assert (job.queue, job.state, job.priority, job.tags, job.tracked) == (
         "nowhere served",
         "scheduled",
@@ -163,11 +162,11 @@ async def test_every_action_on_a_job_works(page: Page, town: Client, until: Unti
     await page.get_by_text("Cancel…").click()
     await page.get_by_role("button", name="Delete the job").click()
     await says(page, "was cancelled")
-    assert await town.jobs.get(jid) is None and "/queue" in page.url
+    assert await shop.jobs.get(jid) is None and "/queue" in page.url
 
 
-async def test_running_job_is_taken_from_its_worker(page: Page, town: Client) -> None:
-    await town.queue("stock").pause()
+async def test_running_job_is_taken_from_its_worker(page: Page, shop: Client) -> None:
+    await shop.queue("stock").pause()
     await page.goto("/queue?name=stock&tab=running")
     await page.locator("a.row").first.click()
     await expect(page.locator("h1")).to_contain_text("running")
@@ -199,7 +198,7 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await client.queue("mail").put("Greet", {})
 
         async def lose(route: Route) -> None:
-            await route.fetch(max_redirects=0)  # it is done, but the browser is never told
+            await route.fetch(max_redirects=0)  # it is executed, but the browser gets no reply
             await route.abort()
 
         async def send_old_token(route: Route) -> None:
@@ -221,11 +220,11 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await says(page, "Not done: The page was too old")
 
 
-async def test_queue_is_paused_unpaused_and_forgotten(page: Page, town: Client) -> None:
+async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) -> None:
     await page.goto("/queue?name=mail")
     await page.get_by_role("button", name="Pause").click()
     await says(page, "Queue mail is paused")
-    assert (await town.queue("mail").counts()).paused
+    assert (await shop.queue("mail").counts()).paused
     await page.get_by_role("button", name="Unpause").click()
     await says(page, "Queue mail goes on")
     await page.get_by_text("Forget…").click()
@@ -305,8 +304,8 @@ async def test_configuration_is_set_and_unset(page: Page, client: Client) -> Non
     await says(page, "Not done: heartbeat 'soon' is not a number")
 
 
-async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, town: Client) -> None:
-    (jid, *_) = await town.jobs.failed_jids("mail-ValueError")
+async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, shop: Client) -> None:
+    (jid, *_) = await shop.jobs.failed_jids("mail-ValueError")
     await page.goto("/")
     for wanted, found in (
         (jid, jid),
@@ -314,7 +313,8 @@ async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, town:
         ("RESIZE", "shop.pictures.resize"),
         ("bill", "billing-CardRefused"),
     ):
-        await page.wait_for_load_state()  # keys are the script's, which runs when all is read
+        # the script handles keys, and runs after the page is parsed
+        await page.wait_for_load_state()
         await page.keyboard.press("/")
         await expect(page.locator("#q")).to_be_focused()
         await page.keyboard.type(wanted)

@@ -22,13 +22,13 @@ from aioqless.contrib.dashboard.live_updates import MAX_STREAMS_PER_READER, Topi
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import OPEN, browser_context, entered, served
-from tests.contrib.dashboard.test_access import USERS, asked, log_in, token  # type: ignore[attr-defined]
+from tests.contrib.dashboard.test_access import USERS, client_of, log_in, token  # type: ignore[attr-defined]
 from tests.server import OwnServer
 
 
 @asynccontextmanager
 async def stream(http: httpx.AsyncClient, at: str) -> AsyncIterator[AsyncIterator[str]]:
-    """The contents of a page, whenever they change."""
+    """Yield the contents of a page whenever they change."""
     async with http.stream("GET", "/live", params={"at": at}, timeout=15) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
 
@@ -135,7 +135,7 @@ async def test_reader_with_many_pages_does_not_slow_down_another_reader(
     turns = [index for index, name in enumerate(rendered) if name == "modest-0"]
     assert (
         max(later - earlier for earlier, later in pairwise(turns[1:])) <= 10
-    )  # not once in 26 renderings
+    )  # less often than 26 renderings
 
 
 async def test_live_page_beyond_a_readers_limit_is_refused_with_the_reason(
@@ -181,8 +181,8 @@ async def test_badge_says_when_updates_are_late_or_refused(
     await expect(badge).to_have_text("live")
     await asyncio.sleep(
         6
-        # longer than the badge waits for: nothing changes, and it stays live since the server says
-        # so
+        # longer than the badge's timeout: nothing changes, and the page stays live since the server
+        # says so
     )
     await expect(badge).to_have_text("live", timeout=1)
     monkeypatch.setattr(live, "_render", render_late)
@@ -197,7 +197,7 @@ async def test_badge_says_when_updates_are_late_or_refused(
 
 
 async def test_stream_ends_when_its_user_logs_out(client: Client) -> None:
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, "ada")
         async with stream(http, "/queue?name=mail") as contents:
             await anext(contents)

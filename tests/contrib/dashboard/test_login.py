@@ -21,9 +21,9 @@ from aioqless.contrib.dashboard.login_attempts import (
     MAX_WAITING,
     network_of,
 )
-from tests.contrib.dashboard.asking import token
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, entered, served
-from tests.contrib.dashboard.test_access import HASH, PASSWORD, USERS, asked, cookie_of, log_in
+from tests.contrib.dashboard.steps import token
+from tests.contrib.dashboard.test_access import HASH, PASSWORD, USERS, client_of, cookie_of, log_in
 from tests.server import OwnServer
 
 SECRET = "a secret of several processes"
@@ -34,7 +34,7 @@ BEHIND = Access(users=USERS, trusted_proxies=("127.0.0.1",))
 
 @asynccontextmanager
 async def from_address(app: Starlette, *addresses: str) -> AsyncIterator[list[httpx.AsyncClient]]:
-    """Browsers behind a trusted proxy, each from an address of its own."""
+    """Return browsers behind a trusted proxy, each with its own address."""
     async with served(app) as site, AsyncExitStack() as stack:
         options = {"base_url": site, "trust_env": False, "timeout": 60}
         yield [
@@ -46,7 +46,7 @@ async def from_address(app: Starlette, *addresses: str) -> AsyncIterator[list[ht
 
 
 async def guess(http: httpx.AsyncClient, name: str, times: int = 1) -> list[int]:
-    """Statuses of wrong guesses, one after the other."""
+    """Return the statuses of consecutive wrong passwords."""
     return [(await log_in(http, name, "wrong one")).status_code for _ in range(times)]
 
 
@@ -59,7 +59,11 @@ async def test_new_password_ends_sessions_of_the_old_one(client: Client) -> None
         create_app(client, access=Access(users=each), secret=SECRET)
         for each in (USERS, USERS, changed)
     ]
-    async with asked(apps[0]) as first, asked(apps[1]) as restarted, asked(apps[2]) as after:
+    async with (
+        client_of(apps[0]) as first,
+        client_of(apps[1]) as restarted,
+        client_of(apps[2]) as after,
+    ):
         for name, statuses in (("otto", (200, 303)), ("ada", (200, 200))):
             await log_in(first, name)
             for http, status in zip((restarted, after), statuses, strict=True):
@@ -71,14 +75,14 @@ async def test_logout_ends_the_session_in_every_process_and_after_a_restart(
     client: Client,
 ) -> None:
     apps = [create_app(client, access=Access(users=USERS), secret=SECRET) for _ in range(3)]
-    async with asked(apps[0]) as first, asked(apps[1]) as second:
+    async with client_of(apps[0]) as first, client_of(apps[1]) as second:
         await log_in(first, "otto")
         cookie = first.cookies[cookie_of(first)]
         second.cookies.set(cookie_of(second), cookie)
         assert (await second.get("/queues")).status_code == 200
         await first.post("/logout", data={"token": await token(first)})
         assert (await second.get("/queues")).status_code == 303
-        async with asked(apps[2]) as restarted:
+        async with client_of(apps[2]) as restarted:
             restarted.cookies.set(cookie_of(restarted), cookie)
             assert (await restarted.get("/queues")).status_code == 303
 
@@ -87,7 +91,11 @@ async def test_rotated_secret_is_valid_until_it_is_dropped(client: Client) -> No
     new = "another secret, of today"
     secrets = (SECRET, [new, SECRET], [new])
     apps = [create_app(client, access=Access(users=USERS), secret=each) for each in secrets]
-    async with asked(apps[0]) as before, asked(apps[1]) as rotated, asked(apps[2]) as after:
+    async with (
+        client_of(apps[0]) as before,
+        client_of(apps[1]) as rotated,
+        client_of(apps[2]) as after,
+    ):
         await log_in(before, "otto")
         for http, status in ((rotated, 200), (after, 303)):
             http.cookies.set(cookie_of(http), before.cookies[cookie_of(before)])
@@ -100,7 +108,7 @@ async def test_rotated_secret_is_valid_until_it_is_dropped(client: Client) -> No
 
 
 async def test_session_cannot_be_forged_from_the_content_of_redis(client: Client) -> None:
-    async with asked(create_app(client, access=Access(users=USERS), secret=SECRET)) as http:
+    async with client_of(create_app(client, access=Access(users=USERS), secret=SECRET)) as http:
         await log_in(http, "otto")
         cookie = http.cookies[cookie_of(http)]
         kept = [key async for key in client.redis.scan_iter(f"{client.namespace}:x:session:*")]
@@ -130,7 +138,7 @@ async def test_logged_in_users_see_an_outage_and_no_one_else_gets_in(
 
 
 async def test_password_hash_of_an_earlier_version_is_valid(client: Client) -> None:
-    async with asked(
+    async with client_of(
         create_app(client, access=Access(users={"ada": User("ada", Role.ADMIN, OLD)}))
     ) as http:
         assert (await log_in(http, "ada", "wrong one")).status_code == 403
@@ -284,7 +292,7 @@ async def test_audit_log_has_every_login_and_attempts_never_displace_actions(
     client: Client,
 ) -> None:
     await client.store.trail_add(who="ada", act="pause", about="{}", outcome="done")
-    async with asked(create_app(client, access=Access(users=USERS))) as http:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
         await guess(http, "ada")
         await guess(http, "hunter2 typed into the wrong field")
         await log_in(http, "ada")

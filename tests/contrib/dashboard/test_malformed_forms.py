@@ -9,9 +9,9 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.dashboard.actions import ACTIONS
-from tests.contrib.dashboard.asking import do, token
+from tests.contrib.dashboard.steps import do, token
 
-HALF = b"\xed\xa0\x80"  # of a surrogate pair, in UTF-8 that isn't
+HALF = b"\xed\xa0\x80"  # half of a surrogate pair, in invalid UTF-8
 DEEP = b"[" * 5_000
 VALUES = {"nul": b"\0", "half": HALF, "long": b"x" * 5_000, "infinite": b"inf", "deep": DEEP}
 FIELDS = ["queue", "group", "worker", "option", "value", "data", "tags", "tag", "delay"]
@@ -24,7 +24,7 @@ async def sent(
     form: list[tuple[str, bytes]],
     kind: str = "application/x-www-form-urlencoded",
 ) -> int:
-    """The status of a form's answer, as it is or with what it leads to."""
+    """Return the status of a form's answer, and of the page that it redirects to."""
     body = "&".join(f"{name}={quote_from_bytes(value)}" for name, value in form)
     answer = await http.post(f"/do/{act}", content=body, headers={"Content-Type": kind})
     if answer.status_code == 303:

@@ -19,10 +19,10 @@ from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.human_tasks import TaskQueue
 from tests.conftest import Until
-from tests.contrib.dashboard.asking import do
 from tests.contrib.dashboard.conftest import worked
-from tests.contrib.dashboard.test_access import asked
-from tests.contrib.dashboard.town import BROKEN, put_a_days_work
+from tests.contrib.dashboard.sample_jobs import BROKEN, put_day
+from tests.contrib.dashboard.steps import do
+from tests.contrib.dashboard.test_access import client_of
 
 WITH = {
     "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError",
@@ -106,7 +106,7 @@ async def test_failed_job_is_found_edited_and_completes(
     http: httpx.AsyncClient, client: Client, until: Until
 ) -> None:
     async with worked(client):
-        await put_a_days_work(client)
+        await put_day(client)
 
         async def failed() -> bool:
             return (await client.jobs.failed()).get("mail-ValueError") == 3
@@ -134,7 +134,7 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
         await client.queue("held").pause()
         await client.queue("other").put("Greet", {})
         await client.queue("other").pop(worker="ann")
-        async with asked(create_app(client)) as http:
+        async with client_of(create_app(client)) as http:
             overview = (await http.get("/")).text
             assert (
                 "no worker takes them: mail." in overview
@@ -198,7 +198,7 @@ async def test_waits_and_runs_below_a_second_are_distinguished(
     )
     await client.redis.hincrby(
         next(iter(await client.redis.keys(f"{client.namespace}:s:run:*"))), "s0", 5
-    )  # another client's
+    )  # written by another client
     assert "from 0 s to 1 s: 5<" in (await http.get("/queue?name=mail&tab=statistics")).text
 
 
@@ -245,13 +245,13 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
     async with (
         Client(redis_url, clock=lambda: begun) as earlier,
         Client(redis_url) as client,
-        asked(create_app(client)) as http,
+        client_of(create_app(client)) as http,
     ):
         for jid in ("poison", "stuck"):
             await earlier.queue(jid).put("Greet", {}, jid=jid, retries=0)
             await earlier.queue(jid).pop(worker="ann")
         await client.config.set("grace-period", 0)
-        for _ in range(2):  # its holder is told first, then it may be had by others
+        for _ in range(2):  # the holder is notified first, then others may pop the job
             await client.queue("poison").pop(worker="bob")
         page = (await http.get("/job?jid=poison")).text
         assert (

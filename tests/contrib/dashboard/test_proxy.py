@@ -18,10 +18,10 @@ from aioqless.contrib.dashboard import Access, create_app
 from aioqless.contrib.dashboard.web_server import TimedProtocol, uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
-from tests.contrib.dashboard.asking import token
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
+from tests.contrib.dashboard.steps import token
 from tests.contrib.dashboard.test_access import USERS, log_in
-from tests.servers.running import free_port
+from tests.servers.processes import free_port
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 DOCUMENTED = """proxy_set_header Host $http_host;
@@ -32,7 +32,7 @@ proxy_buffering off;"""
 
 @contextmanager
 def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
-    """An nginx with `proxy_pass` to a site, and nothing else unless said; yields its address."""
+    """Start nginx with `proxy_pass` to a site and optional directives; yields its address."""
     if NGINX is None:
         pytest.skip("nginx isn't there")
     port = free_port()
@@ -58,7 +58,7 @@ def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
 
 @asynccontextmanager
 async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.AsyncHTTPTransport(retries=10)  # while it starts
+    transport = httpx.AsyncHTTPTransport(retries=10)  # while nginx starts
     async with httpx.AsyncClient(
         base_url=address, transport=transport, trust_env=False, timeout=30
     ) as http:
@@ -106,7 +106,7 @@ async def test_documented_proxy_headers_allow_login(client: Client, tmp_path: Pa
     (login,) = await client.store.trail_logins()
     assert login["about"] == {
         "address": "10.9.8.7"
-    }  # nginx listens on loopback, which is trusted: as a proxy before it would say
+    }  # nginx is on loopback, which is trusted: these are the headers of a proxy before it
 
 
 class Impatient(TimedProtocol):
@@ -134,7 +134,7 @@ async def test_connection_with_an_incomplete_request_is_closed(client: Client, s
 
 
 async def _drip(writer: asyncio.StreamWriter) -> None:
-    """A byte now and then, of a header that never ends."""
+    """Send one byte at a time of a header that never ends."""
     for _ in range(1000):
         await asyncio.sleep(0.05)
         writer.write(b"x")
@@ -158,7 +158,7 @@ async def test_stream_outlasts_the_request_timeout(client: Client) -> None:
 
 @asynccontextmanager
 async def serving(client: Client) -> AsyncIterator[int]:
-    """The dashboard as the command line serves it, with less patience."""
+    """Serve the dashboard as the command line does, with shorter timeouts."""
     config = uvicorn_config(create_app(client, access=OPEN))
     assert config.http is TimedProtocol
     config.http, config.host, config.port = Impatient, "127.0.0.1", 0

@@ -32,32 +32,31 @@ async def charge(job: Job[Any], card: str, sum: float = 0) -> None:
 
 
 @pytest.fixture
-def sealed(redis_url: str, namespace: str) -> With:
-    """`async with sealed(KEY, mode="sign") as client`: another client of the test's namespace, with
-    a seal."""
+def encrypted(redis_url: str, namespace: str) -> With:
+    """Open a client with encryption: `async with encrypted(KEY, mode="sign") as client`."""
 
     @asynccontextmanager
-    async def sealed(*keys: str, **options: Any) -> AsyncIterator[Client]:
+    async def encrypted(*keys: str, **options: Any) -> AsyncIterator[Client]:
         async with Client(
             redis_url, namespace=namespace, codec=Encryption(*keys, **options) if keys else None
         ) as client:
             yield client
 
     seen.clear()
-    return sealed
+    return encrypted
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_encrypted_data_is_read_with_the_key(sealed: With, mode: str) -> None:
-    async with sealed(KEY, mode=mode) as client:
+async def test_encrypted_data_is_read_with_the_key(encrypted: With, mode: str) -> None:
+    async with encrypted(KEY, mode=mode) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
-    async with sealed(KEY, required=True) as client:
+    async with encrypted(KEY, required=True) as client:
         found = await client.jobs.get(jid)
         assert found is not None and found.data == SECRET
 
 
-async def test_plain_text_of_encrypted_data_is_not_in_redis(sealed: With) -> None:
-    async with sealed(KEY) as client:
+async def test_plain_text_of_encrypted_data_is_not_in_redis(encrypted: With) -> None:
+    async with encrypted(KEY) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
         stored = json.dumps(
             {
@@ -70,8 +69,8 @@ async def test_plain_text_of_encrypted_data_is_not_in_redis(sealed: With) -> Non
     assert "aioqless-sealed" in stored and "4929" not in stored and "card" not in stored
 
 
-async def test_signed_data_is_readable_without_a_key(sealed: With, client: Client) -> None:
-    async with sealed(KEY, mode="sign") as signing:
+async def test_signed_data_is_readable_without_a_key(encrypted: With, client: Client) -> None:
+    async with encrypted(KEY, mode="sign") as signing:
         jid = await signing.queue("mail").put("Charge", SECRET)
     found = await client.jobs.get(jid)
     assert found is not None and json.loads(found.raw_data)["data"] == SECRET
@@ -79,9 +78,9 @@ async def test_signed_data_is_readable_without_a_key(sealed: With, client: Clien
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
 async def test_worker_decrypts_jobs_and_encrypts_changed_data(
-    sealed: With, mode: str, until: Until
+    encrypted: With, mode: str, until: Until
 ) -> None:
-    async with sealed(KEY, mode=mode, required=True) as client:
+    async with encrypted(KEY, mode=mode, required=True) as client:
         jid = await client.queue("mail").put(charge, {"card": "4929", "sum": 3})
         async with Worker(client, charge, settings=Settings(queues=("mail",))):
             done = await client.jobs.wait(jid, 10)
@@ -89,8 +88,10 @@ async def test_worker_decrypts_jobs_and_encrypts_changed_data(
         assert "aioqless-se" in done.raw_data or "aioqless-si" in done.raw_data
 
 
-async def test_process_handler_gets_decrypted_data_and_no_key(sealed: With, until: Until) -> None:
-    async with sealed(KEY, required=True) as client:
+async def test_process_handler_gets_decrypted_data_and_no_key(
+    encrypted: With, until: Until
+) -> None:
+    async with encrypted(KEY, required=True) as client:
         jid = await client.queue("mail").put(in_processes.resize, {"path": "a.png"}, jid="a")
         async with Worker(client, in_processes.resize, settings=Settings(queues=("mail",))):
             await until(lambda: client.queue("billing").jobs("waiting"), 20)
@@ -107,11 +108,14 @@ async def test_process_handler_gets_decrypted_data_and_no_key(sealed: With, unti
     ],
 )
 async def test_job_fails_in_its_own_group_without_the_key(
-    sealed: With, keys: tuple[str, ...], why: str
+    encrypted: With, keys: tuple[str, ...], why: str
 ) -> None:
-    async with sealed(KEY) as client:
+    async with encrypted(KEY) as client:
         jid = await client.queue("mail").put(charge, {"card": "4929"})
-    async with sealed(*keys) as client, Worker(client, charge, settings=Settings(queues=("mail",))):
+    async with (
+        encrypted(*keys) as client,
+        Worker(client, charge, settings=Settings(queues=("mail",))),
+    ):
         failed = await client.jobs.wait(jid, 10)
     assert (
         failed.failure is not None
@@ -122,11 +126,11 @@ async def test_job_fails_in_its_own_group_without_the_key(
 
 
 async def test_unencrypted_jobs_are_refused_if_encryption_is_required(
-    sealed: With, client: Client
+    encrypted: With, client: Client
 ) -> None:
     jid = await client.queue("mail").put(charge, {"card": "forged"})
     async with (
-        sealed(KEY, required=True) as strict,
+        encrypted(KEY, required=True) as strict,
         Worker(strict, charge, settings=Settings(queues=("mail",))),
     ):
         failed = await strict.jobs.wait(jid, 10)
@@ -138,17 +142,19 @@ async def test_unencrypted_jobs_are_refused_if_encryption_is_required(
 
 
 async def test_unencrypted_jobs_are_read_if_encryption_is_optional(
-    sealed: With, client: Client
+    encrypted: With, client: Client
 ) -> None:
     jid = await client.queue("mail").put("Charge", {"card": "4929"})
-    async with sealed(KEY) as other:
+    async with encrypted(KEY) as other:
         found = await other.jobs.get(jid)
         assert found is not None and found.data == {"card": "4929"}
 
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
-async def test_data_encrypted_for_one_klass_is_refused_for_another(sealed: With, mode: str) -> None:
-    async with sealed(KEY, mode=mode) as client:
+async def test_data_encrypted_for_one_klass_is_refused_for_another(
+    encrypted: With, mode: str
+) -> None:
+    async with encrypted(KEY, mode=mode) as client:
         jid = await client.queue("mail").put("Greet", SECRET)
         await client.redis.hset(f"{client.namespace}:j:{jid}", "klass", "Charge")
         found = await client.jobs.get(jid)
@@ -157,8 +163,8 @@ async def test_data_encrypted_for_one_klass_is_refused_for_another(sealed: With,
             _ = found.data
 
 
-async def test_changed_signed_data_is_refused(sealed: With) -> None:
-    async with sealed(KEY, mode="sign") as client:
+async def test_changed_signed_data_is_refused(encrypted: With) -> None:
+    async with encrypted(KEY, mode="sign") as client:
         jid = await client.queue("mail").put("Charge", {"sum": 1})
         found = await client.jobs.get(jid)
         assert found is not None
@@ -170,14 +176,14 @@ async def test_changed_signed_data_is_refused(sealed: With) -> None:
             _ = found.data
 
 
-async def test_keys_are_rotated_by_prepending_the_new_one(sealed: With) -> None:
-    async with sealed(OLD) as client:
+async def test_keys_are_rotated_by_prepending_the_new_one(encrypted: With) -> None:
+    async with encrypted(OLD) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
-    async with sealed(KEY, OLD) as client:
+    async with encrypted(KEY, OLD) as client:
         found = await client.jobs.get(jid)
         assert found is not None and found.data == SECRET
         newer = await client.queue("mail").put("Charge", SECRET)
-    async with sealed(OLD) as client:
+    async with encrypted(OLD) as client:
         found = await client.jobs.get(newer)
         assert found is not None
         with pytest.raises(DecryptionError):
@@ -185,9 +191,9 @@ async def test_keys_are_rotated_by_prepending_the_new_one(sealed: With) -> None:
 
 
 async def test_workflows_and_recurring_jobs_are_encrypted_and_readable_after_changes(
-    sealed: With,
+    encrypted: With,
 ) -> None:
-    async with sealed(KEY, required=True) as client:
+    async with encrypted(KEY, required=True) as client:
         queue = client.queue("mail")
         flow = await queue.put_flow(chain(NewJob("Charge", {"n": 1}), NewJob("Charge", {"n": 2})))
         assert [found.data for found in await client.jobs.multiget(*flow.jids)] == [
@@ -227,10 +233,10 @@ VALUES = [
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
 async def test_results_are_encrypted_and_decrypted_for_waiters_and_dependents(
-    sealed: With, mode: str
+    encrypted: With, mode: str
 ) -> None:
     async with (
-        sealed(KEY, mode=mode, required=True) as client,
+        encrypted(KEY, mode=mode, required=True) as client,
         Worker(client, weigh, add, settings=Settings(queues=("mail",), poll=0.05)),
     ):
         flow = await client.queue("mail").put_flow(
@@ -250,9 +256,9 @@ async def test_results_are_encrypted_and_decrypted_for_waiters_and_dependents(
 
 @pytest.mark.parametrize("mode", ["encrypt", "sign"])
 async def test_result_of_another_job_or_changed_or_unencrypted_is_refused(
-    sealed: With, mode: str
+    encrypted: With, mode: str
 ) -> None:
-    async with sealed(KEY, mode=mode, required=True) as client:
+    async with encrypted(KEY, mode=mode, required=True) as client:
         async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
             mine, other = [
                 await client.queue("mail").put(weigh.data(value=number)) for number in (1, 2)
@@ -261,21 +267,21 @@ async def test_result_of_another_job_or_changed_or_unencrypted_is_refused(
                 await (await got(client, jid)).wait(10)
         redis, key = client.redis, f"{client.namespace}:x:result:"
         fence, _, text = (await redis.get(key + mine)).partition(b" ")  # type: ignore[arg-type]
-        for spoiled in (
+        for proxied_client in (
             (await redis.get(key + other)).partition(b" ")[2],  # type: ignore[arg-type]
             text.replace(b"A", b"B").replace(b'"1"', b'"7"'),  # type: ignore[arg-type]
             b"7",
         ):
-            await redis.set(key + mine, fence + b" " + spoiled)
+            await redis.set(key + mine, fence + b" " + proxied_client)
             with pytest.raises(DecryptionError, match=mine):
                 await client.jobs.result(mine)
-    async with sealed() as without:
+    async with encrypted() as without:
         with pytest.raises(DecryptionError, match="no key"):
             await without.jobs.result(other)
 
 
-async def test_result_is_not_accepted_as_data(sealed: With) -> None:
-    async with sealed(KEY, required=True) as client:
+async def test_result_is_not_accepted_as_data(encrypted: With) -> None:
+    async with encrypted(KEY, required=True) as client:
         async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
             jid = await client.queue("mail").put(weigh.data(value={"card": "x"}))
             await (await got(client, jid)).wait(10)
@@ -292,8 +298,8 @@ async def got(client: Client, jid: str) -> Job[Any]:
     return found
 
 
-async def test_moved_job_keeps_its_encryption(sealed: With) -> None:
-    async with sealed(KEY) as client:
+async def test_moved_job_keeps_its_encryption(encrypted: With) -> None:
+    async with encrypted(KEY) as client:
         jid = await client.queue("mail").put("Charge", SECRET)
         found = await client.jobs.get(jid)
         assert found is not None
@@ -302,8 +308,8 @@ async def test_moved_job_keeps_its_encryption(sealed: With) -> None:
         assert found.queue == "other" and found.data == SECRET
 
 
-async def test_failed_job_retried_with_other_data_is_encrypted_again(sealed: With) -> None:
-    async with sealed(KEY, required=True) as client:
+async def test_failed_job_retried_with_other_data_is_encrypted_again(encrypted: With) -> None:
+    async with encrypted(KEY, required=True) as client:
         jid = await client.queue("mail").put("Charge", {"n": 1})
         (popped,) = await client.queue("mail").pop()
         await popped.fail("broken", "why")

@@ -1,4 +1,4 @@
-"""A server for each test, since sidekiq's keys have no namespace, and a client of sidekiq's own."""
+"""A server for each test, since Sidekiq's keys have no namespace, and Sidekiq's own client."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ Push: TypeAlias = Callable[[str], Awaitable[list[str]]]
 
 @pytest.fixture
 async def here(own_server: OwnServer) -> AsyncIterator[Client]:
-    """A client of ours on the test's own server."""
+    """Return our client on the test's own server."""
     async with Client(own_server.url) as client:
         yield client
 
 
 @pytest.fixture
 def push(own_server: OwnServer) -> Push:
-    """`await push("some")`: what push.rb pushes under that name; returns what it printed, the
-    jids."""
+    """Push the named jobs of push.rb; returns the printed jids."""
     if not shutil.which("ruby") or not shutil.which("sidekiq"):
         pytest.skip("needs ruby and its sidekiq")
 
@@ -45,8 +44,8 @@ def push(own_server: OwnServer) -> Push:
     return push
 
 
-async def got(client: Client, jid: str) -> Job:
-    """A job that must be there."""
+async def existing_job(client: Client, jid: str) -> Job:
+    """Return a job that must exist."""
     job = await client.jobs.get(jid)
     assert job
     return job

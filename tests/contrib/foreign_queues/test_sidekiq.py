@@ -13,7 +13,7 @@ from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.outage import Outage
 from tests.conftest import Until
-from tests.contrib.foreign_queues.conftest import Push, got
+from tests.contrib.foreign_queues.conftest import Push, existing_job
 from tests.server import OwnServer
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +24,7 @@ async def test_jobs_of_sidekiq_keep_their_arguments(here: Client, push: Push) ->
     sent = [json.loads(entry) for entry in await here.redis.lrange("queue:mail", 0, -1)]
     assert await ImportLoop(here, ForeignQueues(format="sidekiq"), Outage()).run_once() == 6
 
-    hard = await got(here, now)
+    hard = await existing_job(here, now)
     assert (hard.klass, hard.queue, hard.state, hard.retries, hard.tags) == (
         "HardWorker",
         "mail",
@@ -33,14 +33,17 @@ async def test_jobs_of_sidekiq_keep_their_arguments(here: Client, push: Push) ->
         ["ruby", "hard"],
     )
     assert hard.raw_data == '[1,2.0,"é \\" \\\\ ]}",null,[],{},{"args":[3]},12345678901234567890]'
-    assert (await got(here, later)).state == "scheduled"
+    assert (await existing_job(here, later)).state == "scheduled"
     assert (
         3500
         < await here.redis.zscore("ql:q:mail-scheduled", later) - await here.store.now()
         <= 3600
     )
-    assert ((await got(here, post)).queue, (await got(here, post)).retries) == ("post", 0)
-    bulk = [await got(here, jid) for jid in plain]
+    assert ((await existing_job(here, post)).queue, (await existing_job(here, post)).retries) == (
+        "post",
+        0,
+    )
+    bulk = [await existing_job(here, jid) for jid in plain]
     assert [(each.klass, each.raw_data, each.retries) for each in bulk] == [
         ("Plain", f'["{x}"]', 25) for x in "abc"
     ]

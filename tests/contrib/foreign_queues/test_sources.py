@@ -1,4 +1,4 @@
-"""Sources of imported jobs, and what the operator is shown."""
+"""Sources of imported jobs, and messages for the operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.outage import Outage
 from tests.conftest import Until
-from tests.contrib.foreign_queues.conftest import got
+from tests.contrib.foreign_queues.conftest import existing_job
 from tests.server import OwnServer
 from tests.worker.conftest import Lines
 
@@ -43,7 +43,7 @@ async def test_jobs_of_exq_are_found_under_its_prefix(here: Client) -> None:
         },
     )
     assert await _intake(here, format="exq", into="elixir-").run_once() == 3
-    job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
+    job = await existing_job(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
     assert (job.klass, job.queue, job.retries, job.raw_data) == (
         "MyApp.Worker",
         "elixir-default",
@@ -61,7 +61,7 @@ async def test_used_retries_and_failures_of_exq_are_kept(here: Client) -> None:
     )
     await here.redis.zadd("exq:retry", {failed: 4e9})
     assert await _intake(here, format="exq").run_once() == 1
-    job = await got(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
+    job = await existing_job(here, "f1a3ab9e-8aeb-4ec2-a6bb-a7b7d2a4b4d5")
     assert (job.retries, job.remaining) == (5, 4)
     assert job.failure and (job.failure.group, job.failure.message) == ("default-Error", "no route")
 

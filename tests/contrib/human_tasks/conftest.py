@@ -1,4 +1,4 @@
-"""People and what they do over HTTP."""
+"""People who use the human-task API over HTTP."""
 
 from __future__ import annotations
 

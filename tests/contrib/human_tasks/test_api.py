@@ -36,7 +36,7 @@ def held(task: dict[str, Any]) -> dict[str, Any]:
     return {"jid": task["jid"], "fence": task["fence"]}
 
 
-# A day's work
+# The usual operations
 
 
 async def test_job_is_reserved_extended_and_finished(client: Client, ada: Browser) -> None:
@@ -167,7 +167,7 @@ async def test_job_of_another_person_cannot_be_changed(
 ) -> None:
     await put(client, "a")
     task = await ada.reserve()
-    namesake = Browser(app, "Ada")  # signed in under the same name, but another session
+    namesake = Browser(app, "Ada")  # signed in under the same name, but in another session
     await namesake.sign_in()
     for thief, tab in ((bob, "1"), (namesake, "1"), (ada, "2")):
         answer = await thief.do(verb, tab, **held(task), **VERBS[verb])
@@ -281,8 +281,7 @@ async def test_rotated_secret_is_valid_until_it_is_dropped(
 async def test_sign_in_requires_the_startup_token_without_identify(
     app: ASGIApp, token: str | None
 ) -> None:
-    """From loopback and under a loopback name, as behind a reverse proxy that says nothing of whom
-    it forwards."""
+    """A loopback client and host name, as behind a proxy that adds no headers."""
     browser = Browser(app, "Ada")
     browser.startup_token = token
     answer = await browser.sign_in()
@@ -392,7 +391,7 @@ async def test_application_identifies_its_people(client: Client, tasks: TaskQueu
     assert (await browser.sign_in()).status_code == 401
     browser.http.headers["x-user"] = "7"
     answer = await browser.sign_in()
-    assert answer.json()["person"] == "Ada"  # whatever name was said
+    assert answer.json()["person"] == "Ada"  # the name in the request does not matter
     assert (
         "Secure" in answer.headers["set-cookie"] and "Path=/people" in answer.headers["set-cookie"]
     )
@@ -425,7 +424,7 @@ async def test_every_response_has_security_headers(app: ASGIApp, ada: Browser) -
     assert "httponly" in cookie and "samesite=strict" in cookie and "secure" not in cookie
 
 
-# What can't be understood
+# Malformed requests
 
 
 @pytest.mark.parametrize(

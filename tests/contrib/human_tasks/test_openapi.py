@@ -28,7 +28,7 @@ from aioqless.contrib.human_tasks.api.checks import COOKIE
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS
 from tests.contrib.human_tasks.conftest import TOKEN
 
-REQUESTS = 40  # of each operation
+REQUESTS = 40  # examples of each operation
 checked = settings(
     max_examples=REQUESTS,
     derandomize=True,
@@ -40,8 +40,7 @@ checked = settings(
 
 
 class Served(uvicorn.Server):
-    """The API on a port of its own, in a thread with a loop of its own; there is always something
-    to do."""
+    """The API on its own port and event loop, in a thread; there are always jobs to reserve."""
 
     def __init__(self, redis_url: str) -> None:
         self._redis_url = redis_url

@@ -30,8 +30,8 @@ async def have(tasks: TaskQueue, person: Person | str, **more: Any) -> Reservati
     return reservation
 
 
-async def lapse(tasks: TaskQueue, until: Until, person: Person | str) -> None:
-    """Wait until what this one reserved has run out."""
+async def wait_for_expiry(tasks: TaskQueue, until: Until, person: Person | str) -> None:
+    """Wait until this reservation has expired."""
 
     async def over() -> bool:
         return await tasks.current(person) is None
@@ -140,7 +140,7 @@ async def test_operations_are_idempotent_by_request_id(client: Client, tasks: Ta
         await claimed.finish("dog", request="click-3")
     assert (
         await tasks.reserve("ada", request="click-1") is None
-    )  # the first answer, whose job is over
+    )  # the reply of the first call, whose job is over
     assert (await have(tasks, "ada", request="click-4")).job.jid == "b"
 
 
@@ -177,7 +177,7 @@ async def test_expired_reservation_is_taken_by_the_next_person_and_the_first_is_
     ada, bob = Person("ada", "1"), Person("bob", "1")
     first = await have(tasks, ada, limit=0.05)
     assert await tasks.status(ada, "a") in (TaskStatus("yours"), TaskStatus("over"))
-    await lapse(tasks, until, ada)
+    await wait_for_expiry(tasks, until, ada)
     assert await tasks.status(ada, "a") == TaskStatus("over")
     second = await have(tasks, bob)
     assert await tasks.status(ada, "a") == TaskStatus("taken", "bob")
@@ -192,7 +192,7 @@ async def test_expired_reservation_can_be_finished_unless_it_was_taken(
 ) -> None:
     await put(client, "a")
     reservation = await have(tasks, "ada", limit=0.05)
-    await lapse(tasks, until, "ada")
+    await wait_for_expiry(tasks, until, "ada")
     assert await reservation.finish("cat") == "complete"
 
 
@@ -210,7 +210,7 @@ async def test_worker_takes_an_abandoned_reservation(
 
     async with aioqless.Worker(
         client, review, settings=aioqless.Settings(queues=("review",))
-    ):  # told when it is due, without polling
+    ):  # notified when it is due, without polling
         async with asyncio.timeout(10):
             await done.wait()
 

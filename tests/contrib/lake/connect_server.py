@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 
 from aioqless.contrib.lake.java import find_java
-from tests.servers.running import free_port
+from tests.servers.processes import free_port
 
 _SETTINGS = {
     "spark.ui.enabled": "false",

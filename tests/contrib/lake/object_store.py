@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.servers.running import free_port
+from tests.servers.processes import free_port
 
 BUCKET = "lake-tests"
 

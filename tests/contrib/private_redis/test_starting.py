@@ -1,4 +1,4 @@
-"""The first process that needs a private server starts it, and all share it."""
+"""The first process that needs a private server starts it, and all processes share it."""
 
 import stat
 import subprocess

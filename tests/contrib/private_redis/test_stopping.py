@@ -35,7 +35,8 @@ def test_server_joined_while_it_stops_is_started_again(place: Path) -> None:
         server = ensure(place, tiny)
         with connect(server) as redis:
             started.add(redis.info("server")["process_id"])
-        # About as long as the supervisor waits: now a little shorter, now a little longer.
+        # About as long as the supervisor waits: sometimes a little shorter, sometimes a little
+        # longer.
         time.sleep(0.3 + step * 0.02)
     assert len(started) > 1
 

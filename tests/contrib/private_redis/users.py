@@ -51,7 +51,7 @@ socketserver.ThreadingUnixStreamServer("redis.sock", Talk).serve_forever()
 
 
 def until(condition: Callable[[], object], timeout: float = 15.0) -> None:
-    """Return as soon as `condition` holds; fail when that takes longer than `timeout` seconds."""
+    """Wait for a condition; fail when it takes longer than `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -59,12 +59,12 @@ def until(condition: Callable[[], object], timeout: float = 15.0) -> None:
 
 
 def connect(server: Server) -> "Redis":
-    """A client that tries once."""
+    """Connect a client that tries only once."""
     return Redis.from_url(server.url, retry=Retry(NoBackoff(), 0), decode_responses=True)
 
 
 def user(place: Path, idle_timeout: float) -> "subprocess.Popen[bytes]":
-    """A process that stays connected; it prints the server's process id once it is."""
+    """Start a process that stays connected; it prints the server's process id when it is."""
     command = [sys.executable, "-c", USER, str(SOURCES), str(place), str(idle_timeout)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -76,7 +76,7 @@ def process_of(server: Server) -> int:
 
 def parent_of(process: int) -> int:
     stat = Path(f"/proc/{process}/stat")
-    if stat.exists():  # on Linux, where small containers have no ps
+    if stat.exists():  # Linux without ps, as in small containers
         return int(stat.read_text().rpartition(")")[2].split()[1])
     return int(
         subprocess.run(
@@ -90,7 +90,7 @@ def has_gone(place: Path) -> bool:
     return is_unlocked(directory.server_lock) and is_unlocked(directory.supervisor_lock)
 
 
-def pretend(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:
+def install_fake_server(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:
     """Put a program on PATH that claims to be a server."""
     program = folder / name
     program.write_text(
@@ -102,8 +102,7 @@ def pretend(folder: Path, name: str, says: str, does: str = "exit 1") -> Path:
 
 @contextmanager
 def unprivileged(path: Path) -> Iterator[None]:
-    """Obey the permissions of what is at `path`, which root doesn't: as another user, to whom it
-    belongs meanwhile."""
+    """Apply the permissions of a path to root, too: run as another user, who owns it meanwhile."""
     if os.geteuid() != 0:
         yield
         return
@@ -118,7 +117,7 @@ def unprivileged(path: Path) -> Iterator[None]:
 
 
 def fill(disk: Path) -> Path:
-    """Use up all space; returns the file that has it."""
+    """Fill the file system; returns the file that does."""
     with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
@@ -126,8 +125,10 @@ def fill(disk: Path) -> Path:
 
 
 class Writer:
-    """Counts in Redis, one step at a time, reconnecting when it must; `lost` are the acknowledged
-    steps that vanished."""
+    """Increments a counter in Redis and reconnects when needed.
+
+    `lost` has the acknowledged increments that are missing.
+    """
 
     def __init__(self, server: Server) -> None:
         self.acknowledged = 0

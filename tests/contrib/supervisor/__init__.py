@@ -1,1 +1,1 @@
-"""The supervisor alone, with processes that do next to nothing."""
+"""The supervisor alone, with minimal child processes."""

@@ -22,7 +22,7 @@ WAIT = "time.sleep(600)"
 
 
 def command(code: str) -> Callable[[int, int, bool], list[str]]:
-    """Processes that run some code with their number, status socket and pause as arguments."""
+    """Return a command that runs code with the number, status socket and pause as arguments."""
     return lambda number, status_fd, paused: [
         sys.executable,
         "-S",
@@ -62,7 +62,7 @@ async def test_start_is_retried_while_another_process_works(
     def counted(number: int, status_fd: int, paused: bool) -> list[str]:
         nonlocal starts
         starts += 1
-        # the first to start works; the others wait until it does, then refuse
+        # the first process works; the others wait for it, then exit with an error
         return command(
             REPORT_READY + WAIT
             if number == 1
@@ -154,6 +154,6 @@ async def test_pause_also_applies_to_processes_started_later(until: Until) -> No
         "b'+'); " + WAIT
     ) as (it, _):
         await until(lambda: it.ready == 1)
-        it.set_paused(True)  # this one knows no such signal, and dies of it
+        it.set_paused(True)  # this process has no handler for the signal and is killed by it
         await until(lambda: [each._status for each in it._children] == [b"="])
         assert it.ready == 0

@@ -1,4 +1,4 @@
-"""Workers with what other tools hear of them."""
+"""Workers with telemetry."""
 
 from tests.worker.conftest import lines, work
 

@@ -22,8 +22,8 @@ from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
 
-class Kept(Transport):
-    """What would be sent."""
+class KeepingTransport(Transport):
+    """A transport that keeps what would be sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,21 +38,23 @@ class Kept(Transport):
 
 @pytest.fixture
 def sent() -> Iterator[list[dict[str, Any]]]:
-    transport = Kept()
+    transport = KeepingTransport()
     sentry_sdk.init(dsn="http://key@127.0.0.1:1/1", transport=transport, default_integrations=False)
     yield transport.events
     sentry_sdk.init(
         default_integrations=False
-    )  # the default ones would stay in all tests that follow
+    )  # default integrations would stay active in later tests
 
 
 @pytest.fixture
-def sentry_of() -> Iterator[Callable[..., Kept]]:
-    """Sentry as applications set it up; the integrations are those that the SDK enables by itself
-    where no others are named."""
+def sentry_of() -> Iterator[Callable[..., KeepingTransport]]:
+    """Initialize Sentry as applications do.
 
-    def start(**options: Any) -> Kept:
-        transport = Kept()
+    Without a list, the integrations are those that the SDK enables by default.
+    """
+
+    def start(**options: Any) -> KeepingTransport:
+        transport = KeepingTransport()
         integrations = [
             LoggingIntegration(level=logging.DEBUG, event_level=logging.ERROR),
             AsyncioIntegration(),
@@ -139,7 +141,7 @@ async def test_data_of_a_job_is_not_sent(
     client: Client,
     work: Work,
     lines: Lines,
-    sentry_of: Callable[..., Kept],
+    sentry_of: Callable[..., KeepingTransport],
     until: Until,
 ) -> None:
     transport = sentry_of(traces_sample_rate=1.0)
@@ -162,7 +164,11 @@ async def test_data_of_a_job_is_not_sent(
 
 
 async def test_data_refused_by_a_handler_is_not_sent(
-    client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., KeepingTransport],
+    until: Until,
 ) -> None:
     transport = sentry_of()
     async with work(on_the_loop, sentry.report):
@@ -175,7 +181,11 @@ async def test_data_refused_by_a_handler_is_not_sent(
 
 
 async def test_event_that_cannot_be_filtered_is_not_sent(
-    client: Client, work: Work, lines: Lines, sentry_of: Callable[..., Kept], until: Until
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., KeepingTransport],
+    until: Until,
 ) -> None:
     class Hostile:
         def __repr__(self) -> str:

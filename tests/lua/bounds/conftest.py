@@ -1,17 +1,16 @@
-"""No call does more than a fixed amount of work, whatever the sizes; a gauge counts, on an empty
-server."""
+"""A call does a bounded amount of work, whatever the sizes; measured on an empty server."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.lua.bounds.crowds import Gauge
+from tests.lua.bounds.many_jobs import Gauge
 from tests.lua.story import Story
 
 
 @pytest.fixture
 def namespace() -> str:
-    """One for all, so that the scripts are made once."""
+    """Return one namespace for all tests, so that the scripts are compiled once."""
     return "bounds"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument, WrongState
-from tests.lua.bounds.crowds import MOST, Gauge, new_job
+from tests.lua.bounds.many_jobs import MOST, Gauge, new_job
 from tests.lua.story import Story
 
 

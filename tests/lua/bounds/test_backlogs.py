@@ -3,7 +3,7 @@
 import pytest
 
 from aioqless.errors import InvalidArgument
-from tests.lua.bounds.crowds import (
+from tests.lua.bounds.many_jobs import (
     A_MOMENT,
     COMPLETED,
     EACH_HAS,

@@ -1,6 +1,14 @@
 """Many jobs, templates or locks that become due at once have a bounded cost per call."""
 
-from tests.lua.bounds.crowds import A_MOMENT, AN_INTERVAL_LONG, MANY, Gauge, count, crowd, is_sound
+from tests.lua.bounds.many_jobs import (
+    A_MOMENT,
+    AN_INTERVAL_LONG,
+    MANY,
+    Gauge,
+    count,
+    crowd,
+    is_sound,
+)
 from tests.lua.story import Story
 
 

@@ -1,6 +1,6 @@
 """Old statistics are pruned in bounded steps."""
 
-from tests.lua.bounds.crowds import A_MOMENT, FAILURE, FULL, MANY, MOST, Gauge, bind, crowd
+from tests.lua.bounds.many_jobs import A_MOMENT, FAILURE, FULL, MANY, MOST, Gauge, bind, crowd
 from tests.lua.story import Story
 
 

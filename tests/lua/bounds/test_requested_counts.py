@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.lua.bounds.crowds import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
+from tests.lua.bounds.many_jobs import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
 from tests.lua.story import Story
 
 
@@ -47,7 +47,7 @@ async def test_reservation_after_many_skipped_jobs_has_a_bounded_cost(
     given = {"queue": "mail", "person": "ada", "worker": "ada", "limit": 60}
     assert (await gauge("reserve", **given, now=10))["job"][
         "jid"
-    ] == "j201"  # of the first 201, each was set aside
+    ] == "j201"  # each of the first 201 was set aside
     await story.store.skip(jid="j201", person="ada", worker="ada", now=11)
     assert await count(story, "x:skipped:ada") == 200
     assert gauge.most <= 150 + 5 * 201
@@ -172,7 +172,7 @@ async def test_long_chain_of_dependents_has_a_bounded_cost(story: Story, gauge: 
     await crowd(story, MANY, "q:mail-depends", "depends", step=1)
     for number in range(
         1, MANY
-    ):  # each depends on the one before it, and a job elsewhere on the last
+    ):  # each depends on the one before it, and a job in another queue depends on the last
         await story.change("SADD", f"j:j{number - 1}-dependents", f"j{number}")
         await story.change("SADD", f"j:j{number}-dependencies", f"j{number - 1}")
     await story.put("outside", 0, queue="post", depends=[f"j{MANY - 1}"])

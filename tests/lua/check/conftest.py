@@ -1,4 +1,4 @@
-"""A walk goes over all there is: so each test has a server of nothing else."""
+"""An empty server for each test, since a check reads all keys."""
 
 import pytest
 from redis.asyncio import Redis
@@ -6,11 +6,11 @@ from redis.asyncio import Redis
 
 @pytest.fixture
 def namespace() -> str:
-    """One for all, so that the scripts of some hundred tests are made once."""
+    """Return one namespace for all tests, so that the scripts are compiled once."""
     return "town"
 
 
 @pytest.fixture(autouse=True)
 async def _an_empty_server(redis: Redis) -> None:
-    """Flush the server: a check reads all keys, those of finished tests too."""
+    """Flush the server: a check also reads the keys of finished tests."""
     await redis.flushdb(asynchronous=True)

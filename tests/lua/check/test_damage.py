@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.lua.check.town import (
+from tests.lua.check.all_states import (
     FAILURE,
     FREE_FIELDS,
     TERMS,
     Commands,
-    a_town,
     data_of_jobs,
+    drain,
     findings,
     problems,
-    work_off,
+    put_all_states,
 )
 from tests.lua.story import Story
 
@@ -190,7 +190,7 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "a peer put a paused template anew": ({"resting-not-paused"},
         [("ZADD", "q:mail-recur", 90_000, "paused")]),
     "a peer took off a paused template": ({"resting-not-paused"}, [("DEL", "r:paused")]),
-    # Our own
+    # Keys of this library
     "a note is about nothing": ({"note-without-rest"}, [("SADD", "x:todo", "release:1:waiting")]),
     "a note can't be read": ({"note-without-rest"}, [("SADD", "x:todo", "remember the milk")]),
     "a note on a failure is about nothing": ({"note-without-rest"},
@@ -222,7 +222,7 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
         [("ZADD", "x:skipped:ada", 1, "waiting")]),
     "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),
 }  # fmt: skip
-# What may be so.
+# Valid exceptions.
 SCARS: dict[str, Commands] = {
     "a result outlived its job": [("SET", "x:result:gone", "1 {}", "EX", 60)],
     "a worker that was silent has lost its list": [("DEL", "w:ann:jobs"),
@@ -260,7 +260,7 @@ SCARS: dict[str, Commands] = {
 async def test_damage_is_reported_and_fixed_without_losing_a_job(
     story: Story, expected: set[str], commands: Commands
 ) -> None:
-    await a_town(story)
+    await put_all_states(story)
     before = await data_of_jobs(story)
     for command, key, *more in commands:
         await story.change(command, key, *more)
@@ -274,12 +274,12 @@ async def test_damage_is_reported_and_fixed_without_losing_a_job(
     assert problems(resolved) <= expected
     assert all(finding["mended"] for finding in resolved)
     assert await findings(story) == []
-    assert await work_off(story) >= set(before)
+    assert await drain(story) >= set(before)
 
 
 @pytest.mark.parametrize("commands", SCARS.values(), ids=SCARS)
 async def test_valid_exceptions_are_left_unchanged(story: Story, commands: Commands) -> None:
-    await a_town(story)
+    await put_all_states(story)
     for command, key, *more in commands:
         await story.change(command, key, *more)
     async with story.unchanged():
@@ -287,7 +287,7 @@ async def test_valid_exceptions_are_left_unchanged(story: Story, commands: Comma
 
 
 async def test_entries_of_a_missing_job_are_removed(story: Story) -> None:
-    await a_town(story)
+    await put_all_states(story)
     await story.change("DEL", "j:waiting")
     expected = {
         "entry-without-job",
@@ -299,8 +299,8 @@ async def test_entries_of_a_missing_job_are_removed(story: Story) -> None:
     assert problems(await findings(story)) == expected - {"tag-count"}
     assert problems(await findings(story, resolve="resolve")) <= expected
     assert await findings(story) == []
-    assert not [key for key in await story.everything() if "waiting" in key]
-    assert await work_off(story) >= {"held", "post", "late", "slow"}
+    assert not [key for key in await story.all_keys() if "waiting" in key]
+    assert await drain(story) >= {"held", "post", "late", "slow"}
 
 
 async def test_fixed_lock_still_belongs_to_its_holder(story: Story) -> None:
@@ -340,7 +340,7 @@ async def test_job_without_required_fields_is_failed_visibly(
 async def test_holder_of_a_job_failed_by_check_is_notified(story: Story) -> None:
     await story.running("a")
     await story.change("HDEL", "j:a", "klass")
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await findings(story, resolve="resolve")
     assert ("w:ann", {"event": "lock_lost", "jid": "a", "worker": "ann"}) in messages
     assert await story.scores("w:ann:jobs") == {}
@@ -350,7 +350,7 @@ async def test_job_failed_by_check_publishes_the_tracked_event(story: Story) -> 
     await story.running("a")
     await story.track("a")
     await story.change("HDEL", "j:a", "klass")
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await findings(story, resolve="resolve")
     log = {
         "event": "failed",

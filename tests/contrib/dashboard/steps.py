@@ -1,4 +1,4 @@
-"""Steps that stories about the dashboard are told in."""
+"""Steps that tests of the dashboard share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpx
 
 
 async def token(http: httpx.AsyncClient, path: str = "/config") -> str:
-    """The token of this browser's forms, as a page has it."""
+    """Return the CSRF token of this browser's forms."""
     answer = await http.get(path)
     found = re.search(r'name="token" value="([^"]+)"', answer.text)
     assert found, answer.text
@@ -16,7 +16,7 @@ async def token(http: httpx.AsyncClient, path: str = "/config") -> str:
 
 
 async def do(http: httpx.AsyncClient, act: str, **form: str) -> str:
-    """Press a button; returns what the dashboard says then."""
+    """Press a button; returns the flash message."""
     answer = await http.post(f"/do/{act}", data={"token": await token(http), "back": "/", **form})
     assert answer.status_code == 303, answer.text
     html = (await http.get(http.base_url.join(answer.headers["location"]))).text

@@ -1,9 +1,9 @@
-"""What people do in a life, as workers and as operators, and what live clients of qless leave
-behind."""
+"""Actions of people, as workers and as operators, and keys that live clients of qless leave."""
 
 from typing import Any, Literal
 
-from tests.model.cast import (
+from tests.model.driver import Data
+from tests.model.names import (
     ALL_STATES,
     AT_WORK,
     DATA,
@@ -18,18 +18,16 @@ from tests.model.cast import (
     TAGS,
     WORKERS,
 )
-from tests.model.choosing import Data
-from tests.model.working import Working
+from tests.model.worker_actions import WorkerActions
 
 
-class Acting(Working):
-    """reserve to config."""
+class PeopleActions(WorkerActions):
+    """Actions from `reserve` to `configure`."""
 
     # Reserving
 
     def reserve(self, data: Data) -> None:
-        """A person asks for work, now and then under its name alone, or for what it skipped,
-        too."""
+        """Reserve a job for a person, sometimes under its name alone, or one that it skipped."""
         session = self.one(data, SESSIONS, "session")
         self.change(
             data,
@@ -43,7 +41,7 @@ class Acting(Working):
         )
 
     def reserve_late(self, data: Data) -> None:
-        """When the next reservation, or lock, has just run out."""
+        """Reserve when the next reservation or lock has just expired."""
         self.something_is_due(data)
         self.reserve(data)
 
@@ -60,8 +58,8 @@ class Acting(Working):
         run = self.run(data)
         self.change(data, "skip", **run, person=run["worker"].partition("@")[0])
 
-    def a_desk(self, data: Data) -> None:
-        """A person takes jobs and decides about each, or goes away."""
+    def reserve_and_decide(self, data: Data) -> None:
+        """Let a person reserve jobs and complete, release or keep each."""
         session, queue = self.one(data, SESSIONS, "session"), self.one(data, QUEUES, "queue")
         person = session.partition("@")[0]
         for _ in range(self.one(data, [1, 2, 3], "count")):
@@ -115,7 +113,7 @@ class Acting(Working):
         self.change(data, "timeout", jids=list(dict.fromkeys(jids)), now=self.now)
 
     def cancel(self, data: Data) -> None:
-        """A job with all that depend on it."""
+        """Cancel a job with all its dependents."""
         jids = [self.jid(data, *AT_WORK, "failed")]
         for jid in jids:
             jids += sorted(self.model.dependents(jid) - set(jids))
@@ -125,9 +123,9 @@ class Acting(Working):
         self.change(data, "cancel", jids=self.some(data, [*JIDS, "r2-1", "unknown"], "jids"))
 
     def clear(self, data: Data) -> None:
-        """A queue in which others depend on some jobs, from wherever they are."""
+        """Clear a queue in which some jobs have dependents, in any state."""
         for _ in range(self.one(data, [0, 1, 2], "held")):
-            self.put_held(data)
+            self.put_blocked(data)
         states = self.one(
             data,
             [QUEUED[:3], [*QUEUED[:3], "failed"], ["waiting"], ["depends", "failed"]],
@@ -200,7 +198,7 @@ class Acting(Working):
         jids = self.one(data, [["all"], jids], "jids")
         self.change(data, "depends", "off", jid=jid, jids=jids, now=self.now)
 
-    def care_for_queues(self, data: Data) -> None:
+    def manage_queues(self, data: Data) -> None:
         command = self.one(data, ["pause", "unpause", "unpause", "forget"], "command")
         self.change(data, command, queues=self.some(data, QUEUES, "queues"))
 
@@ -215,10 +213,10 @@ class Acting(Working):
         else:
             self.change(data, "config", "set", option=option, value=value)
 
-    # What live clients leave behind, and ours must live with
+    # Keys that live clients leave and our scripts must accept
 
     def by_hand(self, kind: Literal["HSET", "HDEL", "ZADD"], *key: str, **change: Any) -> None:
-        """Change a key as no call of ours does."""
+        """Change a key in a way that none of our commands does."""
         place = self.model.keys.setdefault(self.model.key(*key), {})
         for name, value in change.items():
             if kind == "HDEL":
@@ -228,11 +226,11 @@ class Acting(Working):
 
     def live_client(self, data: Data) -> None:
         where = {
-            "retried": self.jids_in("waiting"),  # its worker and expiry stay in the hash
-            "advanced with a delay": self.jids_in("scheduled"),  # it is called waiting
-            "timed out": self.jids_in("stalled"),  # it stays in its worker's list
-            "released": self.jids_in("waiting", "running"),  # the delay it had stays in the hash
-            "popped": self.jids_in("running"),  # without our fields
+            "retried": self.jids_in("waiting"),  # worker and expiry stay in the job's hash
+            "advanced with a delay": self.jids_in("scheduled"),  # the job's state is waiting
+            "timed out": self.jids_in("stalled"),  # the job stays in its worker's list
+            "released": self.jids_in("waiting", "running"),  # the delay stays in the job's hash
+            "popped": self.jids_in("running"),  # the fields that qless does not know are missing
         }
         what = self.one(data, sorted(where), "what a live client did")
         if not where[what]:

@@ -1,8 +1,8 @@
-"""The scripts, called by users of Redis who may each do what one of them needs, and no more.
+"""The scripts, called by Redis users of which each may do only what one script needs.
 
-With AIOQLESS_LEAST=1 all stories are told so: what a script does in any of them, it may do by what
-`aioqless acl` reads off it. A role may do what its scripts may, so none of them is refused
-anything."""
+With AIOQLESS_LEAST=1 all tests of scripts run so. A script may do what `aioqless acl` derives from
+it, and a role may do what its scripts may: so no role is refused anything that it needs.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ ELSEWHERE = (
     "~*schedule",
     "~*retry",
     "~*-there:*",
-)  # where `intake` takes from, which docs/servers.md says
+)  # the keys from which `intake` imports, as docs/servers.md says
 NAMESPACES = (
     "bad-input",
     "bounds",
     "any-json",
     "town",
     *(f"t{'[0-9]' * digits}" for digits in range(1, 5)),
-)  # those that stories are told in
+)  # the namespaces of the tests
 
 
 def make_users(redis: Redis) -> None:
-    """One for each command, in any namespace."""
+    """Create a user per command, for any namespace."""
     for name in command_names():
         acl.ROLES[name] = {name}
         try:
@@ -52,8 +52,8 @@ def make_users(redis: Redis) -> None:
         redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))
 
 
-class LeastScripts(ScriptStore):
-    """Each command has a connection of its own user."""
+class LeastPrivilegeScripts(ScriptStore):
+    """The scripts with a connection per command, of its own user."""
 
     def __init__(self, url: str, namespace: str) -> None:
         self._url = url

@@ -1,4 +1,4 @@
-"""What a life is made of: calls, and choices of whom they are about."""
+"""Generated calls, and the choice of their arguments."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from tests.model.arguments import Refusal
-from tests.model.cast import (
+from tests.model.model import Model
+from tests.model.names import (
     AT_WORK,
     INSTANCES,
     JIDS,
@@ -18,14 +19,16 @@ from tests.model.cast import (
     TEMPLATES,
     WORKERS,
 )
-from tests.model.model import Model
 from tests.model.namespace import Place
 
 Data = st.DataObject
 
 
-class Choosing(RuleBasedStateMachine):
-    """Drives a model; what else is driven, and compared with it, is up to `do`."""
+class Driver(RuleBasedStateMachine):
+    """Drives a model.
+
+    `do` may be overridden to drive something else and compare it with the model.
+    """
 
     namespace = "ql"
 
@@ -36,7 +39,7 @@ class Choosing(RuleBasedStateMachine):
         self.requests: list[tuple[tuple[str, ...], dict[str, Any]]] = []
 
     def do(self, command: str, /, *words: str, **given: Any) -> Any:
-        """Carry out one call. Answers its reply, or the code of its refusal."""
+        """Execute one call and return its reply, or the code of its refusal."""
         try:
             return self.model.call(command, *words, **given)
         except Refusal as refusal:
@@ -45,8 +48,7 @@ class Choosing(RuleBasedStateMachine):
             self.model.snapshot()
 
     def change(self, data: Data, command: str, /, *words: str, **given: Any) -> Any:
-        """Carry out a call that changes something, now and then as a request that can be
-        repeated."""
+        """Execute a call that changes something, sometimes as a request that can be repeated."""
         given = {name: value for name, value in given.items() if value is not None}
         if self.rarely(data, "as a request"):
             given["request"] = f"c1:{len(self.requests)}"
@@ -80,13 +82,13 @@ class Choosing(RuleBasedStateMachine):
         return any(self.model.key("r", jid) in self.model.keys for jid in TEMPLATES)
 
     def jid(self, data: Data, *states: str) -> str:
-        """Mostly one in the right state, sometimes any."""
+        """Choose a jid, usually of a job in the right state, sometimes any."""
         fitting = self.jids_in(*states)
         wrong = not fitting or self.rarely(data, "any jid")
         return str(self.one(data, [*JIDS, *INSTANCES] if wrong else fitting, "jid"))
 
     def free_jid(self, data: Data) -> str:
-        """Mostly one that isn't at work, sometimes any."""
+        """Choose a jid, usually of a job that is not running, sometimes any."""
         busy = self.jids_in(*AT_WORK)
         free = [jid for jid in JIDS if jid not in busy]
         return str(
@@ -94,8 +96,7 @@ class Choosing(RuleBasedStateMachine):
         )
 
     def run(self, data: Data) -> dict[str, Any]:
-        """jid, worker and perhaps the fence of a run: mostly one that has its lock. And the
-        time."""
+        """Choose jid, worker, time and sometimes the fence of a run, usually with a valid lock."""
         jid = self.jid(data, "running")
         job = self.model.keys.get(self.model.key("j", jid), {})
         worker, fence = job.get("worker") or "w1", job.get("x-fence", 0)
@@ -112,7 +113,7 @@ class Choosing(RuleBasedStateMachine):
         return {**run, "queue": queue}
 
     def stage(self, data: Data, jid: str) -> dict[str, Any]:
-        """When a job that is put may run."""
+        """Choose when a new job may run: at once, after a delay, or after its dependencies."""
         incomplete = self.jids_in(*AT_WORK, "failed")
         others = [other for other in [*incomplete, *incomplete, *JIDS, "unknown"] if other != jid]
         depends = (
@@ -128,8 +129,7 @@ class Choosing(RuleBasedStateMachine):
         self.now = min(self.now + self.one(data, STEPS, "step"), self.born + LONGEST_LIFE)
 
     def something_is_due(self, data: Data) -> None:
-        """Advance to the instant at which the next lock expires or the next job is due, or a little
-        later."""
+        """Advance to when the next lock expires or the next job is due, or a little later."""
         kinds: tuple[Place, ...] = ("locks", "scheduled", "recur")
         times = [
             time
@@ -142,5 +142,5 @@ class Choosing(RuleBasedStateMachine):
         late = self.one(data, [0, 0, 0.5, 11], "late")
         self.now = min([time + late for time in ahead], default=self.now)
 
-    def the_clock_slips(self, data: Data) -> None:
+    def clock_goes_back(self, data: Data) -> None:
         self.now = max(self.born, self.now - 0.5)

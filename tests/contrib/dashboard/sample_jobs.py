@@ -1,5 +1,4 @@
-"""A shop with its queues as they are on a working day: for the browser's tests, and for the
-pictures in the docs."""
+"""Sample jobs of a shop on a working day, for browser tests and screenshots."""
 
 from __future__ import annotations
 
@@ -12,9 +11,8 @@ from tests.contrib.dashboard import jobs
 BROKEN = "ada.lovelace.example.com"
 
 
-async def put_a_days_work(client: Client, scale: int = 1) -> None:
-    """Jobs that a worker with `jobs` completes, but for some that fail, wait, are scheduled or
-    held."""
+async def put_day(client: Client, scale: int = 1) -> None:
+    """Put a day's jobs; some fail, wait, are scheduled or blocked, the others complete."""
     billing, mail, pictures, stock = (
         client.queue(name) for name in ("billing", "mail", "pictures", "stock")
     )
@@ -48,8 +46,8 @@ async def put_a_days_work(client: Client, scale: int = 1) -> None:
         await stock.put(jobs.count.data(shelf=shelf))
 
 
-async def put_a_fortnight(url: str) -> None:
-    """What was done on the days before today, and failed in the hours before now."""
+async def put_past_days(url: str) -> None:
+    """Put statistics of the previous days, and failures of the previous hours."""
     now, dice = time.time(), random.Random(5)
     clock = [now]
     async with Client(url, clock=lambda: clock[0]) as client:

@@ -1,5 +1,7 @@
-"""The line between everybody and Redis, as a process of its own: it says its port, then does what
-it reads, a word and a number a line."""
+"""The proxy between all clients and Redis, as its own process.
+
+It prints its port, then executes its input: a word and a number per line.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ async def main(upstream: str) -> None:
                 case "silent":
                     proxy.silent = bool(int(number))
                     if proxy.silent:
-                        proxy.hush()
+                        proxy.silence()
                     else:
                         proxy.cut_off()
                 case "split":

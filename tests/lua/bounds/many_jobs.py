@@ -1,7 +1,8 @@
-"""Very many jobs at once, and a count of what a call does with them.
+"""Very many jobs at once, and the number of Redis commands that a call runs on them.
 
-Work is counted in Redis commands that a call's script makes. The usual and the longest time are
-printed (`pytest -s`), for people. With AIOQLESS_FULL=1 the sizes are those of a bad day."""
+Work is counted in Redis commands that a call's script runs. The usual and the longest times are
+printed (`pytest -s`). With AIOQLESS_FULL=1 the sizes are those of a severe backlog.
+"""
 
 import os
 from typing import Any
@@ -15,7 +16,7 @@ AN_INTERVAL_LONG = 86_400 if FULL else 3_000
 MOST = 1_000
 A_MOMENT = 1_700_000_000
 FAILURE = '{"group":"typo","message":"","when":#,"worker":""}'
-# Jobs made as a peer would have, thousands at a time.
+# Jobs as qless would create them, thousands at a time.
 _CROWD = """
 local ns, prefix, first, last, place, score, step = unpack(ARGV, 1, 7)
 local fields = {unpack(ARGV, 8)}
@@ -41,8 +42,11 @@ EACH_HAS = (
 
 
 class Gauge:
-    """Calls commands, and keeps how many Redis commands the busiest call made and how long the
-    server worked on each, in microseconds."""
+    """Calls commands, and records how much work they do.
+
+    That is the maximum number of Redis commands of one call, and the server's time for each call in
+    µs.
+    """
 
     def __init__(self, story: Story) -> None:
         self.story = story
@@ -70,7 +74,7 @@ class Gauge:
             )
 
     async def _worked(self) -> float:
-        """The CPU time of the server, whatever else runs on its machine."""
+        """Return the CPU time of the server, which is independent of the load of the machine."""
         used = await self.story.redis.info("cpu")
         return 1e6 * (
             float(used["used_cpu_user_main_thread"]) + float(used["used_cpu_sys_main_thread"])
@@ -89,8 +93,10 @@ async def crowd(
     queue: str = "mail",
     **more: Any,
 ) -> None:
-    """`size` jobs in one state, all in one set or list. A # in the last field stands for the job's
-    number."""
+    """Create `size` jobs in one state, in one set or list.
+
+    A # in the last field stands for the job's number.
+    """
     usual = {
         "klass": "K",
         "data": "{}",
@@ -114,7 +120,7 @@ async def crowd(
 
 
 async def bind(story: Story, size: int, *, dependents: bool) -> None:
-    """`hub` has all of a crowd for dependents, or for dependencies."""
+    """Make all jobs dependents, or dependencies, of `hub`."""
     mine, theirs = (
         ("-dependents", "-dependencies") if dependents else ("-dependencies", "-dependents")
     )
@@ -125,7 +131,7 @@ async def bind(story: Story, size: int, *, dependents: bool) -> None:
 
 
 async def count(story: Story, name: str) -> int:
-    """How many a set, sorted set or list has."""
+    """Return the number of members of a set, sorted set or list."""
     kind = (await story.ask("TYPE", story.key(name))).decode()
     size = {"zset": "ZCARD", "set": "SCARD", "list": "LLEN", "none": "EXISTS", "hash": "HLEN"}[kind]
     return int(await story.ask(size, story.key(name)))
@@ -141,5 +147,5 @@ async def is_sound(story: Story, at: float) -> bool:
 
 
 def new_job(**more: Any) -> dict[str, Any]:
-    """What `put` is told of it."""
+    """Return the arguments of a `put`."""
     return {"queue": "mail", "jid": "new", "klass": "K", "data": "{}", "now": 1, "delay": 0, **more}

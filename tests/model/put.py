@@ -1,4 +1,4 @@
-"""Jobs come in, new or from wherever they were."""
+"""Jobs enter a queue, new or from any state."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from tests.model.namespace import Hash
 from tests.model.recurring import DEFAULT_RETRIES, Recurring
 
 
-class Putting(Recurring):
-    """put and requeue."""
+class Put(Recurring):
+    """The commands put and requeue."""
 
     def put(self, **given: Any) -> str:
         return self._put(must_exist=False, **given)
@@ -70,11 +70,11 @@ class Putting(Recurring):
             job["x-after"] = wanted
         self.file(jid, queue, time, after)
         self.register_queue(queue, time)
-        self.tell_trackers("put", jid)
+        self.publish_to_trackers("put", jid)
         return jid
 
     def _leave_everything(self, jid: str, putting: str) -> None:
-        """Remove a job that is about to be put again from its place and its holder."""
+        """Remove a job that is about to be put again from its sets and its worker."""
         job = self.job(jid)
         self.detach(jid, job["tags"])
         self.leave(jid, job["queue"], "work", "locks", "depends", "scheduled")

@@ -1,4 +1,4 @@
-"""How these tests call the real scripts: the one place that knows their manners."""
+"""Calls of the real scripts: the only module that knows their calling conventions."""
 
 import asyncio
 import json
@@ -18,9 +18,9 @@ FORGET = "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL',
 
 
 class RealScripts:
-    """The scripts of one namespace of a real Redis, called like the model: a reply, or Refusal.
+    """The scripts of one namespace of a real Redis, called like the model.
 
-    In the reply of a batch, a refusal is its code.
+    A call returns the reply or raises Refusal. In the reply of a batch, a refusal is its code.
     """
 
     def __init__(self, url: str, namespace: str) -> None:
@@ -36,7 +36,7 @@ class RealScripts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.forget_everything()
+        self.reset()
         self._runner.run(self._connection.aclose())
         self._runner.close()
         self._channels.close()
@@ -52,14 +52,14 @@ class RealScripts:
         if command == "pop_many":
             return [
                 decode_text(row[0]) for row in reply[0]
-            ]  # of the rest, nothing is promised here
+            ]  # the other fields of the reply are not specified here
         if command == "clear":
             return {**reply, "kept": [jid for jid, _ in reply["kept"]]}
-        if command == "heartbeat_many":  # lists carry numbers as text
+        if command == "heartbeat_many":  # lists contain numbers as strings
             return [answer if answer in REFUSALS else float(answer) for answer in reply]
         return reply
 
-    def forget_everything(self) -> None:
+    def reset(self) -> None:
         self.redis.eval(FORGET, 0, f"{self.namespace}:*")
         self.published()
 
@@ -71,8 +71,10 @@ class RealScripts:
         return seconds + microseconds / 1e6
 
     def published(self) -> list[tuple[str, Any]]:
-        """What was published since this was last asked, in order; but for hints on channels of the
-        scripts' own."""
+        """Return the messages published since the last call, in order.
+
+        Messages on the scripts' own channels are left out.
+        """
         end = f"{self.namespace}:end"
         self.redis.publish(end, "")
         heard = []
@@ -88,8 +90,7 @@ class RealScripts:
 
 
 def comparable(reply: Any) -> Any:
-    """The reply with refusals as codes, and with those lists sorted that are in no particular
-    order."""
+    """Return the reply with refusals as codes, and lists without specified order sorted."""
     match reply:
         case ScriptError():
             return reply.code
