@@ -24,41 +24,43 @@ def check_name(what: str, name: str) -> str:
 
     Raises:
         ValueError: It is empty, too long, or has characters that are not allowed.
-        TypeError: It is no text.
+        TypeError: It is not a string.
     """
     if isinstance(name, str) and _COMMON_NAME.fullmatch(name):
         return name
     if not isinstance(name, str):
-        raise TypeError(f"{what} must be a text, not {name!r}")
+        raise TypeError(f"{what} must be a string (got {name!r})")
     if not name:
         raise ValueError(f"{what} must not be empty")
     try:
         size = len(name.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
         raise ValueError(
-            f"{what} {name!r} is not Unicode: it has half of a surrogate pair"
+            f"{what} {name!r} is not valid Unicode: it contains half of a surrogate pair"
         ) from None
     if size > LONGEST:
-        raise ValueError(f"{what} {name[:60]!r}… is longer than {LONGEST} bytes")
+        raise ValueError(
+            f"{what} {name[:60]!r}… must be at most {LONGEST} bytes of UTF-8 (got {size})"
+        )
     if _CONTROL_CHARACTER.search(name):
-        raise ValueError(f"{what} {name!r} has a control character")
+        raise ValueError(f"{what} {name!r} contains a control character: remove it")
     return name
 
 
 def check_names(what: str, texts: Iterable[str]) -> list[str]:
-    """Return the texts if each can be a name.
+    """Return the strings if each can be a name.
 
     Raises:
         ValueError: One can't.
         TypeError: It is a single text, which would count as a list of its characters.
     """
     if isinstance(texts, str):
-        raise TypeError(f"{what} must be a list of texts, not the text {texts!r}")
+        raise TypeError(f"{what} must be a list of strings (got the string {texts!r})")
     return [check_name(f"each of {what}", text) for text in texts]
 
 
 def check_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return texts by name.
+    """Return strings by name.
 
     Raises:
         TypeError: It is something else.
@@ -66,12 +68,12 @@ def check_texts(what: str, texts: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(texts, Mapping) or not all(
         isinstance(each, str) for pair in texts.items() for each in pair
     ):
-        raise TypeError(f"{what} must be a dict of texts by name, not {texts!r}")
+        raise TypeError(f"{what} must be a dict of strings by name (got {texts!r})")
     return dict(texts)
 
 
 def fit_name(name: str) -> str:
-    """Make a text a name: replace characters that are not allowed, keep the end of a long one."""
+    """Make a string a name: replace characters that are not allowed, keep the end of a long one."""
     text = _CONTROL_CHARACTER.sub("?", to_text(name))
     return text.encode()[-LONGEST:].decode(errors="ignore")
 
@@ -93,7 +95,7 @@ def _text_by(method: Callable[[object], str], value: object) -> str:
     try:
         return method(value).encode("utf-8", "backslashreplace").decode()
     except Exception:  # a user's class may raise anything
-        return f"<{type(value).__name__} without a readable text>"
+        return f"<{type(value).__name__} whose text cannot be read>"
 
 
 def plain(text: str, *, lines: bool = False) -> str:
@@ -120,11 +122,11 @@ def check_jid(jid: str) -> str:
 
     Raises:
         ValueError: It can't.
-        TypeError: It is no text.
+        TypeError: It is not a string.
     """
     if check_name("jid", jid).endswith(_TAKEN):
         raise ValueError(
-            f"jid {jid!r} ends in one of {', '.join(_TAKEN)}, as keys of other jobs do"
+            f"jid {jid!r} must not end in {', '.join(_TAKEN)}: it would be another job's key"
         )
     return jid
 
@@ -137,11 +139,12 @@ def check_number(what: str, number: float, *, least: float = -math.inf) -> float
         TypeError: It is no number.
     """
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise TypeError(f"{what} must be a number, not {number!r}")
+        raise TypeError(f"{what} must be a number (got {number!r})")
     if not math.isfinite(number) or number < least:
         raise ValueError(
-            f"{what} {number!r} must be finite"
-            + (f" and no less than {least}" if math.isfinite(least) else "")
+            f"{what} must be finite"
+            + (f" and >= {least}" if math.isfinite(least) else "")
+            + f" (got {number!r})"
         )
     return number
 
@@ -159,7 +162,7 @@ def check_seconds(what: str, duration: Seconds, *, least: float = 0) -> float:
     elif isinstance(duration, datetime):
         raise TypeError(f"{what} is a duration, not a time: pass a timedelta (got {duration!r})")
     elif isinstance(duration, bool) or not isinstance(duration, int | float):
-        raise TypeError(f"{what} must be a number of seconds or a timedelta, not {duration!r}")
+        raise TypeError(f"{what} must be a number of seconds or a timedelta (got {duration!r})")
     return check_number(what, duration, least=least)
 
 
@@ -171,7 +174,7 @@ def check_time(what: str, time: datetime) -> float:
         ValueError: It has no time zone.
     """
     if not isinstance(time, datetime):
-        raise TypeError(f"{what} must be a datetime with a time zone, not {time!r}")
+        raise TypeError(f"{what} must be a datetime with a time zone (got {time!r})")
     if time.utcoffset() is None:
         raise ValueError(
             f"{what} {time.isoformat()} has no time zone: pass one, such as "

@@ -77,7 +77,7 @@ class Config:
     jobs-history-count, max-lost, max-worker-age, max-job-history, stats-history, histogram-history,
     and with `force` any of your own.
 
-    An option that was set is a text; a default is a number.
+    An option that was set is a string; a default is a number.
     """
 
     def __init__(self, store: Store) -> None:

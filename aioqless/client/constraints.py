@@ -44,7 +44,7 @@ def check_constraints(constraints: ConstraintOptions) -> ConstraintOptions:
             validation.check_name(what, key)
         elif key is not None and not _is_fields(key):
             raise TypeError(
-                f"{what} must be a text, or a tuple of the names of fields of the data "
+                f"{what} must be a string, or a tuple of the names of fields of the data "
                 f"(got {key!r})"
             )
     checked = constraints.copy()
@@ -139,7 +139,7 @@ def _is_fields(key: object) -> bool:
 
 def _check_whole(what: str, number: int, most: int) -> None:
     if validation.check_number(what, number) % 1 or not 1 <= number <= most:
-        raise ValueError(f"{what} must be a whole number from 1 to {most:,} (got {number!r})")
+        raise ValueError(f"{what} must be an integer from 1 to {most:,} (got {number!r})")
 
 
 def _check_period(what: str, duration: Seconds) -> float:

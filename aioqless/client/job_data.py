@@ -34,7 +34,7 @@ def encode(value: object, max_bytes: int = MAX_BYTES) -> bytes:
         max_bytes: Maximum size.
 
     Raises:
-        InvalidData: JSON has no such value (NaN, objects, texts that are not Unicode), it is
+        InvalidData: JSON has no such value (NaN, objects, strings that are not Unicode), it is
             `false`, which other qless clients take for missing, it is nested too deeply, or it is
             too large.
     """
@@ -80,7 +80,7 @@ def decode(text: str) -> Any:
 
 
 def shape(value: object) -> bytes | None:
-    """Return a text that changes whenever the value changes; None if there is none."""
+    """Return a string that changes whenever the value changes; None if there is none."""
     if isinstance(value, msgspec.Raw):
         return None
     try:

@@ -171,7 +171,7 @@ class NewJob:
             handler.check(text)
         else:
             raise TypeError(
-                "klass must be a handler, which @job makes of a function, or a text "
+                "klass must be a handler, which @job makes of a function, or a string "
                 f"(got {self.klass!r})"
             )
         job: PreparedJob = {"jid": "", "klass": klass, "data": codec.encode(text, klass)}

@@ -21,7 +21,7 @@ OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
 class ConstraintOptions(TypedDict, total=False):
     """Uniqueness, concurrency limit and rate limit of a job.
 
-    A key is a text, which all jobs share that name it, or a tuple of names of fields of the data,
+    A key is a string, which all jobs share that name it, or a tuple of names of fields of the data,
     which gives a key for each combination of their values, separately for each klass.
 
     Attributes:
@@ -64,7 +64,7 @@ class PutOptions(TemplateOptions, total=False):
         delay: Time until the job may run, in seconds or as a timedelta.
         at: When the job may run, a datetime with a time zone, instead of a delay.
         depends: Jids of jobs to wait for.
-        context: Texts by name that travel with the job, such as those of a trace.
+        context: Strings by name that travel with the job, such as those of a trace.
         expires_in: Time from now in which the job must start; a worker that gets it later fails
             it in the group `<queue>-too-late`.
         on_failed: What happens to the job if one that it depends on fails.

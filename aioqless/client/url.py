@@ -29,12 +29,12 @@ def redis_url(
         tls: Connect with TLS.
 
     Raises:
-        TypeError: The host is not a text.
+        TypeError: The host is not a string.
         ValueError: A part is out of range.
     """
     for what, value, most in (("port", port, 65535), ("db", db, 2**31)):
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-            raise ValueError(f"{what} must be a whole number from 0 to {most} (got {value!r})")
+            raise ValueError(f"{what} must be an integer from 0 to {most} (got {value!r})")
     validation.check_name("host", host)
     scheme = "rediss" if tls else "redis"
     netloc = _join_netloc(username, password, f"[{host}]" if ":" in host else host)
@@ -77,7 +77,7 @@ def _read_parts() -> str | None:
     for part in ("port", "db"):
         if part in parts and not parts[part].isdecimal():
             name = f"AIOQLESS_{part.upper()}"
-            raise ValueError(f"{name} must be a whole number (got {parts[part]!r})")
+            raise ValueError(f"{name} must be an integer (got {parts[part]!r})")
     if not parts:
         return None
     return redis_url(

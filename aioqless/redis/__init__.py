@@ -10,7 +10,7 @@ resp_protocol.py  RespProtocol     requests and replies on a connected socket
 error_replies.py                   exceptions for error replies, and which mean "try again later"
 durability.py     DurableWrites    writes that wait for replicas, or for the disk
 pubsub.py                          subscriptions
-encoding.py                        texts and JSON in replies
+encoding.py                        strings and JSON in replies
 """
 
 from aioqless.redis.address import SCHEMES, Address, redact_url

@@ -50,7 +50,7 @@ _REQUIRED_SCHEME = {
     "ssl_": "rediss",
     "sentinel_": "sentinel",
     "socket_keepalive": "redis",
-}  # a text that the scheme must have
+}  # a string that the scheme must have
 
 Endpoint: TypeAlias = str | tuple[str, int]  # a socket's path, or a host and its port
 Kind: TypeAlias = Literal["server", "sentinel", "cluster"]

@@ -39,7 +39,7 @@ class Durability:
             or not isinstance(self.replicas, int)
             or self.replicas < 0
         ):
-            raise ValueError(f"replicas must be a whole number of 0 or more, not {self.replicas!r}")
+            raise ValueError(f"replicas must be an integer >= 0 (got {self.replicas!r})")
         if not isinstance(self.disk, bool):
             raise TypeError(f"disk must be True or False, not {self.disk!r}")
         if not self.replicas and not self.disk:

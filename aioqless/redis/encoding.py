@@ -1,4 +1,4 @@
-"""Texts and JSON in replies, which other clients may have written."""
+"""Strings and JSON in replies, which other clients may have written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json: TypeAlias = Any
 
 
 def decode_text(reply: bytes) -> str:
-    """Decode a text; bytes that aren't UTF-8 survive the way back."""
+    """Decode a string; bytes that aren't UTF-8 survive the way back."""
     return reply.decode("utf-8", "surrogateescape")
 
 

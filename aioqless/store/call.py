@@ -68,7 +68,7 @@ def encode(value: object) -> bytes:
             return repr(value).encode()
         case list() | tuple():
             return json.dumps(value).encode()
-    raise TypeError(f"{value!r} is neither a text nor a number nor a list of texts")
+    raise TypeError(f"an argument must be a string, a number or a list of strings (got {value!r})")
 
 
 def encode_optional(value: object) -> bytes:
@@ -121,7 +121,7 @@ def read_number(reply: bytes | int) -> float:
 
 
 def read_count(reply: bytes | int) -> int:
-    """Read a whole number."""
+    """Read an integer."""
     return int(reply)
 
 
@@ -134,12 +134,12 @@ def read_texts(reply: list[bytes]) -> list[str]:
 
 
 def read_answers(reply: list[bytes | Exception]) -> list[str | Exception]:
-    """Read a list of texts and errors."""
+    """Read a list of strings and errors."""
     return [item if isinstance(item, Exception) else decode_text(item) for item in reply]
 
 
 def read_list(reply: list[Reply]) -> list[Reply]:
-    """Read a list, as it is but for texts of which it is the list itself."""
+    """Read a list, as it is but for strings of which it is the list itself."""
     return [decode_text(item) if isinstance(item, bytes) else item for item in reply]
 
 

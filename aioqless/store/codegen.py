@@ -93,7 +93,7 @@ class Store(ABC):
         return encode_optional(self._clock() if time is None and self._clock else time)
 '''
 
-# Types of lib/args.lua, in Python; any other is a text.
+# Types of lib/args.lua, in Python; any other is a string.
 _PARAMETERS = {
     **dict.fromkeys(("time", "seconds", "interval", "fraction", "priority"), "float"),
     "count": "int",
@@ -101,7 +101,7 @@ _PARAMETERS = {
     **dict.fromkeys(("data", "object"), "str | bytes"),
 }
 _BY_NAME = {
-    "fence": "int | str",  # a number, which Lua compares as a text
+    "fence": "int | str",  # a number, which Lua compares as a string
     "value": "str | float",  # of an option
     "result": "str | bytes",
 }

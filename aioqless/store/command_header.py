@@ -24,8 +24,8 @@
     -- @writes  job history             keys that it changes without naming them
     -- @durable                         its caller relies on it: it is retried for as long as a
                                         fail-over may take, and sent durably
-    -- @returns json                    how to read the reply: json, number, count, text, texts,
-                                        answers (texts or errors), list or nothing (call.py)
+    -- @returns json                    how to read the reply: json, number, count, text, strings,
+                                        answers (strings or errors), list or nothing (call.py)
     -- @raises  NOJOB LOCKLOST          the error codes, except BADARG
 
 Types are the functions of lib/args.lua.

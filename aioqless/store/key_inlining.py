@@ -55,10 +55,10 @@ def _inline(call: re.Match[str]) -> str:
 
 
 def insert_namespace(namespace: str, line: str) -> str:
-    """Make the namespace part of the texts of a line that begin with it."""
+    """Make the namespace part of the strings of a line that begin with it."""
     return line.replace("ns .. ':", f"'{escape(namespace)}:")
 
 
 def escape(text: str) -> str:
-    """Escape a text for single quotes in Lua."""
+    """Escape a string for single quotes in Lua."""
     return text.replace("\\", "\\\\").replace("'", "\\'")

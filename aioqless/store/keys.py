@@ -38,7 +38,7 @@ class Keys:
 
 
 def _parts(parameters: tuple[str, ...], spelling: str) -> tuple[tuple[str, ...], list[str | bytes]]:
-    """Return the parameters of a key, and its parts: texts, and names of parameters or `ns`."""
+    """Return the parameters of a key, and its parts: strings, and names of parameters or `ns`."""
     words = re.findall(
         r"'([^']*)'|(\w+)", re.sub(r"string\.format\('[^']*', (\w+)\)", r"\1", spelling)
     )

@@ -1,4 +1,4 @@
-"""The libraries of Lua functions: the blocks of each, and which of them a text needs."""
+"""The libraries of Lua functions: the blocks of each, and which of them a script needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Block:
 
     @property
     def path(self) -> str:
-        """Its name, as a text mentions it."""
+        """Its name, as scripts mention it."""
         return f"{self.lib}.{self.name}"
 
     @property
@@ -110,7 +110,7 @@ def known_libraries() -> dict[str, str]:
 
 
 def find_blocks(text: str) -> tuple[list[Block], list[Block], list[Block]]:
-    """Find the blocks that a text needs.
+    """Find the blocks that a script needs.
 
     Returns:
         The blocks that are always defined, the seldom functions that these mention, and the blocks
@@ -154,7 +154,7 @@ def _in_order(blocks: set[Block]) -> list[Block]:
 
 
 def _mentions(home: str | None, text: str) -> Iterator[Block]:
-    """Yield every `library.name` in a text, and within a library the shared locals."""
+    """Yield every `library.name` in a script, and within a library the shared locals."""
     for library, name in MENTION.findall(text):
         if library in known_libraries():
             block = next(

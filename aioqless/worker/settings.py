@@ -47,7 +47,7 @@ class RecycleLimits:
         max_memory: Stop when the process uses more than this many bytes.
 
     Raises:
-        ValueError: A limit is not a whole number of 1 or more.
+        ValueError: A limit is not an integer of 1 or more.
     """
 
     max_jobs: int | None = None
@@ -133,4 +133,4 @@ def _check_count(name: str, value: int | None, *, optional: bool = False) -> Non
     if value is None and optional:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
+        raise ValueError(f"{name} must be an integer >= 1 (got {value!r})")

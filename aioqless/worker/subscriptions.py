@@ -46,8 +46,7 @@ class Subscription:
         for name, value in (("limit", limit), ("weight", self.weight)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(
-                    f"the {name} of queue {self.queue!r} must be a whole number of 1 or more, "
-                    f"not {value!r}"
+                    f"the {name} of queue {self.queue!r} must be an integer >= 1 (got {value!r})"
                 )
 
     @classmethod
@@ -64,7 +63,7 @@ class Subscription:
         if not written:
             raise ValueError(
                 f"queue {text!r} must be a name, optionally followed by `,weight` and `=limit` as "
-                "whole numbers"
+                "integers"
             )
         weight, limit = written["weight"], written["limit"]
         return cls(

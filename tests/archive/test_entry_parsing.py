@@ -70,7 +70,7 @@ def test_job_that_did_not_run_when_it_ended_has_no_run() -> None:
         ({"ended": "inf"}, "ended='inf' is not a time"),
         ({"put": "-1"}, "put='-1' is not a time"),
         ({"retries": "many"}, "retries='many' is not a number"),
-        ({"fence": "nan"}, "fence='nan' is not a whole number"),
+        ({"fence": "nan"}, "fence='nan' is not an integer"),
         ({"tags": "{}"}, "tags can't be read"),
         ({"tags": "[1]"}, "tags can't be read"),
         ({"runs": '[{"how":"lost"}]'}, "runs can't be read"),

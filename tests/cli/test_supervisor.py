@@ -171,7 +171,7 @@ async def test_processes_finish_running_jobs_after_their_supervisor_was_killed(
 @pytest.mark.parametrize(
     ("module", "options", "code", "why"),
     [
-        ("jobs", ["-c", "0"], 1, "concurrency must be a whole number of 1 or more, not 0"),
+        ("jobs", ["-c", "0"], 1, "concurrency must be an integer >= 1 (got 0)"),
         ("jobz", [], 1, "there is no module 'jobz'"),
         ("jobs", ["--name", " " * 5000], 1, "name"),
         ("jobs", ["--health", "here"], 1, "health 'here' must be PORT or HOST:PORT"),

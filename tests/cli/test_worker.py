@@ -251,7 +251,7 @@ async def test_running_worker_is_subscribed_by_its_name(
 @pytest.mark.parametrize(
     ("options", "code", "why"),
     [
-        (["-c", "0"], 1, "concurrency must be a whole number of 1 or more, not 0"),
+        (["-c", "0"], 1, "concurrency must be an integer >= 1 (got 0)"),
         (["-q", ""], 1, "queue must not be empty"),
         (["-q", "a", "-q", "a"], 1, "names one twice"),
         (["-q", "a=4", "-q", "a"], 1, "names one twice"),
@@ -260,7 +260,7 @@ async def test_running_worker_is_subscribed_by_its_name(
             1,
             "queue 'a=four' must be a name, optionally followed by `,weight` and `=limit`",
         ),
-        (["-q", "a=0"], 1, "the limit of queue 'a' must be a whole number of 1 or more, not 0"),
+        (["-q", "a=0"], 1, "the limit of queue 'a' must be an integer >= 1 (got 0)"),
         (
             ["-q", "a,2"],
             1,
@@ -271,7 +271,7 @@ async def test_running_worker_is_subscribed_by_its_name(
             1,
             "order 'random' must be one of ordered, round-robin, shuffled, weighted",
         ),
-        (["--poll", "0"], 1, "poll 0.0 must be finite and no less than 0.01"),
+        (["--poll", "0"], 1, "poll must be finite and >= 0.01"),
         (["--name", ""], 1, "name must not be empty"),
         (["--log-level", "loud"], 1, "log level 'loud' must be one of debug, info, warning, error"),
         (["--colour", "red"], 2, "Error: no such option: --colour"),

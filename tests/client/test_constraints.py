@@ -111,7 +111,7 @@ async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
         (
             {"max_concurrent": 0},
             ValueError,
-            "max_concurrent must be a whole number from 1 to 1,000 \\(got 0\\)",
+            "max_concurrent must be an integer from 1 to 1,000 \\(got 0\\)",
         ),
         ({"max_concurrent": 1.5}, ValueError, "max_concurrent"),
         (
@@ -120,9 +120,9 @@ async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
             "concurrency_key needs max_concurrent or rate_limit",
         ),
         ({"rate_limit": 5}, TypeError, "rate_limit must be a tuple"),
-        ({"rate_limit": (0, 60)}, ValueError, "rate_limit must be a whole number from 1 to 10,000"),
+        ({"rate_limit": (0, 60)}, ValueError, "rate_limit must be an integer from 1 to 10,000"),
         ({"rate_limit": (5, 0)}, ValueError, "rate_limit's period must be more than 0 seconds"),
-        ({"unique": 7}, TypeError, "unique must be a text, or a tuple"),
+        ({"unique": 7}, TypeError, "unique must be a string, or a tuple"),
         ({"unique": ""}, ValueError, "unique must not be empty"),
         ({"unique": "k", "unique_for": 0}, ValueError, "unique_for must be more than 0"),
         ({"unique": "k", "unique_until": "never"}, ValueError, "unique_until must be"),

@@ -223,7 +223,7 @@ def _stopped(worker: Worker) -> bool:
 async def test_incompatible_options_are_refused_by_name(client: Client) -> None:
     for options, why in (
         ({"unique_until": "started"}, "need unique, which is the key"),
-        ({"max_concurrent": 0}, "max_concurrent must be a whole number from 1"),
+        ({"max_concurrent": 0}, "max_concurrent must be an integer from 1"),
         ({"concurrency_key": "k"}, "needs max_concurrent or rate_limit"),
         ({"unique": "k", "unique_for": 5, "unique_until": "done"}, "mutually exclusive"),
         ({"every": 60, "cron": "* * * * *"}, "cron"),

@@ -409,7 +409,7 @@ async def test_scheduled_jobs_of_other_queues_are_not_imported(
         ('{"class":"K","args":{},"jid":"a"}', "args is not a list"),
         ('{"class":"K","args":[],"jid":"a-history"}', "jid ends as a key of another job does"),
         ('{"class":"K","args":[],"jid":"a","retry":"often"}', "retry is not a number"),
-        ('{"class":"K","args":[],"jid":"a","tags":[1]}', "tags has an entry that is not a text"),
+        ('{"class":"K","args":[],"jid":"a","tags":[1]}', "tags has an entry that is not a string"),
     ],
     ids=str,
 )

@@ -195,9 +195,9 @@ async def test_durability_is_refused_on_a_server_without_waitaof(
     ("wrong", "why"),
     [
         ({"replicas": 0}, "waits for nothing"),
-        ({"replicas": -1}, "whole number of 0 or more"),
+        ({"replicas": -1}, "integer >= 0"),
         ({"replicas": True}, "whole number"),
-        ({"timeout": 0}, "no less than"),
+        ({"timeout": 0}, "timeout must be finite and >= "),
     ],
 )
 def test_invalid_durability_is_refused(wrong: dict[str, float], why: str) -> None:

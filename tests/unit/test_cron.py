@@ -175,10 +175,10 @@ def test_any_text_is_accepted_or_raises_value_error(expression: str) -> None:
         ),
         ({"every": 0}, ValueError, "every must be more than 0 seconds"),
         ({"every": -1}, ValueError, "every -1 must be"),
-        ({"every": "1h"}, TypeError, "every must be a number of seconds or a timedelta, not '1h'"),
+        ({"every": "1h"}, TypeError, "every must be a number"),
         ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
-        ({"cron": 5}, TypeError, "cron must be a text, not 5"),
-        ({"cron": "* * * * *", "timezone": 2}, TypeError, "timezone must be a text, not 2"),
+        ({"cron": 5}, TypeError, r"cron must be a string \(got 5\)"),
+        ({"cron": "* * * * *", "timezone": 2}, TypeError, r"timezone must be a string \(got 2\)"),
     ],
 )
 def test_invalid_schedule_is_refused(

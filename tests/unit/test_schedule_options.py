@@ -57,11 +57,7 @@ def test_schedule_options_make_a_recurring_job() -> None:
         ),
         ({"cron": "0 9 * * *", "every": 60}, TypeError, "a recurring job has either every="),
         ({"every": 0}, ValueError, "every must be more than 0 seconds"),
-        (
-            {"every": "hour"},
-            TypeError,
-            "every must be a number of seconds or a timedelta, not 'hour'",
-        ),
+        ({"every": "hour"}, TypeError, "every must be a number"),
         ({"every": 60, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"every": 60, "queue": ""}, ValueError, "queue must not be empty"),
         ({"every": 60, "backlog": -1}, ValueError, "backlog -1"),

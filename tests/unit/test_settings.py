@@ -31,13 +31,13 @@ def test_settings_are_immutable() -> None:
         ({"queues": ("mail", "")}, "queue must not be empty"),
         ({"queues": ("a\tb",)}, "control character"),
         ({"queues": ("mail", "text", "mail")}, "names one twice"),
-        ({"concurrency": 0}, "concurrency must be a whole number of 1 or more"),
-        ({"concurrency": 1.5}, "concurrency must be a whole number"),
-        ({"concurrency": True}, "concurrency must be a whole number"),
-        ({"poll": 0}, "poll 0 must be finite and no less than 0.01"),
-        ({"poll": math.nan}, "poll nan must be finite"),
-        ({"poll": math.inf}, "poll inf must be finite"),
-        ({"grace": -1}, "grace -1 must be finite and no less than 0"),
+        ({"concurrency": 0}, "concurrency must be an integer >= 1"),
+        ({"concurrency": 1.5}, "concurrency must be an integer"),
+        ({"concurrency": True}, "concurrency must be an integer"),
+        ({"poll": 0}, "poll must be finite and >= 0.01"),
+        ({"poll": math.nan}, "poll must be finite"),
+        ({"poll": math.inf}, "poll must be finite"),
+        ({"grace": -1}, "grace must be finite and >= 0"),
     ],
 )
 def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: str) -> None:
@@ -48,21 +48,21 @@ def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: 
 @pytest.mark.parametrize(
     ("group", "wrong", "why"),
     [
-        (ExecutorLimits, {"threads": 0}, "threads must be a whole number"),
-        (ExecutorLimits, {"processes": 0}, "processes must be a whole number of 1 or more"),
+        (ExecutorLimits, {"threads": 0}, "threads must be an integer"),
+        (ExecutorLimits, {"processes": 0}, "processes must be an integer >= 1"),
         (
             ExecutorLimits,
             {"max_jobs_per_process": 0},
-            "max_jobs_per_process must be a whole number of 1 or more",
+            "max_jobs_per_process must be an integer >= 1",
         ),
-        (ExecutorLimits, {"kill_after": -1}, "kill_after -1 must be finite"),
-        (RecycleLimits, {"max_jobs": 0}, "max_jobs must be a whole number of 1 or more"),
-        (RecycleLimits, {"max_memory": 0.5}, "max_memory must be a whole number"),
-        (ReconnectDelays, {"first": 0}, "first 0 must be finite and no less than 0.001"),
+        (ExecutorLimits, {"kill_after": -1}, "kill_after must be finite"),
+        (RecycleLimits, {"max_jobs": 0}, "max_jobs must be an integer >= 1"),
+        (RecycleLimits, {"max_memory": 0.5}, "max_memory must be an integer"),
+        (ReconnectDelays, {"first": 0}, "first must be finite and >= 0.001"),
         (
             ReconnectDelays,
             {"first": 2, "longest": 1},
-            "reconnect.longest 1 must be finite and no less than 2",
+            "reconnect.longest must be finite and >= 2",
         ),
     ],
 )
@@ -103,9 +103,9 @@ def test_most_texts_are_valid_names(name: str) -> None:
     ("name", "why"),
     [
         ("", "queue must not be empty"),
-        ("x" * 513, r"queue 'x+'… is longer than 512 bytes"),
+        ("x" * 513, r"queue 'x+'… must be at most 512 bytes"),
         ("ä" * 257, "longer than 512 bytes"),
-        ("a\nb", r"queue 'a\\nb' has a control character"),
+        ("a\nb", r"queue 'a\\nb' contains a control character"),
         ("a\x7f", "control character"),
         ("\ud800", "is not Unicode"),
     ],
@@ -117,13 +117,13 @@ def test_invalid_name_is_refused_with_a_reason(name: str, why: str) -> None:
 
 @pytest.mark.parametrize("name", [None, 7, b"mail", ["mail"]])
 def test_name_must_be_a_string(name: Any) -> None:
-    with pytest.raises(TypeError, match="queue must be a text, not"):
+    with pytest.raises(TypeError, match="queue must be a string"):
         validation.check_name("queue", name)
 
 
 @pytest.mark.parametrize("jid", ["a-history", "a-dependencies", "a-dependents", "-history"])
 def test_jid_that_collides_with_keys_of_another_job_is_refused(jid: str) -> None:
-    with pytest.raises(ValueError, match="ends in one of"):
+    with pytest.raises(ValueError, match="must not end in"):
         validation.check_jid(jid)
 
 
@@ -145,7 +145,7 @@ def test_number_without_a_minimum_may_be_negative() -> None:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, -0.1])
 def test_number_out_of_range_is_refused(number: float) -> None:
-    with pytest.raises(ValueError, match=r"delay .* must be finite and no less than 0"):
+    with pytest.raises(ValueError, match=r"delay must be finite and >= 0"):
         validation.check_number("delay", number, least=0)
 
 
@@ -182,7 +182,7 @@ def test_lone_surrogates_are_escaped() -> None:
 
 def test_string_is_refused_as_a_list_of_names() -> None:
     assert validation.check_names("tags", ("x", "y")) == ["x", "y"]
-    with pytest.raises(TypeError, match="tags must be a list of texts, not the text 'xy'"):
+    with pytest.raises(TypeError, match=r"tags must be a list of strings \(got the string 'xy'\)"):
         validation.check_names("tags", "xy")
     with pytest.raises(ValueError, match="each of tags must not be empty"):
         validation.check_names("tags", ["x", ""])

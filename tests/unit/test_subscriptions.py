@@ -42,7 +42,7 @@ def test_subscription_round_trips_as_text(text: str, subscription: Subscription)
 @pytest.mark.parametrize("text", ["a=", "a=x", "a,", "a,x", "a=4,5", "a=-1", "a=1=2", "a=1.5"])
 def test_malformed_subscription_is_refused_with_the_expected_form(text: str) -> None:
     with pytest.raises(
-        ValueError, match="optionally followed by `,weight` and `=limit` as whole numbers"
+        ValueError, match="optionally followed by `,weight` and `=limit` as integers"
     ):
         Subscription.read(text)
 
@@ -50,10 +50,10 @@ def test_malformed_subscription_is_refused_with_the_expected_form(text: str) -> 
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"limit": 0}, "the limit of queue 'mail' must be a whole number of 1 or more, not 0"),
+        ({"limit": 0}, r"the limit of queue 'mail' must be an integer >= 1 \(got 0\)"),
         ({"limit": 1.5}, "the limit .* not 1.5"),
         ({"limit": True}, "the limit .* not True"),
-        ({"weight": 0}, "the weight of queue 'mail' must be a whole number of 1 or more, not 0"),
+        ({"weight": 0}, r"the weight of queue 'mail' must be an integer >= 1 \(got 0\)"),
     ],
 )
 def test_invalid_limits_and_weights_are_refused(wrong: dict[str, Any], why: str) -> None:

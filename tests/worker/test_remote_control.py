@@ -91,7 +91,7 @@ async def test_invalid_command_is_refused_with_the_reason(
             await client.workers.unsubscribe("ann", "post")
         with pytest.raises(
             CommandRefused,
-            match="the limit of queue 'post' must be a whole number of 1 or more, not 0",
+            match=r"the limit of queue 'post' must be an integer >= 1 \(got 0\)",
         ):
             await client.workers.subscribe("ann", "post", limit=0)
         with pytest.raises(

@@ -216,7 +216,7 @@ async def _calls(client: Client) -> int:
     return int(stats["cmdstat_evalsha"]["calls"])
 
 
-@pytest.mark.usefixtures("watchful")
+@pytest.mark.usefixtures("frequent_polls")
 async def test_schedules_are_declared_again_after_redis_was_flushed(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
@@ -232,7 +232,7 @@ async def test_schedules_are_declared_again_after_redis_was_flushed(
             ] == [True, True]
 
 
-@pytest.mark.usefixtures("watchful")
+@pytest.mark.usefixtures("frequent_polls")
 async def test_each_program_declares_its_own_schedules_again(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
@@ -248,7 +248,7 @@ async def test_each_program_declares_its_own_schedules_again(
     assert [(await _found(client, jid)).interval for jid in ("digest", "other")] == [3600, 60]
 
 
-@pytest.mark.usefixtures("watchful")
+@pytest.mark.usefixtures("frequent_polls")
 async def test_schedules_missing_from_a_restored_backup_are_declared_again(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
@@ -266,7 +266,7 @@ async def test_schedules_missing_from_a_restored_backup_are_declared_again(
     assert not lines.of("recurring.declared", recurring="digest", done="retimed")
 
 
-@pytest.mark.usefixtures("watchful")
+@pytest.mark.usefixtures("frequent_polls")
 async def test_schedule_canceled_by_an_operator_stays_canceled_until_a_worker_starts(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:

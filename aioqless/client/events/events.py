@@ -52,7 +52,7 @@ class Events:
             tracked: Only tracked jobs: the latest 1,000, and those that are tracked from now on.
 
         Raises:
-            TypeError: A name is not a text.
+            TypeError: A name is not a string.
             ValueError: There is no such kind, or a name is not valid.
             redis.exceptions.ConnectionError: Redis can't be reached at the start.
         """

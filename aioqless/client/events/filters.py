@@ -48,7 +48,7 @@ class EventFilter:
         """Make a filter of what a caller gave.
 
         Raises:
-            TypeError: A name is not a text.
+            TypeError: A name is not a string.
             ValueError: There is no such kind, or a name is not valid.
         """
         kinds = _check_names("kind", kind)

@@ -172,9 +172,9 @@ def decode_record(record: JobRecord) -> JobFields:
 
 
 def decode_texts(values: Sequence[object]) -> list[str]:
-    """Return the texts of a list as the scripts read it.
+    """Return the strings of a list as the scripts read it.
 
-    Numbers, which another qless client may have put into it, become texts; anything else is left
+    Numbers, which another qless client may have put into it, become strings; anything else is left
     out.
     """
     known = (each for each in values if isinstance(each, str | float) or type(each) is int)

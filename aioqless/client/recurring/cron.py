@@ -28,7 +28,7 @@ class Cron:
         timezone: Name of the time zone.
 
     Raises:
-        TypeError: One of them is not a text.
+        TypeError: One of them is not a string.
         ValueError: The expression can't be parsed or never matches, or there is no such time zone.
     """
 
@@ -95,7 +95,7 @@ def find_zone(name: str) -> tzinfo:
     """Return a time zone by its name, such as `Europe/Paris`.
 
     Raises:
-        TypeError: The name is not a text.
+        TypeError: The name is not a string.
         ValueError: There is no such time zone on this machine.
     """
     return _find_zone(validation.check_name("timezone", name))

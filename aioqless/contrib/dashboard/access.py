@@ -92,7 +92,7 @@ class Access:
         startup_token: At least 16 characters; default: generated for each dashboard.
         data_for: The lowest role that sees the data of jobs.
         redact: Patterns of names whose values are hidden from everybody, at any depth of job data
-            and in texts about a job, such as the message of a failure.
+            and in strings about a job, such as the message of a failure.
         trusted_proxies: Addresses or networks of reverse proxies whose X-Forwarded-For and
             X-Forwarded-Proto are trusted.
 

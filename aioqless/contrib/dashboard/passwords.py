@@ -42,7 +42,7 @@ def verify(password: str, stored: str) -> bool:
 
 
 def validate(stored: str) -> None:
-    """Raise ValueError for a text that is no hash of ours, or one that is too expensive."""
+    """Raise ValueError for a string that is no hash of ours, or one that is too expensive."""
     if stored.startswith("scrypt$"):
         _parse_scrypt(stored)
         return

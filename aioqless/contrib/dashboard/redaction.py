@@ -1,4 +1,4 @@
-"""Hides secrets in the data of jobs and in texts about them, and restores them after an edit."""
+"""Hides secrets in the data of jobs and in strings about them, and restores them after an edit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 HIDDEN = "•••••"
 MAX_DEPTH = 200
-# characters of a value that is searched for in other texts; shorter ones occur anywhere
+# characters of a value that is searched for in other strings; shorter ones occur anywhere
 MIN_SECRET_LENGTH = 4
 # name=value, "name": 'value', Name: Bearer value. Possessive, so that matching takes linear time.
 _NAMED = re.compile(r"""(?<![\w-])([\w-]++)["']?+\s*+[:=]\s*+(?:(?i:bearer|basic)\s++)?+""")

@@ -165,5 +165,5 @@ class Sessions:
 
 
 def digest(text: str) -> str:
-    """Return a digest that stands for a text in Redis, where many may read."""
+    """Return a digest that stands for a string in Redis, where many may read."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

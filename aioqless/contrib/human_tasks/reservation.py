@@ -47,7 +47,7 @@ class ReservationPolicy:
             validation.check_name("next", self.next)
         if self.result_ttl % 1 or self.result_ttl > MAX_TTL:
             raise ValueError(
-                f"result_ttl {self.result_ttl!r} must be a whole number of seconds, at most "
+                f"result_ttl {self.result_ttl!r} must be an integer number of seconds, at most "
                 f"{MAX_TTL}"
             )
 
@@ -64,7 +64,7 @@ class Reservation:
 
     `left` is the number of seconds that remained when it was read. Methods raise LockLost if
     another person or worker holds the job by now, and WrongState if nobody does. An expired
-    reservation remains valid until another one takes the job. A method with a `request`, a text
+    reservation remains valid until another one takes the job. A method with a `request`, a string
     that names this attempt, may be repeated: the second time it returns its first result.
     """
 

@@ -1,4 +1,4 @@
--- args: parse and check the texts of ARGV and KEYS, by type. (Arguments of variable number:
+-- args: parse and check the strings of ARGV and KEYS, by type. (Arguments of variable number:
 -- layout.lua.)
 
 local LONGEST_LISTS = 10000
@@ -88,7 +88,7 @@ function args.seconds(name, value) return args.between(name, value, 0, 1e10) end
 
 function args.count(name, value)
   local number = args.between(name, value, 0, 1e15)
-  if number % 1 ~= 0 then errors.bad_argument(name, value, 'is not a whole number') end
+  if number % 1 ~= 0 then errors.bad_argument(name, value, 'is not an integer') end
   return number
 end
 
@@ -136,7 +136,7 @@ function args.object(name, value)
   return value
 end
 
--- A JSON list of texts, without duplicates.
+-- A JSON list of strings, without duplicates.
 function args.list(name, value, check)
   local valid, parsed = pcall(cjson.decode, args.string(name, value))
   if not valid or type(parsed) ~= 'table' or not string.find(value, '^%s*%[') then
@@ -154,7 +154,7 @@ function args.list(name, value, check)
   for i = 1, #parsed do
     local text = parsed[i]
     if type(text) ~= 'string' then
-      errors.bad_argument(name, value, 'has an entry that is not a text')
+      errors.bad_argument(name, value, 'has an entry that is not a string')
     end
     check(name, text)
     if not seen[text] then

@@ -20,7 +20,7 @@ function constraints.parse(text)
   end
   for _, name in ipairs({'unique', 'key'}) do
     if own[name] ~= nil and type(own[name]) ~= 'string' then
-      errors.bad_argument(name, own[name], 'is not a text')
+      errors.bad_argument(name, own[name], 'is not a string')
     end
     if own[name] then args.name(name, own[name]) end
   end
@@ -45,7 +45,7 @@ end
 
 function constraints.check_whole(name, value, most)
   if args.between(name, value, 1, most) % 1 ~= 0 then
-    errors.bad_argument(name, value, 'is not a whole number')
+    errors.bad_argument(name, value, 'is not an integer')
   end
 end
 
@@ -72,7 +72,7 @@ function constraints.require_no_conflict(text, jid, now)
   if own.unique then claimed[own.unique] = jid end
 end
 
--- Set a job's constraints; `former` are its earlier ones. Without a text it keeps them and is to
+-- Set a job's constraints; `former` are its earlier ones. Without a string it keeps them and is to
 -- run again: then it takes its unique key again, unless another job has it by now.
 -- @seldom
 function constraints.apply(jid, text, own, former, now)

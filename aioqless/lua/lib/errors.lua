@@ -20,7 +20,7 @@ function errors.bad_state(job, why)
   errors.raise('BADSTATE', why, {jid = job.jid, state = job.state, queue = job.queue})
 end
 
--- The error that a pcall caught, as a reply. Depending on the server, it is a table or a text
+-- The error that a pcall caught, as a reply. Depending on the server, it is a table or a string
 -- behind a position. Anything else is a bug and raised again.
 function errors.from_pcall(caught)
   local text = type(caught) == 'table' and caught.err or caught

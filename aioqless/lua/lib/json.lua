@@ -28,19 +28,19 @@ end
 -- Join a list of JSON texts.
 function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
 
--- The text of a stored value that should be a text.
+-- The text of a stored value that should be a string.
 function json.to_text(value)
   return type(value) == 'string' and value or type(value) == 'number' and tostring(value) or ''
 end
 
--- A stored list of texts, safe to embed; a peer's encoder may have written an empty one as `{}`.
--- Other values than texts are treated as in json.parse_texts.
+-- A stored list of strings, safe to embed; a peer's encoder may have written an empty one as `{}`.
+-- Other values than strings are treated as in json.parse_texts.
 function json.clean_list(text)
   if not text or not string.find(text, '^%s*%[') then return '[]' end
   return json.is_flat(text, 'string') and text or json.texts(json.parse_texts(text))
 end
 
--- A stored object of texts and numbers, safe to embed; empty if it is anything else.
+-- A stored object of strings and numbers, safe to embed; empty if it is anything else.
 function json.clean_object(text)
   return string.find(text, '^%s*{') and json.is_flat(text, 'string', 'number') and text or '{}'
 end
@@ -54,7 +54,7 @@ function json.is_flat(text, kind, other)
   return true
 end
 
--- The texts of a stored JSON list. Numbers count as texts, as in keys; other values are skipped.
+-- The strings of a stored JSON list. Numbers count as strings, as in keys; other values are skipped.
 function json.parse_texts(text)
   local texts = {}
   for _, value in ipairs(json.parse_list(text)) do

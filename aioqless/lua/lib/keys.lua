@@ -64,7 +64,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 -- job's hash:
 --   x-fence     the fencing token of its latest run
 --   x-put       its `time` before the latest pop
---   x-context   texts by name that travel with it
+--   x-context   strings by name that travel with it
 --   x-start-by  when it expires unless it has started
 --   x-after     the jids that it was put to wait for
 --   x-on-failed its on_failed policy

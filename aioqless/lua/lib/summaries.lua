@@ -5,7 +5,7 @@ local MESSAGE = 1000
 local HEAD, LAST, ENDING = 250, 600, 700
 local DATA = 2000
 
--- The beginning of a text, without cutting a character.
+-- The beginning of a string, without cutting a character.
 function summaries.truncate(text, most)
   if #text <= most then return text end
   while most > 0 and string.byte(text, most + 1) >= 128 and string.byte(text, most + 1) < 192 do

@@ -90,7 +90,7 @@ async def test_too_deeply_nested_data_and_invalid_numbers_are_refused(
     assert "nested too deeply" in await do(
         http, "put-again", jid="a", how="same", data=DEEP.decode()
     )
-    assert "limit must be a number, not &#39;inf&#39;" in await do(
+    assert "limit must be a number (got &#39;inf&#39;)" in await do(
         http, "worker-subscribe", worker="ann", queue="mail", limit="inf"
     )
     job = await client.jobs.get("a")

@@ -41,7 +41,7 @@ class ActionRequest:
         with suppress(ValueError):
             if isfinite(number := float(text)):
                 return number
-        raise ValueError(f"{name} must be a number, not {text[:40]!r}")
+        raise ValueError(f"{name} must be a number (got {text[:40]!r})")
 
     async def job(self) -> Job:
         """Read the job of the form; raise ValueError when it does not exist."""

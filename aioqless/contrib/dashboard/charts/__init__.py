@@ -1,4 +1,4 @@
-"""Charts that the server draws, as SVG in the colors of the stylesheet, each with a text label.
+"""Charts that the server draws, as SVG in the colors of the stylesheet, each with a string label.
 
 sparklines.py        sparklines: recent rates, and failures of the last day
 bars.py              histograms, and the totals of the last days
