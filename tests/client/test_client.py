@@ -452,7 +452,7 @@ async def test_data_of_a_recurring_job_is_kept_byte_for_byte(client: Client) -> 
     ("options", "kind", "why"),
     [
         ({"every": 0}, (ValueError, InvalidArgument), "every|interval"),
-        ({"every": -1}, ValueError, "every -1"),
+        ({"every": -1}, ValueError, r"every must be .* \(got -1\)"),
         ({"every": float("inf")}, ValueError, "every inf"),
         ({"every": 5, "offset": -1}, (ValueError, InvalidArgument), "offset"),
         ({"every": 5, "backlog": -1}, (ValueError, InvalidArgument), "backlog"),

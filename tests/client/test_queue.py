@@ -333,7 +333,7 @@ async def test_invalid_queue_name_is_refused(client: Client, name: str) -> None:
         ({"delay": "soon"}, TypeError, "delay must be a number"),
         ({"delay": True}, TypeError, "delay must be a number"),
         ({"priority": float("nan")}, ValueError, "priority must be finite"),
-        ({"retries": -1}, ValueError, "retries -1"),
+        ({"retries": -1}, ValueError, r"retries must be .* \(got -1\)"),
         ({"tags": ["x", ""]}, ValueError, "each of tags must not be empty"),
         ({"tags": "x"}, TypeError, r"tags must be a list of strings \(got the string 'x'\)"),
         ({"tags": [7]}, TypeError, "each of tags must be a string"),

@@ -196,7 +196,7 @@ async def test_durability_is_refused_on_a_server_without_waitaof(
     [
         ({"replicas": 0}, "waits for nothing"),
         ({"replicas": -1}, "integer >= 0"),
-        ({"replicas": True}, "whole number"),
+        ({"replicas": True}, "integer"),
         ({"timeout": 0}, "timeout must be finite and >= "),
     ],
 )

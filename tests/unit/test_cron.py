@@ -139,7 +139,7 @@ def test_next_time_is_later_and_skips_none(now: int, expression: str, timezone: 
         ("*/0 * * * *", "Bad minute"),
         ("", "cron must not be empty"),
         ("0 9\n* * *", "control character"),
-        ("*" * 600, "longer than 512"),
+        ("*" * 600, "at most 512"),
     ],
 )
 def test_invalid_and_never_due_expressions_are_refused(expression: str, why: str) -> None:
@@ -174,7 +174,7 @@ def test_any_text_is_accepted_or_raises_value_error(expression: str) -> None:
             "either every=, in seconds or as a timedelta, or cron=",
         ),
         ({"every": 0}, ValueError, "every must be more than 0 seconds"),
-        ({"every": -1}, ValueError, "every -1 must be"),
+        ({"every": -1}, ValueError, r"every must be .* \(got -1\)"),
         ({"every": "1h"}, TypeError, "every must be a number"),
         ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"cron": 5}, TypeError, r"cron must be a string \(got 5\)"),
@@ -204,5 +204,5 @@ def test_backlog_is_limited_for_cron_expressions() -> None:
         r"0 makes up for all",
     ):
         check_backlog(Cron("* * * * *"), 1001)
-    with pytest.raises(ValueError, match="backlog -1"):
+    with pytest.raises(ValueError, match=r"backlog must be .* \(got -1\)"):
         check_backlog(Every(5), -1)

@@ -39,7 +39,7 @@ def test_value_that_is_no_duration_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-1, timedelta(seconds=-1), float("nan"), float("inf")])
 def test_duration_out_of_range_is_refused(value: float | timedelta) -> None:
-    with pytest.raises(ValueError, match=r"delay -?[a-z1]+ must be finite and no less than 0"):
+    with pytest.raises(ValueError, match=r"delay must be finite and >= 0 \(got "):
         check_seconds("delay", value)
 
 
@@ -106,7 +106,7 @@ def test_settings_take_timedeltas_and_are_read_as_seconds() -> None:
     )
     assert Durability(timeout=MINUTE).timeout == 60
     assert ReservationPolicy(limit=MINUTE).effective_limit(timedelta(seconds=5)) == 5
-    with pytest.raises(ValueError, match=r"poll 0 must be .* no less than 0.01"):
+    with pytest.raises(ValueError, match=r"poll must be .* >= 0.01 \(got 0\)"):
         Settings(poll=timedelta())
 
 

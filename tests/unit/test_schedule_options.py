@@ -60,7 +60,7 @@ def test_schedule_options_make_a_recurring_job() -> None:
         ({"every": "hour"}, TypeError, "every must be a number"),
         ({"every": 60, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"every": 60, "queue": ""}, ValueError, "queue must not be empty"),
-        ({"every": 60, "backlog": -1}, ValueError, "backlog -1"),
+        ({"every": 60, "backlog": -1}, ValueError, "backlog must be finite and >= 0 (got -1)"),
         ({"cron": "0 9 * * *", "backlog": 5000}, ValueError, "backlog 5000 is more than 1000"),
         ({"every": 60, "data": {"day": 5}}, InvalidData, "Expected `str`, got `int`"),
         ({"every": 60, "data": False}, InvalidData, "false"),

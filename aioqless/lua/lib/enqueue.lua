@@ -8,7 +8,7 @@
 -- @option  tags     tags
 -- @option  retries  count         default: 5
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
--- @option  context  object        strings by name that travel with the job, such as those of a trace
+-- @option  context  object        strings by name that travel with the job, such as a trace
 -- @option  within   seconds       the job expires if it has not started within this time
 -- @option  terms    object        uniqueness, concurrency and rate limits (lib/constraints.lua)
 -- @option  on_failed name         hold (default), fail or cancel it when a dependency fails

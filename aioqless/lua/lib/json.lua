@@ -54,7 +54,7 @@ function json.is_flat(text, kind, other)
   return true
 end
 
--- The strings of a stored JSON list. Numbers count as strings, as in keys; other values are skipped.
+-- The strings of a stored JSON list. Numbers become strings, as in keys; others are skipped.
 function json.parse_texts(text)
   local texts = {}
   for _, value in ipairs(json.parse_list(text)) do

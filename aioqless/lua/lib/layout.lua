@@ -17,7 +17,7 @@ function layout.word(known, default, value)
 end
 
 -- The tail of ARGV from `first`, up to its end or an empty argument, and where the next part
--- begins. With `options`, the tail may contain empty strings; an empty argument ends it if it is the
+-- begins. With `options`, the tail may contain empty texts; an empty argument ends it if it is the
 -- last one or only these options follow.
 function layout.rest(name, check, first, options)
   local list, at = {}, first
