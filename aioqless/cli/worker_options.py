@@ -61,9 +61,9 @@ class Option:
 
 
 def parse_process_count(text: str) -> int:
-    """Return a whole number of 1 or more."""
+    """Return an integer >= 1."""
     if not re.fullmatch(r"[0-9]+", text) or (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} must be an integer >= 1")
     return number
 
 

@@ -279,7 +279,7 @@ async def test_running_worker_is_subscribed_by_its_name(
         (["--conc", "3"], 2, "no such option: --conc; did you mean --concurrency?"),
         (["-c"], 2, "argument -c/--concurrency: expected one argument"),
         (["-c", "many"], 2, "argument -c/--concurrency: invalid int value: 'many'"),
-        (["-w", "0"], 2, "argument -w/--workers: '0' must be a whole number of 1 or more"),
+        (["-w", "0"], 2, "argument -w/--workers: '0' must be an integer >= 1"),
         (["--max-memory", "5X"], 2, "'5X' must be a number of bytes, or of them with K, M or G"),
     ],
 )
