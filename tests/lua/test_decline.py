@@ -31,7 +31,7 @@ async def test_history_has_one_event_however_often_a_job_is_declined(story: Stor
     for at in range(5, 605, 5):
         assert await story.pop(at) == ["a"]
         assert await decline(story, "a", at) == "scheduled"
-    assert await story.happened("a") == [(3, "put"), (5, "declined")]
+    assert await story.event_times("a") == [(3, "put"), (5, "declined")]
 
 
 async def test_declined_pops_leave_the_statistics_and_its_wait_goes_on(story: Story) -> None:
@@ -105,7 +105,7 @@ async def test_declined_pop_is_no_start_of_its_queues_rate(story: Story) -> None
     await story.put("a", 3)
     await story.put("b", 4)
     assert await story.pop(5) == ["a"] and await story.pop(5, worker="bob") == []
-    async with story.heard() as messages:
+    async with story.published() as messages:
         await decline(story, "a", 5)
     assert ("x:ready", "mail") in messages
     assert await story.pop(5, worker="bob") == ["b"]
@@ -124,7 +124,7 @@ async def test_event_between_pop_and_decline_stays_in_the_history(story: Story) 
     await story.running("a", 3, 5)
     await story.store.log(jid="a", message="noted", now=6)
     await decline(story, "a", 6)
-    assert [what for _, what in await story.happened("a")] == ["put", "popped", "noted", "declined"]
+    assert [what for _, what in await story.event_times("a")] == ["put", "popped", "noted", "declined"]
 
 
 async def test_job_popped_by_another_qless_client_can_be_declined(story: Story) -> None:
