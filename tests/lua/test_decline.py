@@ -124,7 +124,12 @@ async def test_event_between_pop_and_decline_stays_in_the_history(story: Story) 
     await story.running("a", 3, 5)
     await story.store.log(jid="a", message="noted", now=6)
     await decline(story, "a", 6)
-    assert [what for _, what in await story.event_times("a")] == ["put", "popped", "noted", "declined"]
+    assert [what for _, what in await story.event_times("a")] == [
+        "put",
+        "popped",
+        "noted",
+        "declined",
+    ]
 
 
 async def test_job_popped_by_another_qless_client_can_be_declined(story: Story) -> None:
