@@ -8,14 +8,18 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
+from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
 from redis import exceptions
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
+from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
@@ -28,13 +32,15 @@ from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
 from aioqless.client.foreign_jobs import ForeignJobs
+from aioqless.client.jid import Jid
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.keyspace import Keyspace
-from aioqless.client.put import DefaultContext, PutSender
-from aioqless.client.queue import Queue
+from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender
+from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
+from aioqless.client.queue import Queue, raise_refused
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import iterate_recurring, recurring_page
@@ -43,12 +49,15 @@ from aioqless.client.reservations import Reservations
 from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
+from aioqless.client.workflows import Flow, Step, put_flow
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
+
+R = TypeVar("R", default=Any)
 
 
 class Client:
@@ -120,6 +129,7 @@ class Client:
         self._default_context: DefaultContext | None = None
         self._private: dict[str, str] = {}
         self._connected: _Connected | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # where it is open
 
     async def __aenter__(self) -> Self:
         if self.url is None:
@@ -134,9 +144,14 @@ class Client:
             name=f"{self._connection_name}.redis",
         )
         self._connected = self._connect(redis, store)
+        self._loop = asyncio.get_running_loop()
+        _open_clients.setdefault(self._loop, WeakSet()).add(self)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._loop is not None:
+            _open_clients[self._loop].discard(self)
+            self._loop = None
         if self._connected:
             connected, self._connected = self._connected, None
             connected.events.close()
@@ -229,6 +244,163 @@ class Client:
             name: Name of the queue.
         """
         return Queue(self.backend, self._open.sender, name, worker=self.name)
+
+    async def put(
+        self,
+        job: str | Klass[R] | NewJob[R],
+        data: object = None,
+        *,
+        queue: str | None = None,
+        wait: Seconds = 0,
+        **options: Unpack[PutOptions],
+    ) -> Jid[R]:
+        """Put (enqueue) one job: `client.put(greet.data(name="Ada"), delay=60)`.
+
+        Args:
+            job: A handler, its klass, or a new job.
+            data: The job's data, unless `job` is a new job.
+            queue: Name of the queue; default: the handler's, else "default".
+            wait: Time to wait while the queue, or Redis, is full.
+            options: See PutOptions.
+
+        Returns:
+            The job's jid, or that of the job that has its unique key: a text with methods.
+
+        Raises:
+            JobExists: The jid or the unique key is taken, and `if_exists` is "raise".
+            InvalidData: The data can't be encoded, or isn't what the handler takes.
+            QueueFull: The queue, or Redis, has no room.
+            TypeError: Put has no such option, or one has the wrong type.
+            ValueError: An option is out of range.
+        """
+        new = NewJob.of(job, data, options)
+        return await self.queue(new.choose_queue(queue)).put(new, wait=wait)
+
+    async def put_many(
+        self, jobs: Iterable[NewJob[R]], *, queue: str | None = None, wait: Seconds = 0
+    ) -> list[Jid[R]]:
+        """Put many jobs, in few calls of a bounded size.
+
+        All are checked before the first is sent.
+
+        Args:
+            jobs: The jobs; those of one queue in the order in which they are to run.
+            queue: Name of the queue; default: that of each handler, else "default".
+            wait: Time to wait while a queue, or Redis, is full.
+
+        Returns:
+            Their jids, in order.
+
+        Raises:
+            ExceptionGroup: Redis refused some of them; the others were put.
+            QueueFull: Redis has no memory left.
+        """
+        new, sender = list(jobs), self._open.sender
+        prepared = [sender.prepare(job) for job in new]
+        numbers: dict[str, list[int]] = {}
+        for number, job in enumerate(new):
+            name = validation.check_name("queue", job.choose_queue(queue))
+            numbers.setdefault(name, []).append(number)
+        answers: list[str | Exception] = [""] * len(new)
+        for name, own in numbers.items():
+            replies = await sender.put_many(name, [prepared[number] for number in own], wait)
+            for number, reply in zip(own, replies, strict=True):
+                answers[number] = reply
+        raise_refused(answers)
+        return [
+            Jid(str(jid), self.backend, job.result_type)
+            for jid, job in zip(answers, new, strict=True)
+        ]
+
+    async def put_flow(
+        self,
+        flow: Step,
+        *,
+        queue: str | None = None,
+        on_failed: OnFailed | None = None,
+        wait: Seconds = 0,
+    ) -> Flow:
+        """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
+
+        Args:
+            flow: A chain, a group or a job.
+            queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
+            on_failed: What happens to jobs without a choice of their own if one that they depend on
+                fails.
+            wait: Time to wait while a queue, or Redis, is full.
+
+        Returns:
+            The jids.
+
+        Raises:
+            QueueFull: A queue, or Redis, has no room.
+            ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
+                raises it for.
+        """
+        return await put_flow(self._open.sender, flow, queue, on_failed, wait)
+
+    async def recur(
+        self,
+        job: str | Klass | NewJob,
+        data: object = None,
+        *,
+        queue: str | None = None,
+        **options: Unpack[RecurOptions],
+    ) -> RecurringJob:
+        """Make a recurring job, or change the one with this jid, as `Queue.recur` does.
+
+        Args:
+            job: A handler, its klass, or a new job.
+            data: The data of its instances, unless `job` is a new job.
+            queue: Name of the queue; default: the handler's, else "default".
+            options: See RecurOptions; either `every` or `cron` is required.
+
+        Raises:
+            InvalidData: The data can't be encoded, or isn't what the handler takes.
+            TypeError: There is no such option, or one has the wrong type.
+            ValueError: An option is out of range.
+        """
+        name = NewJob.of(job, data, {}).choose_queue(queue)
+        return await self.queue(name).recur(job, data, **options)
+
+    @contextmanager
+    def as_current(self) -> Iterator[Self]:
+        """Let handlers put with this client within the block: `await greet.put(name="Ada")`.
+
+        Only needed where an event loop has several open clients; a worker's jobs put with the
+        worker's own.
+        """
+        token = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
+    @staticmethod
+    def current() -> Client:
+        """Return the client that `handler.put` uses.
+
+        It is that of `as_current`, in a job that of its worker, else the one client that is open on
+        this event loop.
+
+        Raises:
+            RuntimeError: There is none, or there are several.
+        """
+        loop = asyncio.get_running_loop()
+        chosen = _current.get()
+        clients = list(_open_clients.get(loop, ()))
+        if chosen in clients:
+            return chosen
+        match clients:
+            case [client]:
+                return client
+            case []:
+                why = "no client is open on this event loop: `async with Client(...) as client:`"
+            case several:
+                why = f"{len(several)} clients are open on this event loop: choose one"
+        raise RuntimeError(
+            f"{why}, or call client.put(handler.data(...)), or use `with client.as_current():`"
+        )
 
     async def queues(self, *, offset: int = 0, count: int = 1000) -> list[QueueOverview]:
         """Return the counts and today's totals of the known queues, by when each was first seen.
@@ -419,6 +591,10 @@ class _Connected:
     workers: Workers
     config: Config
     events: Events
+
+
+_current: ContextVar[Client | None] = ContextVar("aioqless_client", default=None)
+_open_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[Client]] = WeakKeyDictionary()
 
 
 def worker_name() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias
 
 import msgspec
 from redis import exceptions
@@ -28,6 +28,7 @@ from aioqless.client.constraints import (
     merge_constraints,
     select_constraints,
 )
+from aioqless.client.jid import Result_co, ResultType
 from aioqless.client.put_options import ConstraintOptions, PutOptions, add_options
 from aioqless.errors import AioqlessError, QueueFull
 from aioqless.redis.batcher import Batcher
@@ -35,6 +36,7 @@ from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow, PutManyRow, Store
 from aioqless.validation import Seconds
 
+DEFAULT_QUEUE = "default"
 MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
 MAX_BYTES_PER_CALL = 1 << 18
 MAX_NAMES_PER_CALL = 5_000  # tags and dependencies of all its jobs
@@ -46,12 +48,24 @@ LONGEST_PAUSE = 1.0
 _OPTIONS = PutOptions.__annotations__.keys()
 
 
-class Klass(Protocol):
+class Klass(ResultType[Result_co], Protocol[Result_co]):
     """What a handler declares about the jobs that are put for it."""
 
     @property
     def klass(self) -> str:
         """Name of its jobs in Redis."""
+
+    @property
+    def queue(self) -> str | None:
+        """Queue of its jobs; None for the default."""
+
+    @property
+    def priority(self) -> float | None:
+        """Priority; None for the default."""
+
+    @property
+    def tags(self) -> Sequence[str] | None:
+        """Tags; None for none."""
 
     @property
     def retries(self) -> int | None:
@@ -81,7 +95,7 @@ PreparedJob: TypeAlias = PutManyRow
 
 
 @dataclass(frozen=True, init=False)
-class NewJob:
+class NewJob(Generic[Result_co]):
     """A job to be put.
 
     Attributes:
@@ -90,12 +104,12 @@ class NewJob:
         options: Options of put.
     """
 
-    klass: str | Klass
+    klass: str | Klass[Result_co]
     data: Any
     options: PutOptions
 
     def __init__(
-        self, klass: str | Klass, data: object = None, **options: Unpack[PutOptions]
+        self, klass: str | Klass[Result_co], data: object = None, **options: Unpack[PutOptions]
     ) -> None:
         """Make a job.
 
@@ -117,7 +131,12 @@ class NewJob:
         object.__setattr__(self, "options", options)
 
     @classmethod
-    def of(cls, job: str | Klass | NewJob, data: object, options: PutOptions) -> NewJob:
+    def of(
+        cls,
+        job: str | Klass[Result_co] | NewJob[Result_co],
+        data: object,
+        options: PutOptions,
+    ) -> NewJob[Result_co]:
         """Return what a caller of put gave as one job.
 
         Args:
@@ -137,7 +156,18 @@ class NewJob:
             )
         return job.with_options(**options) if options else job
 
-    def with_options(self, **options: Unpack[PutOptions]) -> NewJob:
+    @property
+    def result_type(self) -> ResultType[Result_co] | None:
+        """What its result is read by; None if the handler is not known here."""
+        return None if isinstance(self.klass, str) else self.klass
+
+    def choose_queue(self, queue: str | None) -> str:
+        """Return the queue that the caller names; else the default of its handler."""
+        if queue is None and not isinstance(self.klass, str):
+            queue = self.klass.queue
+        return DEFAULT_QUEUE if queue is None else queue
+
+    def with_options(self, **options: Unpack[PutOptions]) -> NewJob[Result_co]:
         """Return the same job with more options, which override its own.
 
         Raises:
@@ -175,8 +205,8 @@ class NewJob:
                 f"(got {self.klass!r})"
             )
         job: PreparedJob = {"jid": "", "klass": klass, "data": codec.encode(text, klass)}
-        if handler and handler.retries is not None:
-            job["retries"] = handler.retries
+        if handler:
+            _add_defaults(job, handler)
         if self.options:
             add_options(job, self.options)
         if not job["jid"]:
@@ -195,6 +225,15 @@ class NewJob:
             return
         read_fields = partial(handler.values if handler else _decode_fields, text)
         job["terms"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
+
+
+def _add_defaults(job: PreparedJob, handler: Klass) -> None:
+    if (retries := handler.retries) is not None:
+        job["retries"] = retries
+    if (priority := handler.priority) is not None:
+        job["priority"] = priority
+    if tags := handler.tags:
+        job["tags"] = tags
 
 
 def _decode_fields(text: bytes) -> Mapping[str, object]:

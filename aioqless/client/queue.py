@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
-from typing_extensions import Unpack
+from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
+from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import JobRecord, decode_record
@@ -18,8 +20,10 @@ from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, Queu
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.pages import recurring_page
-from aioqless.client.workflows import Flow, Step, check_size, lay_out
+from aioqless.client.workflows import Flow, Step, put_flow
 from aioqless.validation import Seconds
+
+R = TypeVar("R", default=Any)
 
 
 class Queue:
@@ -38,12 +42,12 @@ class Queue:
 
     async def put(
         self,
-        job: str | Klass | NewJob,
+        job: str | Klass[R] | NewJob[R],
         data: object = None,
         *,
         wait: Seconds = 0,
         **options: Unpack[PutOptions],
-    ) -> str:
+    ) -> Jid[R]:
         """Put (enqueue) one job.
 
         `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path":
@@ -58,7 +62,7 @@ class Queue:
             options: See PutOptions.
 
         Returns:
-            The job's jid, or that of the job that has its unique key.
+            The job's jid, or that of the job that has its unique key: a text with methods.
 
         Raises:
             JobExists: The jid or the unique key is taken, and `if_exists` is "raise".
@@ -67,11 +71,13 @@ class Queue:
             TypeError: Put has no such option, or one has the wrong type.
             ValueError: An option is out of range.
         """
-        prepared = self._sender.prepare(NewJob.of(job, data, options))
+        new = NewJob.of(job, data, options)
+        prepared = self._sender.prepare(new)
         queue = validation.check_name("queue", self.name)
-        return await self._sender.put(queue, prepared, wait)
+        jid = await self._sender.put(queue, prepared, wait)
+        return Jid(jid, self._backend, new.result_type)
 
-    async def put_many(self, jobs: Iterable[NewJob], *, wait: Seconds = 0) -> list[str]:
+    async def put_many(self, jobs: Iterable[NewJob[R]], *, wait: Seconds = 0) -> list[Jid[R]]:
         """Put many jobs, in few calls of a bounded size.
 
         All are checked before the first is sent.
@@ -87,13 +93,13 @@ class Queue:
             ExceptionGroup: Redis refused some of them; the others were put.
             QueueFull: Redis has no memory left.
         """
-        queue = self._check_name()
-        answers = await self._sender.put_many(queue, list(map(self._sender.prepare, jobs)), wait)
-        if refused := [answer for answer in answers if isinstance(answer, Exception)]:
-            raise ExceptionGroup(
-                f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused
-            )
-        return [str(jid) for jid in answers]
+        queue, new = self._check_name(), list(jobs)
+        answers = await self._sender.put_many(queue, list(map(self._sender.prepare, new)), wait)
+        raise_refused(answers)
+        return [
+            Jid(str(jid), self._backend, job.result_type)
+            for jid, job in zip(answers, new, strict=True)
+        ]
 
     async def put_prepared(
         self, jobs: Sequence[PreparedJob], *, wait: Seconds = 0, keep_existing: bool = False
@@ -134,11 +140,7 @@ class Queue:
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
         """
-        rows, put = lay_out(flow, self._check_name(), on_failed)
-        prepared = [(queue, self._sender.prepare(job)) for queue, job in rows]
-        check_size([job for _, job in prepared])
-        await self._sender.put_flow(prepared, wait)
-        return put
+        return await put_flow(self._sender, flow, self._check_name(), on_failed, wait)
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job again that must exist.
@@ -324,3 +326,11 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
+
+
+def raise_refused(answers: Sequence[str | Exception]) -> None:
+    """Raise an ExceptionGroup of the errors among the answers, if there are any."""
+    if refused := [answer for answer in answers if isinstance(answer, Exception)]:
+        raise ExceptionGroup(
+            f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused
+        )

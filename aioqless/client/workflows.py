@@ -18,8 +18,9 @@ from typing import TypeAlias
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client.put import NewJob, PreparedJob
+from aioqless.client.put import NewJob, PreparedJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions
+from aioqless.validation import Seconds
 
 MAX_JOBS = 1_000
 MAX_DEPENDENCIES = 10_000
@@ -116,8 +117,19 @@ def group(*steps: Step) -> Group:
     return Group(_check_steps("group", steps))
 
 
+async def put_flow(
+    sender: PutSender, flow: Step, queue: str | None, on_failed: OnFailed | None, wait: Seconds
+) -> Flow:
+    """Put a workflow in one step; see `Queue.put_flow`."""
+    rows, put = lay_out(flow, queue, on_failed)
+    prepared = [(name, sender.prepare(job)) for name, job in rows]
+    check_size([job for _, job in prepared])
+    await sender.put_flow(prepared, wait)
+    return put
+
+
 def lay_out(
-    flow: Step, queue: str, on_failed: OnFailed | None
+    flow: Step, queue: str | None, on_failed: OnFailed | None
 ) -> tuple[list[tuple[str, NewJob]], Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 
@@ -125,7 +137,7 @@ def lay_out(
 
     Args:
         flow: The workflow.
-        queue: Queue of jobs without `in_queue`.
+        queue: Queue of jobs without `in_queue`; None: the default of their handler.
         on_failed: The option for jobs without a choice of their own.
 
     Raises:
@@ -189,7 +201,7 @@ def _check_steps(what: str, steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _append_step(
-    rows: list[tuple[str, NewJob]], step: Step, queue: str, after: Iterable[str]
+    rows: list[tuple[str, NewJob]], step: Step, queue: str | None, after: Iterable[str]
 ) -> list[str]:
     """Append a step's jobs; return the jids that the next step of a chain depends on."""
     match step:
@@ -204,5 +216,7 @@ def _append_step(
     jid = step.options.get("jid") or secrets.token_hex(16)
     own_depends = step.options.get("depends")
     depends = [*(own_depends or ()), *after]
-    rows.append((queue, step.with_options(jid=jid, depends=depends or own_depends)))
+    rows.append(
+        (step.choose_queue(queue), step.with_options(jid=jid, depends=depends or own_depends))
+    )
     return [jid]

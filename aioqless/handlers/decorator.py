@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, Concatenate, Protocol, TypeVar, overload
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Protocol, TypeAlias, TypeVar, overload
 
 from typing_extensions import ParamSpec, Unpack
 
@@ -24,7 +24,10 @@ from aioqless.handlers.recurrence import recurrence_of
 from aioqless.handlers.signature import Takes, takes
 
 T = TypeVar("T")
+R = TypeVar("R")
 P = ParamSpec("P")
+
+Returns: TypeAlias = Coroutine[Any, Any, R]  # of a coroutine function
 
 
 class _Untyped:
@@ -38,23 +41,35 @@ class Declare(Protocol):
     """The type of `@job(...)` with options."""
 
     @overload
-    def __call__(self, fn: Callable[[Job[_Untyped]], object], /) -> Handler[...]: ...
-    @overload
-    def __call__(self, fn: Callable[[Job[T]], object], /) -> Handler[[T]]: ...
-    @overload
-    def __call__(self, fn: Callable[Concatenate[Job[Any], P], object], /) -> Handler[P]: ...
-    @overload
     def __call__(self, fn: type[object], /) -> Handler[...]: ...
+    @overload
+    def __call__(self, fn: Callable[[Job[_Untyped]], Returns[R]], /) -> Handler[..., R]: ...
+    @overload
+    def __call__(self, fn: Callable[[Job[_Untyped]], R], /) -> Handler[..., R]: ...
+    @overload
+    def __call__(self, fn: Callable[[Job[T]], Returns[R]], /) -> Handler[[T], R]: ...
+    @overload
+    def __call__(self, fn: Callable[[Job[T]], R], /) -> Handler[[T], R]: ...
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Job[Any], P], Returns[R]], /) -> Handler[P, R]: ...
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Job[Any], P], R], /) -> Handler[P, R]: ...
 
 
-@overload
-def job(fn: Callable[[Job[_Untyped]], object], /) -> Handler[...]: ...
-@overload
-def job(fn: Callable[[Job[T]], object], /) -> Handler[[T]]: ...
-@overload
-def job(fn: Callable[Concatenate[Job[Any], P], object], /) -> Handler[P]: ...
 @overload
 def job(fn: type[object], /) -> Handler[...]: ...
+@overload
+def job(fn: Callable[[Job[_Untyped]], Returns[R]], /) -> Handler[..., R]: ...
+@overload
+def job(fn: Callable[[Job[_Untyped]], R], /) -> Handler[..., R]: ...
+@overload
+def job(fn: Callable[[Job[T]], Returns[R]], /) -> Handler[[T], R]: ...
+@overload
+def job(fn: Callable[[Job[T]], R], /) -> Handler[[T], R]: ...
+@overload
+def job(fn: Callable[Concatenate[Job[Any], P], Returns[R]], /) -> Handler[P, R]: ...
+@overload
+def job(fn: Callable[Concatenate[Job[Any], P], R], /) -> Handler[P, R]: ...
 @overload
 def job(**options: Unpack[JobOptions]) -> Declare: ...
 def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
@@ -83,6 +98,9 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
                 "klass", options.get("klass") or f"{fn.__module__}.{fn.__qualname__}"
             ),
             aliases=tuple(validation.check_names("aliases", options.get("aliases", ()))),
+            queue=options.get("queue"),
+            priority=options.get("priority"),
+            tags=tuple(validation.check_names("tags", options.get("tags", ()))),
             retries=options.get("retries"),
             retry=policy_of(options),
             result_ttl=result_ttl_of(options),

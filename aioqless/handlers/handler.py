@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, cast
 
-from typing_extensions import ParamSpec
+from typing_extensions import ParamSpec, TypeVar
 
+from aioqless.client import Client
+from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import ConstraintOptions
@@ -20,10 +22,11 @@ from aioqless.handlers.signature import Takes
 METHODS = ("process", "perform")
 
 P = ParamSpec("P", default=...)  # what the function takes after the job
+R_co = TypeVar("R_co", covariant=True, default=Any)  # what it returns
 
 
 @dataclass(frozen=True)
-class Handler(Generic[P]):
+class Handler(Generic[P, R_co]):
     """A function, or a class of the older qless libraries, that performs the jobs of a klass.
 
     Calling it calls the function. Args are those of `@job`.
@@ -32,6 +35,9 @@ class Handler(Generic[P]):
     fn: Callable[..., object]
     klass: str
     aliases: tuple[str, ...] = ()
+    queue: str | None = None  # where its jobs are put unless the caller names a queue
+    priority: float | None = None
+    tags: tuple[str, ...] = ()
     retries: int | None = None
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # maximum duration of a run, in seconds
@@ -45,8 +51,8 @@ class Handler(Generic[P]):
         """Call the function."""
         return self.fn(*args, **kwargs)
 
-    def data(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
-        """Return a new job for this handler: `queue.put(resize.data(path="a.png"), delay=60)`.
+    def data(self, *args: P.args, **kwargs: P.kwargs) -> NewJob[R_co]:
+        """Return a new job for this handler: `client.put(resize.data(path="a.png"), delay=60)`.
 
         Type checkers know the parameters.
 
@@ -58,6 +64,27 @@ class Handler(Generic[P]):
             TypeError: The function does not take these.
         """
         return NewJob(self, self.takes.data(args, kwargs))
+
+    async def put(self, *args: P.args, **kwargs: P.kwargs) -> Jid[R_co]:
+        """Put (enqueue) a job for this handler: `await resize.put(path="a.png")`.
+
+        It is put into the handler's queue, by the current client: `Client.current`. Options are
+        those of the handler; others go with `client.put(resize.data(path="a.png"), delay=60)`.
+
+        Args:
+            *args: What its function takes after the job; a T if it takes `Job[T]` alone.
+            **kwargs: The same by name.
+
+        Returns:
+            The job's jid, or that of the job that has its unique key.
+
+        Raises:
+            RuntimeError: No client is open on this event loop, or several are.
+            TypeError: The function does not take these.
+            InvalidData: The function does not take these values.
+            QueueFull: The queue, or Redis, has no room.
+        """
+        return await Client.current().put(self.data(*args, **kwargs))
 
     def check(self, text: bytes) -> None:
         """Check that the function takes this data.
@@ -80,6 +107,17 @@ class Handler(Generic[P]):
             InvalidData: The function does not take it.
         """
         return self.takes.values(self.klass, text)
+
+    def read_result(self, value: object) -> R_co:
+        """Return a stored result as the type that the function returns.
+
+        Args:
+            value: The result as JSON has it.
+
+        Raises:
+            InvalidData: It is not of this type.
+        """
+        return cast(R_co, value)
 
     def bind(self, job: Job) -> tuple[Callable[..., object], dict[str, object]]:
         """Return what to call with the job, and the arguments from its data.

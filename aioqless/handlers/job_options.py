@@ -29,6 +29,9 @@ class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
     klass: str  # the class name of its jobs in Redis; default: `module.function`
     # Former klasses: to rename a handler, keep its old name here until no job of that name is left.
     aliases: Iterable[str]
+    queue: str  # where its jobs are put unless the caller names a queue; default: "default"
+    priority: float  # of its jobs; lower runs sooner
+    tags: Iterable[str]  # of its jobs
     retries: int  # its jobs' number of retries
     # Exceptions that are transient; default: those of the worker's retry policy.
     retry_on: type[Exception] | tuple[type[Exception], ...]
@@ -39,7 +42,6 @@ class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Literal["process"]
     data: object  # of recurring jobs
-    queue: str  # of recurring jobs; default: the first that the worker serves
 
 
 def checked(options: JobOptions) -> JobOptions:
@@ -56,6 +58,10 @@ def checked(options: JobOptions) -> JobOptions:
         )
     if "klass" in options:
         validation.check_name("klass", options["klass"])
+    if "queue" in options:
+        validation.check_name("queue", options["queue"])
+    if "priority" in options:
+        validation.check_number("priority", options["priority"])
     if "retries" in options:
         validation.check_number("retries", options["retries"], least=0)
     if options.get("executor", "process") != "process":

@@ -6,23 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aioqless import validation
 from aioqless.client.recurring.schedule import Schedule, check_backlog, make_schedule
 from aioqless.handlers.signature import Takes
 
-SCHEDULE_OPTIONS = ("timezone", "data", "queue", "backlog")
+SCHEDULE_OPTIONS = ("timezone", "data", "backlog")
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """When instances are put, with what data, and into which queue.
+    """When instances are put, and with what data.
 
-    Without a queue, into the first that the worker serves.
+    They come into the handler's queue; without one, into the first that the worker serves.
     """
 
     schedule: Schedule
     data: object = None
-    queue: str | None = None
     backlog: int | None = None
 
 
@@ -38,7 +36,6 @@ def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None
             raise TypeError(f"{astray[0]} is for a recurring job: pass every= or cron=, too")
         return None
     schedule = make_schedule(options)
-    queue = validation.check_name("queue", options["queue"]) if "queue" in options else None
     if "data" in options:
         data = options["data"]
     else:
@@ -48,4 +45,4 @@ def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None
             raise TypeError(
                 f"a recurring job needs the data= that its function takes: {missing}"
             ) from None
-    return Recurrence(schedule, data, queue, check_backlog(schedule, options.get("backlog")))
+    return Recurrence(schedule, data, check_backlog(schedule, options.get("backlog")))

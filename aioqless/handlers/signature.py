@@ -86,7 +86,12 @@ class Takes:
     def data(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Return the data from which `arguments` makes these; raise TypeError if there is none."""
         if self.signature is not None:
-            return dict(self.signature.bind(*args, **kwargs).arguments)
+            try:
+                return dict(self.signature.bind(*args, **kwargs).arguments)
+            except TypeError as error:
+                unknown = [name for name in kwargs if name not in self.signature.parameters]
+                what = f"there is no parameter {', '.join(unknown)}" if unknown else error
+                raise TypeError(f"{what}; the function takes {self.signature}") from None
         if kwargs or len(args) > 1:
             raise TypeError("its function takes the data as a whole: give them as one value")
         return args[0] if args else None

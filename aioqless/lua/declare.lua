@@ -8,6 +8,8 @@
 -- @arg     now      time
 -- @arg     next     seconds       when the first instance is due, unless the schedule is unchanged
 -- @arg     interval interval
+-- @option  priority priority
+-- @option  tags     tags
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as in recur
 -- @option  terms    object        as in recur
@@ -22,6 +24,8 @@
 -- @arg     next     seconds
 -- @arg     expression name        the cron expression
 -- @arg     timezone name
+-- @option  priority priority
+-- @option  tags     tags
 -- @option  retries  count
 -- @option  backlog  count
 -- @option  terms    object
@@ -40,5 +44,5 @@ if word == 'off' then return recurring_jobs.remove_undeclared(jids) end
 return recurring_jobs.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
   cron = expression, timezone = timezone, next = next,
-  retries = retries, backlog = backlog, terms = terms, anywhere = anywhere, declared = true,
+  priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms, anywhere = anywhere, declared = true,
 })

@@ -269,13 +269,15 @@ class Store(ABC):
 
     def declare_interval(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        next: float, interval: float, retries: int | None = None, backlog: int | None = None,
+        next: float, interval: float, priority: float | None = None,
+        tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
         terms: str | bytes | None = None, anywhere: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
         argv = [
             b"interval", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(next), encode(interval),
+            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
             *encode_option(b"terms", terms), *encode_option(b"anywhere", anywhere),
         ]
@@ -285,14 +287,15 @@ class Store(ABC):
 
     def declare_cron(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
-        next: float, expression: str, timezone: str, retries: int | None = None,
-        backlog: int | None = None, terms: str | bytes | None = None, anywhere: str | None = None,
-        request: str | None = None,
+        next: float, expression: str, timezone: str, priority: float | None = None,
+        tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
+        terms: str | bytes | None = None, anywhere: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
         argv = [
             b"cron", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(next), encode(expression), encode(timezone),
+            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
             *encode_option(b"terms", terms), *encode_option(b"anywhere", anywhere),
         ]

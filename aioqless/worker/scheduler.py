@@ -32,6 +32,8 @@ class Declaration(TypedDict):
     jid: str
     klass: str
     data: str | bytes
+    priority: float | None
+    tags: Sequence[str] | None
     retries: int | None
     terms: str | bytes | None
     queue: str
@@ -122,10 +124,10 @@ class Declarations:
 def _declaration(handler: Handler, default_queue: str | None, client: Client) -> Declaration:
     recurrence = handler.recurrence
     assert recurrence is not None
-    queue = recurrence.queue or default_queue
+    queue = handler.queue or default_queue
     if queue is None:
         raise ValueError(
-            f"{handler.klass} recurs into no queue: pass queue= with its schedule, since this "
+            f"{handler.klass} recurs into no queue: pass queue= to its @job, since this "
             "worker serves patterns only"
         )
     new = NewJob(handler, recurrence.data, jid=handler.klass).prepare(client.max_data, client.codec)
@@ -133,11 +135,13 @@ def _declaration(handler: Handler, default_queue: str | None, client: Client) ->
         "jid": new["jid"],
         "klass": new["klass"],
         "data": new["data"],
+        "priority": new.get("priority"),
+        "tags": new.get("tags"),
         "retries": new.get("retries"),
         "terms": new.get("terms"),
         "queue": queue,
         "backlog": recurrence.backlog,
-        "anywhere": None if recurrence.queue else "yes",
+        "anywhere": None if handler.queue else "yes",
     }
 
 

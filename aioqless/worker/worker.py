@@ -80,6 +80,7 @@ class Worker:
         self.settings = settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
         self._middleware = _middleware_stack(jobs, self.handlers, client)
+        self._client = client
         self._store = store = client.store
         self._lifecycle = lifecycle = Lifecycle(on_stopping, settings.recycle)
         self._outage = outage = Outage(settings.reconnect)
@@ -263,7 +264,7 @@ class Worker:
         Raises:
             NameTaken: Another worker has the name, or took it during an outage.
         """
-        with bound(worker=self.name):
+        with bound(worker=self.name), self._client.as_current():
             try:
                 async with self._lease or contextlib.nullcontext():
                     await self._work()

@@ -111,9 +111,9 @@ async def test_duplicate_job_of_an_outbox_is_skipped_or_refused_by_its_if_exists
         await connection.run_sync(outbox.table.metadata.create_all)
     await client.queue("mail").put(sync.data(customer=7), jid="there")
     async with AsyncSession(engine) as session, session.begin():
-        outbox.put(session, "mail", sync.data(customer=7), jid="left-out")
-        outbox.put(session, "mail", sync.data(customer=7), jid="refused", if_exists="raise")
-        outbox.put(session, "mail", sync.data(customer=8), jid="put")
+        outbox.put(session, sync.data(customer=7), jid="left-out", queue="mail")
+        outbox.put(session, sync.data(customer=7), jid="refused", if_exists="raise", queue="mail")
+        outbox.put(session, sync.data(customer=8), jid="put", queue="mail")
     assert await Relay(outbox, engine, client).once() == 3
     assert await states(client, "left-out", "refused", "put") == [None, None, "waiting"]
     async with engine.connect() as connection:

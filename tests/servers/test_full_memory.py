@@ -117,7 +117,7 @@ async def test_put_can_wait_for_memory(own_server: OwnServer) -> None:
         )
         await asyncio.sleep(0)
         await client.redis.config_set("maxmemory", 0)
-        assert await waiting == ["a", ["b"]]  # type: ignore[comparison-overlap]
+        assert await waiting == ["a", ["b"]]
 
 
 # Redis with an eviction policy

@@ -26,20 +26,14 @@ def _declared(**options: Any) -> Handler[...]:
 def test_schedule_options_make_a_recurring_job() -> None:
     hourly = _declared(every=3600).recurrence
     assert hourly is not None
-    assert (hourly.schedule, hourly.data, hourly.queue, hourly.backlog) == (
-        Every(3600),
-        {},
-        None,
-        None,
-    )
+    assert (hourly.schedule, hourly.data, hourly.backlog) == (Every(3600), {}, None)
     daily = _declared(
-        cron="0 9 * * *", timezone="Europe/Paris", data={"day": "x"}, queue="reports", backlog=2
+        cron="0 9 * * *", timezone="Europe/Paris", data={"day": "x"}, backlog=2
     ).recurrence
     assert daily is not None
-    assert (daily.schedule, daily.data, daily.queue, daily.backlog) == (
+    assert (daily.schedule, daily.data, daily.backlog) == (
         Cron("0 9 * * *", "Europe/Paris"),
         {"day": "x"},
-        "reports",
         2,
     )
     assert _declared().recurrence is None
@@ -64,8 +58,7 @@ def test_schedule_options_make_a_recurring_job() -> None:
         ({"cron": "0 9 * * *", "backlog": 5000}, ValueError, "backlog 5000 is more than 1000"),
         ({"every": 60, "data": {"day": 5}}, InvalidData, "Expected `str`, got `int`"),
         ({"every": 60, "data": False}, InvalidData, "false"),
-        ({"queue": "mail"}, TypeError, "queue is for a recurring job: pass every= or cron=, too"),
-        ({"data": 5}, TypeError, "data is for a recurring job"),
+        ({"data": 5}, TypeError, "data is for a recurring job: pass every= or cron=, too"),
         ({"timezone": "UTC"}, TypeError, "timezone is for a recurring job"),
         ({"backlog": 1}, TypeError, "backlog is for a recurring job"),
     ],
@@ -93,7 +86,7 @@ async def test_schedule_needs_a_queue_if_the_worker_serves_only_patterns(client:
     patterns = Settings(queues=("mail-*",))
     with pytest.raises(
         ValueError,
-        match=r"_digest recurs into no queue: pass queue= with its schedule, since this worker "
+        match=r"_digest recurs into no queue: pass queue= to its @job, since this worker "
         r"serves patterns only",
     ):
         Worker(client, _declared(every=60), settings=patterns)

@@ -83,9 +83,10 @@ class Outbox:
     def put(
         self,
         session: Session | AsyncSession,
-        queue: str,
         job: str | Klass | NewJob,
-        data: Any = None,
+        data: object = None,
+        *,
+        queue: str | None = None,
         **options: Unpack[PutOptions],
     ) -> str:
         """Put a job when the session's transaction commits; return its jid immediately.
@@ -95,18 +96,19 @@ class Outbox:
 
         Args:
             session: Writes the row.
-            queue: The name of the queue.
-            job: As in `Queue.put`.
-            data: As in `Queue.put`.
-            options: Those of `Queue.put`.
+            job: A handler, its klass, or a new job.
+            data: The job's data, unless `job` is a new job.
+            queue: Name of the queue; default: the handler's, else "default".
+            options: See PutOptions.
 
         Raises:
             InvalidData: Data that can't be stored.
             ValueError: An invalid option.
         """
-        arguments = NewJob.of(job, data, options).prepare(self._max_data, self._codec)
+        new = NewJob.of(job, data, options)
+        arguments = new.prepare(self._max_data, self._codec)
         entry = self._entry()
-        entry.queue = validation.check_name("queue", queue)
+        entry.queue = validation.check_name("queue", new.choose_queue(queue))
         entry.job = json.dumps(
             {
                 name: each.decode() if isinstance(each, bytes) else each

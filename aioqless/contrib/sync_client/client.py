@@ -11,18 +11,19 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from typing_extensions import Unpack
+from typing_extensions import TypeVar, Unpack
 
 from aioqless import client as async_
+from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 from aioqless.validation import Seconds
 
-Result = TypeVar("Result")
+Result = TypeVar("Result", default=Any)
 
 
 class Client:
@@ -45,14 +46,14 @@ class Client:
 
     def put(
         self,
-        queue: str,
-        job: str | Klass | NewJob,
-        data: Any = None,
+        job: str | Klass[Result] | NewJob[Result],
+        data: object = None,
         *,
+        queue: str | None = None,
         wait: Seconds = 0,
         **options: Unpack[PutOptions],
-    ) -> str:
-        """Put a job, as `Queue.put` does.
+    ) -> Jid[Result]:
+        """Put a job, as `put` of the async client does.
 
         Returns:
             Its jid, when Redis has the job.
@@ -60,15 +61,27 @@ class Client:
         Raises:
             RuntimeError: On a thread that runs an event loop; all methods do.
         """
-        return self.call(lambda client: client.queue(queue).put(job, data, wait=wait, **options))
+        new = NewJob.of(job, data, options)
+        return self.call(lambda client: client.put(new, queue=queue, wait=wait))
 
-    def put_many(self, queue: str, jobs: Iterable[NewJob], *, wait: Seconds = 0) -> list[str]:
-        """Put many jobs, as `Queue.put_many` does.
+    def put_many(
+        self, jobs: Iterable[NewJob[Result]], *, queue: str | None = None, wait: Seconds = 0
+    ) -> list[Jid[Result]]:
+        """Put many jobs, as `put_many` of the async client does.
 
         Returns:
             Their jids, in order.
         """
-        return self.call(lambda client: client.queue(queue).put_many(jobs, wait=wait))
+        return self.call(lambda client: client.put_many(jobs, queue=queue, wait=wait))
+
+    def result(self, jid: Jid[Result], timeout: Seconds | None = None) -> Result:
+        """Wait for the end of a job, and return its result, as `Jid.result` does.
+
+        Args:
+            jid: What `put` returned.
+            timeout: Time to wait at most.
+        """
+        return self.call(lambda _: jid.result(timeout))
 
     def get(self, jid: str) -> Job | None:
         """Return a job, or None if it doesn't exist; call its own methods within `call`."""

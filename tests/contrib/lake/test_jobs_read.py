@@ -32,7 +32,7 @@ async def list_jids(client: Client, pieces: Sequence[Piece]) -> list[str]:
     )
 
 
-async def put(client: Client, number: int, queue: str = "mail", **options: Any) -> list[str]:
+async def put(client: Client, number: int, queue: str = "mail", **options: Any) -> Sequence[str]:
     return await client.queue(queue).put_many(
         [NewJob("greet", {"n": n}, **options) for n in range(number)]
     )

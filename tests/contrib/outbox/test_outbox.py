@@ -75,7 +75,13 @@ async def test_job_is_put_when_its_transaction_is_committed(
     async with AsyncSession(engine) as session, session.begin():
         session.add(Order(id=1))
         jid = outbox.put(
-            session, "mail", greet, {"name": "Ann"}, priority=-3, tags=["x"], context={"trace": "1"}
+            session,
+            greet,
+            {"name": "Ann"},
+            queue="mail",
+            priority=-3,
+            tags=["x"],
+            context={"trace": "1"},
         )
         await session.flush()
         assert await client.jobs.get(jid) is None
@@ -97,7 +103,7 @@ async def test_job_of_a_rolled_back_transaction_is_not_put(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
     async with AsyncSession(engine) as session:
-        jid = outbox.put(session, "mail", greet, {"name": "Ann"})
+        jid = outbox.put(session, greet, {"name": "Ann"}, queue="mail")
         await session.flush()
         await session.rollback()
     assert await relay.once() == 0
@@ -109,7 +115,7 @@ async def test_synchronous_sessions_can_put(
 ) -> None:
     sync = create_engine(f"sqlite:///{tmp_path}/app.db")
     with Session(sync) as session, session.begin():
-        jids = [outbox.put(session, "mail", "K", n) for n in range(3)]
+        jids = [outbox.put(session, "K", n, queue="mail") for n in range(3)]
     sync.dispose()
     assert await relay.once() == 3
     assert [each.jid for each in await client.queue("mail").peek()] == jids
@@ -122,7 +128,7 @@ async def test_jobs_are_put_in_the_order_of_the_rows(
         jids = {queue: [] for queue in ("mail", "post")}  # type: dict[str, list[str]]
         for number in range(150):
             for queue, put in jids.items():
-                put.append(outbox.put(session, queue, "K", number))
+                put.append(outbox.put(session, "K", number, queue=queue))
     assert await relay.once() == 300
     for queue, put in jids.items():
         assert [each.jid for each in await client.queue(queue).peek(200)] == put
@@ -133,14 +139,14 @@ async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay
     async with AsyncSession(engine) as session, session.begin():
         outbox.put(
             session,
-            "mail",
             greet,
             {"name": "Bob"},
+            queue="mail",
             jid="then",
             depends=["first"],
             on_failed="cancel",
         )
-        outbox.put(session, "mail", greet, {"name": "Cid"}, jid="first")
+        outbox.put(session, greet, {"name": "Cid"}, jid="first", queue="mail")
     assert await relay.once() == 2
     (first,) = await client.queue("mail").pop()
     assert first.jid == "first" and first.data == {
@@ -153,8 +159,8 @@ async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay
 async def test_delay_counts_from_the_put_into_the_outbox(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
-    await put(engine, "mail", "Soon", delay=0.001)
-    later = await put(engine, "mail", "Later", delay=1000)
+    await put(engine, "Soon", delay=0.001, queue="mail")
+    later = await put(engine, "Later", delay=1000, queue="mail")
     await relay.once()
     assert [each.klass for each in await client.queue("mail").peek()] == ["Soon"]
     assert await client.queue("mail").jobs("scheduled") == [later]
@@ -162,17 +168,17 @@ async def test_delay_counts_from_the_put_into_the_outbox(
 
 async def test_invalid_job_is_refused_before_the_row_is_written(engine: AsyncEngine) -> None:
     with pytest.raises(InvalidData, match="Greet can't take these data"):
-        await put(engine, "mail", greet, {"name": 3})
+        await put(engine, greet, {"name": 3}, queue="mail")
     with pytest.raises(ValueError, match="queue"):
-        await put(engine, "", greet, {"name": "Ann"})
+        await put(engine, greet, {"name": "Ann"}, queue="")
     assert await left(engine) == 0
 
 
 async def test_refused_job_stays_in_the_table_with_the_reason_and_blocks_no_other(
     engine: AsyncEngine, client: Client, relay: Relay, lines: Lines
 ) -> None:
-    await put(engine, "mail", "K", jid="itself", depends=["itself"])
-    await put(engine, "mail", "K", jid="good")
+    await put(engine, "K", jid="itself", depends=["itself"], queue="mail")
+    await put(engine, "K", jid="good", queue="mail")
     assert await relay.once() == 2
     assert [each.jid for each in await client.queue("mail").peek()] == ["good"]
     async with engine.connect() as connection:
@@ -185,7 +191,7 @@ async def test_refused_job_stays_in_the_table_with_the_reason_and_blocks_no_othe
 async def test_job_is_not_put_again_after_a_relay_crashed_before_deleting_the_row(
     engine: AsyncEngine, client: Client, relay: Relay
 ) -> None:
-    done, running = await put(engine, "mail", "K", 1), await put(engine, "mail", "K", 2)
+    done, running = [await put(engine, "K", n, queue="mail") for n in (1, 2)]
     async with engine.connect() as connection:
         rows = (await connection.execute(select(outbox.table))).mappings().all()
     await relay.once()
@@ -214,7 +220,7 @@ async def test_jobs_wait_in_the_table_during_an_outage(
         await client.queues()
         relay = Relay(outbox, engine, client, poll=0.01)
         own_server.kill()
-        jid = await put(engine, "mail", "K")
+        jid = await put(engine, "K", queue="mail")
         running = asyncio.create_task(relay.run())
         await until(lambda: lines.of("outbox.blocked"))
         assert await left(engine) == 1
@@ -229,7 +235,7 @@ async def test_several_relays_put_each_job_once(
     engine: AsyncEngine, client: Client, lines: Lines
 ) -> None:
     async with AsyncSession(engine) as session, session.begin():
-        jids = [outbox.put(session, "mail", "K", n) for n in range(250)]
+        jids = [outbox.put(session, "K", n, queue="mail") for n in range(250)]
     relays = [Relay(outbox, engine, client, poll=0.01) for _ in range(3)]
     await asyncio.gather(*(relay.once() for relay in relays))
     assert {each.jid for each in await client.queue("mail").peek(300)} == set(jids)
@@ -261,7 +267,7 @@ async def test_killed_relay_loses_and_doubles_nothing(
         return (await client.queue("mail").counts()).waiting >= count
 
     async with AsyncSession(engine) as session, session.begin():
-        jids = [outbox.put(session, "mail", "K", n) for n in range(1000)]
+        jids = [outbox.put(session, "K", n, queue="mail") for n in range(1000)]
     for reached in (1, 500):
         process = await start()
         await until(lambda reached=reached: there(reached), 30)

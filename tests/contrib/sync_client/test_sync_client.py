@@ -36,7 +36,7 @@ def blocking(redis_url: str, namespace: str) -> Iterator[Client]:
 
 
 def test_job_is_put_read_and_canceled_without_a_loop(blocking: Client) -> None:
-    jid = blocking.put("mail", greet, {"name": "Ann"}, priority=-1)
+    jid = blocking.put(greet, {"name": "Ann"}, priority=-1, queue="mail")
     found = blocking.get(jid)
     assert found
     assert (found.klass, found.data, found.queue, found.priority) == (
@@ -50,22 +50,22 @@ def test_job_is_put_read_and_canceled_without_a_loop(blocking: Client) -> None:
 
 
 def test_put_many_keeps_the_order(blocking: Client) -> None:
-    jids = blocking.put_many("mail", [NewJob("K", n) for n in range(250)])
+    jids = blocking.put_many([NewJob("K", n) for n in range(250)], queue="mail")
     waiting = blocking.call(lambda client: client.queue("mail").peek(300))
     assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
 
 
 def test_queue_is_cleared_without_a_loop(blocking: Client) -> None:
-    blocking.put_many("mail", [NewJob("K", n) for n in range(3)])
+    blocking.put_many([NewJob("K", n) for n in range(3)], queue="mail")
     assert blocking.clear("mail", dry_run=True).canceled == 3
     assert blocking.clear("mail", ["waiting"]).canceled == 3
 
 
 def test_errors_are_those_of_the_async_client(blocking: Client) -> None:
     with pytest.raises(InvalidData, match="Greet can't take these data"):
-        blocking.put("mail", greet, {"name": 3})
-    a = blocking.put("mail", "K")
-    blocking.put("mail", "K", depends=[a])
+        blocking.put(greet, {"name": 3}, queue="mail")
+    a = blocking.put("K", queue="mail")
+    blocking.put("K", depends=[a], queue="mail")
     with pytest.raises(HasDependents):
         blocking.cancel(a)
     with pytest.raises(TypeError):
@@ -77,7 +77,7 @@ def test_errors_are_those_of_the_async_client(blocking: Client) -> None:
 def test_threads_can_share_a_client(blocking: Client) -> None:
     before = threading.active_count()
     with ThreadPoolExecutor(8) as threads:
-        jids = list(threads.map(lambda n: blocking.put("mail", "K", n), range(200)))
+        jids = list(threads.map(lambda n: blocking.put("K", n, queue="mail"), range(200)))
         assert threading.active_count() <= before + 9
     assert len(set(jids)) == 200
     assert blocking.call(lambda client: client.queue("mail").length()) == 200
@@ -85,26 +85,26 @@ def test_threads_can_share_a_client(blocking: Client) -> None:
 
 async def test_calls_on_an_event_loop_are_refused(blocking: Client) -> None:
     with pytest.raises(RuntimeError, match="event loop"):
-        blocking.put("mail", "K")
+        blocking.put("K", queue="mail")
 
 
 def test_call_after_close_connects_again(blocking: Client) -> None:
-    blocking.put("mail", "K")
+    blocking.put("K", queue="mail")
     blocking.close()
     assert "aioqless" not in [thread.name for thread in threading.enumerate()]
     blocking.close()
-    blocking.put("mail", "K")
+    blocking.put("K", queue="mail")
     assert blocking.call(lambda client: client.queue("mail").length()) == 2
 
 
 def test_outage_raises_and_later_calls_work(own_server: OwnServer) -> None:
     with Client(own_server.url) as client:
-        client.put("mail", "K")
+        client.put("K", queue="mail")
         own_server.kill()
         with pytest.raises(exceptions.ConnectionError):
-            client.put("mail", "K")
+            client.put("K", queue="mail")
         own_server.start()
-        client.put("mail", "K")
+        client.put("K", queue="mail")
         assert client.call(lambda client: client.queue("mail").length()) == 2
 
 
@@ -112,14 +112,14 @@ FORKING = """
 import os, sys
 from aioqless.contrib.sync_client import Client
 client = Client(sys.argv[1], namespace=sys.argv[2])
-client.put("mail", "Parent")
+client.put("Parent", queue="mail")
 for _ in range(3):
     if os.fork() == 0:
-        client.put("mail", "Child")
+        client.put("Child", queue="mail")
         os._exit(0)
 for _ in range(3):
     assert os.wait()[1] == 0
-client.put("mail", "Parent")
+client.put("Parent", queue="mail")
 """
 
 
@@ -149,7 +149,7 @@ def test_keyboard_interrupt_reaches_the_caller(redis_url: str, namespace: str) -
 import asyncio
 from aioqless.contrib.sync_client import Client
 client = Client({redis_url!r}, namespace={namespace!r})
-client.put("mail", "K")
+client.put("K", queue="mail")
 print("waiting", flush=True)
 client.call(lambda client: asyncio.Event().wait())
 """
@@ -172,7 +172,7 @@ def test_flask_view_puts_a_job(blocking: Client) -> None:
 
     @app.post("/greet/<name>")
     def view(name: str) -> str:
-        return blocking.put("mail", greet, {"name": name})
+        return blocking.put(greet, {"name": name}, queue="mail")
 
     jid = app.test_client().post("/greet/Ann").text
     found = blocking.get(jid)
