@@ -37,7 +37,7 @@ from aioqless.contrib.lake.source.async_bridge import call
 from aioqless.contrib.lake.source.events import EventLog, parse_id
 from aioqless.contrib.lake.source.options import ClientSettings, Options
 from aioqless.contrib.lake.storage import LakeError, Storage
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table, run_tasks
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, collect, read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,12 +194,8 @@ class Archiver:
         """Have the shares of a batch written as files."""
         number = len(batch.shares)
         write = partial(write_share, self._settings, storages, batch.shares, quarantined)
-        if number > self._local_shares:
-            rows = run_tasks(self._open_session(), number, write, WRITTEN).collect()
-            return Written.of(row.asDict() for row in rows)
-        return Written.of(
-            row for share in range(number) for part in write(share) for row in part.to_pylist()
-        )
+        spark = self._open_session() if number > self._local_shares else None
+        return Written.of(collect(number, write, WRITTEN, spark))
 
     def _note(self, written: Written, end: Position, lost: int) -> None:
         done, events, rejected = self._done, written.rows(EVENTS), written.rows(QUARANTINE)

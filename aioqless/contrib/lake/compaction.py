@@ -1,4 +1,4 @@
-"""Merges the many small files of a day into few, sorted so that a jid is found by few reads."""
+"""Merges the small files of a day into few."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import TABLES, Table
-from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
+from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, retry_conflicts
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import (
     ADDED,
     FileWriter,
     as_actions,
+    collect,
     read_table,
-    run_tasks,
 )
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have
 LEAST_HOURS: Final = 24  # writers may take so long from writing files to committing them
 _TARGET: Final = 64 * 2**20  # bytes of a merged file, about
 _MERGED_HERE: Final = 256 * 2**20  # bytes that are merged without Spark
-_CONFLICTS: Final = 5
 
 
 def compact(
@@ -52,31 +51,29 @@ def compact(
     """
     fewer = 0
     for name in TABLES:
-        for attempt in range(_CONFLICTS):
-            try:
-                fewer += _compact_table(lake.snapshot(name), open_session, progress)
-                break
-            except ConcurrentCommit:
-                if attempt == _CONFLICTS - 1:
-                    progress(f"{name}: left as it is, since other processes change it all the time")
+        try:
+            fewer += retry_conflicts(partial(_compact_table, lake, name, open_session, progress))
+        except ConcurrentCommit:
+            progress(f"{name}: left as it is, since other processes change it all the time")
         lake.snapshot(name).vacuum(max(vacuum_hours, LEAST_HOURS))
     return fewer
 
 
 def _compact_table(
-    snapshot: Snapshot, open_session: Callable[[], SparkSession], progress: Callable[[str], None]
+    lake: Lake,
+    name: str,
+    open_session: Callable[[], SparkSession],
+    progress: Callable[[str], None],
 ) -> int:
+    snapshot = lake.snapshot(name)
     groups = _group(snapshot.all_files)
     if not groups:
         return 0
     removed = [file for group in groups for file in group]
-    progress(f"{snapshot.table.name}: {len(removed)} files")
+    progress(f"{name}: {len(removed)} files")
     merging = partial(_merge, snapshot.storage, snapshot.table, groups)
-    if sum(file.size for file in removed) <= _MERGED_HERE:
-        added = [row for number in range(len(groups)) for row in _rows_of(merging(number))]
-    else:
-        tasks = run_tasks(open_session(), len(groups), merging, ADDED)
-        added = [row.asDict() for row in tasks.collect()]
+    is_small = sum(file.size for file in removed) <= _MERGED_HERE
+    added = collect(len(groups), merging, ADDED, None if is_small else open_session())
     snapshot.commit(as_actions(added), removed)
     return len(removed) - len(added)
 
@@ -108,8 +105,3 @@ def _merge(
     for batch in rows.combine_chunks().to_batches():
         writer.add(batch)
     yield writer.finish()
-
-
-def _rows_of(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, object]]:
-    for batch in batches:
-        yield from batch.to_pylist()

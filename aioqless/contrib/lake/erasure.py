@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import TABLES, Table
-from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
+from aioqless.contrib.lake.snapshot import DataFile, Snapshot, retry_conflicts
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import (
     ADDED,
     FileWriter,
     as_actions,
+    collect,
     read_table,
-    run_tasks,
 )
 from aioqless.contrib.lake.tables.columns import array, elements
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 ORPHAN_HOURS: Final = 24  # writers at work may need files that are younger
 _ERASED_HERE: Final = 5_000_000  # rows of a table that are searched without Spark
-_CONFLICTS: Final = 5
 _NAMES: Final = ("jid", "depends", "spawned_from", "stages", "steps", "samples")  # what names jobs
 _RAW: Final = "raw"  # of a rejected entry, which is JSON
 _FOUND: Final = pa.schema(
@@ -66,13 +65,9 @@ def erase(
     """
     erased = 0
     for name in TABLES:
-        for attempt in range(_CONFLICTS):
-            try:
-                files = _erase_from(lake.snapshot(name), set(jids), open_session, namespace)
-                break
-            except ConcurrentCommit:
-                if attempt == _CONFLICTS - 1:
-                    raise
+        files = retry_conflicts(
+            partial(_erase_from, lake, name, set(jids), open_session, namespace)
+        )
         if files:
             progress(f"{name}: {files:,} files")
         snapshot = lake.snapshot(name)
@@ -83,23 +78,17 @@ def erase(
 
 
 def _erase_from(
-    snapshot: Snapshot,
+    lake: Lake,
+    name: str,
     jids: set[str],
     open_session: Callable[[], SparkSession],
     namespace: str | None,
 ) -> int:
+    snapshot = lake.snapshot(name)
     files = snapshot.files(namespace)
     erasing = partial(_rewrite, snapshot.storage, snapshot.table, files, jids)
-    if sum(each.rows for each in files) <= _ERASED_HERE:
-        found = [
-            row
-            for number in range(len(files))
-            for each in erasing(number)
-            for row in each.to_pylist()
-        ]
-    else:
-        tasks = run_tasks(open_session(), len(files), erasing, _FOUND)
-        found = [row.asDict() for row in tasks.collect()]
+    is_small = sum(each.rows for each in files) <= _ERASED_HERE
+    found = collect(len(files), erasing, _FOUND, None if is_small else open_session())
     replaced = {row["replaced"] for row in found}
     if replaced:
         added = as_actions(row for row in found if row["path"] is not None)

@@ -13,13 +13,12 @@ import pyarrow.parquet as pq
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import DERIVED, first_day, position_name, pruned_name
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
-from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
+from aioqless.contrib.lake.snapshot import DataFile, Snapshot, retry_conflicts
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table
 
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
-_CONFLICTS: Final = 5
 
 
 def prune(
@@ -52,7 +51,7 @@ def prune(
     # Silver and gold go first: a rebuild makes no days again of which bronze is gone.
     for name in reversed(TABLES):
         if name.partition("/")[0] in layers:
-            rows = _until_committed(partial(_prune_table, lake, name, before, namespace))
+            rows = retry_conflicts(partial(_prune_table, lake, name, before, namespace))
             if rows:
                 progress(f"{name}: {rows:,} rows")
             deleted += rows
@@ -72,20 +71,11 @@ def drop_payloads(
     """
     written = 0
     for name, columns in _PAYLOADS.items():
-        files = _until_committed(partial(_drop_columns, lake, name, columns, before, namespace))
+        files = retry_conflicts(partial(_drop_columns, lake, name, columns, before, namespace))
         if files:
             progress(f"{name}: {files:,} files")
         written += files
     return written
-
-
-def _until_committed(change: Callable[[], int]) -> int:
-    for _ in range(_CONFLICTS - 1):
-        try:
-            return change()
-        except ConcurrentCommit:
-            continue
-    return change()
 
 
 def _prune_table(lake: Lake, name: str, before: date, namespace: str | None) -> int:

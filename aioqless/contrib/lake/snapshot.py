@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -24,6 +24,20 @@ Range: TypeAlias = tuple[Any, Any]
 
 class ConcurrentCommit(LakeError):
     """Another process changed the table since the snapshot was taken; nothing was committed."""
+
+
+def retry_conflicts(change: Callable[[], int], attempts: int = 5) -> int:
+    """Call a function that commits, again if another process commits meanwhile.
+
+    Raises:
+        ConcurrentCommit: Another process committed first at each attempt.
+    """
+    for _ in range(attempts - 1):
+        try:
+            return change()
+        except ConcurrentCommit:
+            continue
+    return change()
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,18 @@ def run_tasks(
     return numbers.mapInArrow(partial(_call_task, task), to_spark(schema))
 
 
+def collect(
+    number: int,
+    task: Callable[[int], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+    spark: SparkSession | None,
+) -> list[dict[str, Any]]:
+    """Return the rows that tasks yield, of Spark's tasks, or of this process without a session."""
+    if spark is not None:
+        return [row.asDict() for row in run_tasks(spark, number, task, schema).collect()]
+    return [row for each in range(number) for batch in task(each) for row in batch.to_pylist()]
+
+
 def as_actions(files: Iterable[Mapping[str, Any] | Row]) -> list[AddAction]:
     """Return rows of files that tasks wrote as what `Snapshot.commit` adds."""
     return [

@@ -8,15 +8,19 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake import refresh as module
+from aioqless.contrib.lake import refresh_tasks
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import DERIVED, Refreshed, refresh
+from aioqless.contrib.lake.refresh_tasks import JOBS
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
+from aioqless.contrib.lake.table_files import read_table
 from tests.contrib.lake.lakes import (
     DAY,
     EARLY,
@@ -175,3 +179,19 @@ def test_reader_of_a_version_finds_its_files_after_a_refresh(early: Lake, tmp_pa
     archive(lake, *LATE, event("f", run(DAY, DAY + 1, DAY + 2)))
     refresh(lake, no_spark)
     assert pinned.to_pyarrow_table().sort_by("runs") == rows
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 3, 500_000])
+def test_jobs_are_found_in_their_files(
+    whole: Lake, monkeypatch: pytest.MonkeyPatch, rows_at_once: int
+) -> None:
+    monkeypatch.setattr(refresh_tasks, "_LOOKED_UP", rows_at_once)
+    snapshot = whole.snapshot(JOBS)
+    data_files = snapshot.files("ql")
+    assert len(data_files) > 1
+    rows = {file.path: read_table(snapshot.storage, snapshot.table, [file]) for file in data_files}
+    expected = {jid: path for path, each in rows.items() for jid in each["jid"].to_pylist()}
+    jids = pa.array([*expected, "none"])
+    places = refresh_tasks.find_places(snapshot.storage, JOBS, data_files, jids)
+    assert {jid: file.path for jid, file in places.items()} == expected
+    assert refresh_tasks.find_places(snapshot.storage, JOBS, data_files, pa.array(["none"])) == {}
