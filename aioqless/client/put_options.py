@@ -86,16 +86,23 @@ class ScheduleOptions(TypedDict, total=False):
 
     Attributes:
         every: Interval, in seconds or as a timedelta.
-        cron: Cron expression, instead of an interval.
+        cron: Cron expression, or a nickname such as `@daily`, instead of an interval.
         timezone: With `cron`: its time zone; default: UTC.
         backlog: Maximum number of missed instances to make up for, 0 for all; default: missed
             instances are coalesced into one.
+        until: When it ends, as a datetime with a time zone or in seconds since 1970: no instance is
+            due later.
+        max_runs: Number of instances after which it ends.
+        jitter: Maximum random delay of each instance, in seconds or as a timedelta.
     """
 
     every: Seconds
     cron: str
     timezone: str
     backlog: int
+    until: float | datetime
+    max_runs: int
+    jitter: Seconds
 
 
 class RecurOptions(TemplateOptions, ScheduleOptions, total=False):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from aioqless.client.recurring.schedule import Schedule, check_backlog, make_schedule
+from aioqless.client.recurring.schedule import (
+    LIMITS,
+    Limits,
+    Schedule,
+    check_backlog,
+    make_schedule,
+    read_limits,
+)
 from aioqless.handlers.signature import Takes
 
-SCHEDULE_OPTIONS = ("timezone", "data", "backlog")
+SCHEDULE_OPTIONS = ("timezone", "data", "backlog", *LIMITS)
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,7 @@ class Recurrence:
     schedule: Schedule
     data: object = None
     backlog: int | None = None
+    limits: Limits = field(default_factory=lambda: read_limits({}), hash=False)
 
 
 def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None:
@@ -45,4 +53,5 @@ def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None
             raise TypeError(
                 f"a recurring job needs the data= that its function takes: {missing}"
             ) from None
-    return Recurrence(schedule, data, check_backlog(schedule, options.get("backlog")))
+    backlog = check_backlog(schedule, options.get("backlog"))
+    return Recurrence(schedule, data, backlog, read_limits(options))

@@ -13,6 +13,9 @@
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as in recur
 -- @option  terms    object        as in recur
+-- @option  ends     seconds       when it ends: no instance is due later
+-- @option  max_runs count         it ends after this number of instances
+-- @option  jitter   seconds       maximum random delay of each instance
 -- @option  anywhere string        any text: a recurring job that exists stays in its queue
 -- @returns text                   `made`, `retimed` (its schedule changed) or `kept`
 -- @when    cron
@@ -29,6 +32,9 @@
 -- @option  retries  count
 -- @option  backlog  count
 -- @option  terms    object
+-- @option  ends     seconds
+-- @option  max_runs count
+-- @option  jitter   seconds
 -- @option  anywhere string
 -- @returns text                   as above
 -- @when    begin                  call it before the first of these
@@ -44,5 +50,6 @@ if word == 'off' then return recurring_jobs.remove_undeclared(jids) end
 return recurring_jobs.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
   cron = expression, timezone = timezone, next = next,
-  priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms, anywhere = anywhere, declared = true,
+  priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms,
+  anywhere = anywhere, declared = true, ends = ends, max_runs = max_runs, jitter = jitter,
 })

@@ -15,6 +15,9 @@
 -- @option  backlog  count         maximum number of missed instances to replay, 0: all; absent:
 --                                 missed instances are coalesced into one
 -- @option  terms    object        of its instances; one whose unique key is taken is skipped
+-- @option  ends     seconds       when it ends: no instance is due later
+-- @option  max_runs count         it ends after this number of instances
+-- @option  jitter   seconds       maximum random delay of each instance
 -- @returns text                   the jid
 -- @when    cron                   instances are created by `tick`
 -- @arg     queue    name
@@ -30,6 +33,9 @@
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as above
 -- @option  terms    object
+-- @option  ends     seconds
+-- @option  max_runs count
+-- @option  jitter   seconds
 -- @returns text                   the jid
 -- @when    off
 -- @arg     jid      string
@@ -40,7 +46,9 @@
 -- @when    update
 -- @arg     jid      string
 -- @rest    pairs    text          names and values of priority, retries, data, klass, queue,
---                                 backlog; interval, or cron, timezone, next
+--                                 backlog, ends, max_runs, jitter (none:
+--                                 without);
+--                                 interval, or cron, timezone, next
 -- @returns count                  1
 -- @when    tag
 -- @arg     jid      string
@@ -72,7 +80,7 @@ if word == 'on' or word == 'cron' then
     queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
     cron = expression, timezone = timezone,
     next = next or now + offset, priority = priority, tags = tags, retries = retries,
-    backlog = backlog, terms = terms,
+    backlog = backlog, terms = terms, ends = ends, max_runs = max_runs, jitter = jitter,
   })
   return jid
 end

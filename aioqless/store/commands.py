@@ -271,7 +271,8 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         next: float, interval: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, anywhere: str | None = None, request: str | None = None,
+        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
+        jitter: float | None = None, anywhere: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
         argv = [
@@ -279,7 +280,9 @@ class Store(ABC):
             self._encode_time(now), encode(next), encode(interval),
             *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
-            *encode_option(b"terms", terms), *encode_option(b"anywhere", anywhere),
+            *encode_option(b"terms", terms), *encode_option(b"ends", ends),
+            *encode_option(b"max_runs", max_runs), *encode_option(b"jitter", jitter),
+            *encode_option(b"anywhere", anywhere),
         ]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -289,7 +292,8 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         next: float, expression: str, timezone: str, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, anywhere: str | None = None, request: str | None = None,
+        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
+        jitter: float | None = None, anywhere: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
         argv = [
@@ -297,7 +301,9 @@ class Store(ABC):
             self._encode_time(now), encode(next), encode(expression), encode(timezone),
             *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
-            *encode_option(b"terms", terms), *encode_option(b"anywhere", anywhere),
+            *encode_option(b"terms", terms), *encode_option(b"ends", ends),
+            *encode_option(b"max_runs", max_runs), *encode_option(b"jitter", jitter),
+            *encode_option(b"anywhere", anywhere),
         ]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -796,7 +802,8 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         interval: float, offset: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, request: str | None = None,
+        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
+        jitter: float | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
         argv = [
@@ -804,6 +811,8 @@ class Store(ABC):
             b"interval", encode(interval), encode(offset), *encode_option(b"priority", priority),
             *encode_option(b"tags", tags), *encode_option(b"retries", retries),
             *encode_option(b"backlog", backlog), *encode_option(b"terms", terms),
+            *encode_option(b"ends", ends), *encode_option(b"max_runs", max_runs),
+            *encode_option(b"jitter", jitter),
         ]
         return Call(
             self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -814,7 +823,8 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         expression: str, timezone: str, next: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, request: str | None = None,
+        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
+        jitter: float | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
         argv = [
@@ -822,7 +832,8 @@ class Store(ABC):
             self._encode_time(now), encode(expression), encode(timezone), encode(next),
             *encode_option(b"priority", priority), *encode_option(b"tags", tags),
             *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
-            *encode_option(b"terms", terms),
+            *encode_option(b"terms", terms), *encode_option(b"ends", ends),
+            *encode_option(b"max_runs", max_runs), *encode_option(b"jitter", jitter),
         ]
         return Call(
             self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,

@@ -11,6 +11,7 @@ from typing import NotRequired, TypedDict
 from aioqless.client import Client
 from aioqless.client.put import NewJob
 from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.schedule import Limits
 from aioqless.errors import QueueFull
 from aioqless.handlers import Handler, Handlers
 from aioqless.runtime.log import log
@@ -26,7 +27,7 @@ MOST_PER_TICK = 100
 MOST_JIDS_PER_CALL = 1000
 
 
-class Declaration(TypedDict):
+class Declaration(Limits):
     """How a recurring job is declared, except its schedule; its jid is the klass."""
 
     jid: str
@@ -49,6 +50,7 @@ class DueTemplate(TypedDict):
     timezone: str
     tick: float
     backlog: int | None
+    until: float | None
 
 
 class TickAnswer(TypedDict):
@@ -142,6 +144,7 @@ def _declaration(handler: Handler, default_queue: str | None, client: Client) ->
         "queue": queue,
         "backlog": recurrence.backlog,
         "anywhere": None if handler.queue else "yes",
+        **recurrence.limits,
     }
 
 
@@ -243,6 +246,8 @@ def due_instances(due: DueTemplate, now: float) -> list[TickRow]:
         ValueError: The cron expression or the time zone is invalid.
     """
     cron, first, backlog = Cron(due["cron"], due["timezone"]), due["tick"], due["backlog"]
+    if due["until"] is not None:  # the latest tick of the past may be later than its end
+        now = max(first, min(now, due["until"]))
     ticks = (
         cron.all(first, now, MOST_PER_TICK)
         if backlog == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, NewJob, NoSuchJob
+from aioqless import Client, InvalidData, NewJob, NoSuchJob, WrongState
 from aioqless.errors import InvalidArgument
 
 
@@ -231,3 +231,16 @@ async def test_recurring_jobs_are_listed_page_by_page(
     assert [each.jid for each in listed[9:]] == [
         f"every-{number}" for number in (2, 4, 6, 1, 3, 5, 7)
     ]
+
+
+async def test_recurring_job_that_has_ended_goes_on_with_other_limits(client: Client) -> None:
+    mail = client.queue("mail")
+    recurring = await mail.recur("Digest", cron="@daily", jid="digest", until=1, max_runs=3)
+    assert recurring.ended and recurring.upcoming() == [] and "ended" in repr(recurring)
+    await recurring.update(until=None)
+    assert not recurring.ended and recurring.until is None and len(recurring.upcoming(9)) == 3
+    await recurring.update(until=datetime(2020, 1, 1, tzinfo=UTC))
+    assert recurring.ended
+    with pytest.raises(WrongState, match="has ended"):
+        await recurring.resume()
+    assert [each.jid async for each in client.recurring()] == ["digest"]

@@ -226,6 +226,22 @@ async def test_tags_tracking_priorities_and_config_are_shared(ours: Client, peer
     assert int(peer.config["heartbeat"]) == 33
 
 
+async def test_limits_of_a_recurring_job_survive_another_client(ours: Client, peer: Any) -> None:
+    recurring = await ours.queue("mail").recur("Greet", every=3600, jid="r", max_runs=3, jitter=0.1)
+    theirs = peer.jobs["r"]
+    theirs.priority = 7
+    theirs.interval = 1800
+    assert peer.queues["mail"].pop().jid == "r-1"
+    await recurring.refresh()
+    assert (recurring.max_runs, recurring.runs_left, recurring.jitter) == (3, 2, 0.1)
+    await recurring.update(max_runs=1)
+    assert recurring.ended and peer.queues["mail"].jobs.recurring() == []
+    peer.queues["mail"].recur("Greet", {}, 60, jid="r")  # which starts it again, for them
+    assert peer.queues["mail"].pop().jid == "r-2"
+    await recurring.update(max_runs=1)
+    assert recurring.ended
+
+
 async def test_recurring_jobs_of_either_client_are_put_by_any_pop(ours: Client, peer: Any) -> None:
     peer.queues["mail"].recur("Greet", {"of": "peer"}, 3600, jid="theirs")
     await ours.queue("mail").recur("Greet", {"of": "us"}, every=3600, jid="ours")

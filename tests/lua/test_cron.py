@@ -50,6 +50,7 @@ async def test_cron_template_is_returned_like_an_interval_template(story: Story)
         "data": "{}", "tags": ["x"], "backlog": 0, "coalesce": True, "cron": "0 2 * * *",
         "timezone": "UTC", "paused": False,
         "declared": None, "next": 7200,
+        "until": None, "max_runs": None, "runs_left": None, "jitter": 0, "ended": False,
     }  # fmt: skip
 
 
@@ -129,7 +130,7 @@ async def test_due_ticks_are_returned_with_their_schedules(story: Story) -> None
     assert await story.tick(7200) == {
         "now": 7200, "made": [], "next": 50000,
         "due": [{"jid": "night", "tick": 7200, "cron": "0 2 * * *", "timezone": "UTC",
-            "backlog": None}],
+            "backlog": None, "until": None}],
     }  # fmt: skip
     due = await story.tick(60000)
     assert (due["next"], [each["backlog"] for each in due["due"]]) == (None, [None, 3])

@@ -36,7 +36,7 @@ NUMBERS = {
         "x-fence",
         "x-lost",
     },
-    "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce"},
+    "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce", "x-uncounted"},
 }
 JSON = {"tags", "failure", "x-after"}
 

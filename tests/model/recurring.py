@@ -150,6 +150,7 @@ class Recurring(Views):
         template["count"] += 1
         while self.exists(f"{template['jid']}-{template['count']}"):
             template["count"] += 1
+            template["x-uncounted"] = template.get("x-uncounted", 0) + 1
         jid, queue = f"{template['jid']}-{template['count']}", template["queue"]
         shared = {
             field: template[field]

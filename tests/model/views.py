@@ -245,6 +245,11 @@ class Views(Namespace):
             "timezone": None,
             "paused": False,
             "declared": None,
+            "until": None,
+            "max_runs": None,
+            "runs_left": None,
+            "jitter": 0,
+            "ended": False,
             "next": self.place(template["queue"], "recur")[jid],
         }
 

@@ -1,6 +1,7 @@
 """Schedule options of the decorator."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -39,6 +40,18 @@ def test_schedule_options_make_a_recurring_job() -> None:
     assert _declared().recurrence is None
 
 
+def test_limits_and_jitter_are_read_as_seconds() -> None:
+    recurrence = _declared(
+        every=60, until=datetime(2030, 1, 1, tzinfo=UTC), max_runs=3, jitter=timedelta(minutes=1)
+    ).recurrence
+    assert recurrence and recurrence.limits == {"ends": 1893456000, "max_runs": 3, "jitter": 60}
+
+
+@pytest.mark.parametrize(("nickname", "meant"), [("@hourly", "0 * * * *"), ("@Daily", "0 0 * * *")])
+def test_nickname_stands_for_its_expression(nickname: str, meant: str) -> None:
+    assert Cron(nickname) == Cron(meant) and Cron(nickname).expression == meant
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "why"),
     [
@@ -52,6 +65,13 @@ def test_schedule_options_make_a_recurring_job() -> None:
         ({"cron": "0 9 * * *", "every": 60}, TypeError, "a recurring job has either every="),
         ({"every": 0}, ValueError, "every must be more than 0 seconds"),
         ({"every": "hour"}, TypeError, "every must be a number"),
+        ({"cron": "@reboot"}, ValueError, "cron '@reboot' is none of @hourly, @daily"),
+        ({"every": 60, "max_runs": 0}, ValueError, "max_runs must be a whole number of 1 or more"),
+        ({"every": 60, "max_runs": True}, ValueError, "max_runs must be a whole number"),
+        ({"every": 60, "jitter": -1}, ValueError, "jitter"),
+        ({"every": 60, "until": "2030"}, TypeError, "until"),
+        ({"every": 60, "until": datetime(2030, 1, 1)}, ValueError, "has no time zone"),
+        ({"max_runs": 3}, TypeError, "max_runs is for a recurring job"),
         ({"every": 60, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"every": 60, "queue": ""}, ValueError, "queue must not be empty"),
         ({"every": 60, "backlog": -1}, ValueError, "backlog must be finite and >= 0 (got -1)"),

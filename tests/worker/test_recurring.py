@@ -235,6 +235,48 @@ async def test_tick_waits_while_redis_is_full(
         await redis.config_set("maxmemory", 0)
 
 
+async def test_max_runs_is_exact_with_several_workers(
+    client: Client, redis_url: str, work: Work, until: Until
+) -> None:
+    ran: Counter[str] = Counter()
+
+    @job(klass="Tick", every=0.02, max_runs=5)
+    async def tick(job: Job) -> None:
+        ran[job.jid] += 1
+
+    @job(klass="Tock", cron=A_SECOND, max_runs=1)
+    async def tock(job: Job) -> None:
+        ran[job.jid] += 1
+
+    async def ended(jid: str) -> bool:
+        found = await client.jobs.recurring(jid)
+        return found is not None and found.ended
+
+    async with (
+        Client(redis_url, namespace=client.namespace) as second,
+        work(tick, tock, poll=0.01),
+        work(tick, tock, using=second, poll=0.01),
+    ):
+        await until(lambda: ended("Tick"))
+        await until(lambda: ended("Tock"))
+        async with work(tick, tock, poll=0.01):  # which declares them again
+            await until(lambda: len(ran) == 6)
+    assert sorted(ran) == [*(f"Tick-{n}" for n in range(1, 6)), "Tock-1"]
+    assert set(ran.values()) == {1}
+
+
+def test_missed_ticks_after_the_end_are_left_out() -> None:
+    due: DueTemplate = {
+        "jid": "r",
+        "cron": "* * * * *",
+        "timezone": "UTC",
+        "tick": 60,
+        "backlog": None,
+        "until": 200,
+    }
+    assert due_instances(due, 1000) == [{"jid": "r", "tick": 60, "at": 180, "next": 240}]
+
+
 def test_long_backlog_is_put_in_batches() -> None:
     def due(backlog: int | None) -> DueTemplate:
         every_minute, timezone = "* * * * *", "UTC"
@@ -244,6 +286,7 @@ def test_long_backlog_is_put_in_batches() -> None:
             "timezone": timezone,
             "tick": 0,
             "backlog": backlog,
+            "until": None,
         }
 
     every = due_instances(due(0), 1_000_000)

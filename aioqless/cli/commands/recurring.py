@@ -25,7 +25,9 @@ recurring = typer.Typer(
 )
 app.add_typer(recurring, name="recur", rich_help_panel=Section.QUEUES)
 RecurringJid = Annotated[str, typer.Argument(metavar="JID", help="`aioqless recur` lists them.")]
-Cron = Annotated[str | None, typer.Option(help="A cron expression, such as '0 9 * * mon-fri'.")]
+Cron = Annotated[
+    str | None, typer.Option(help="A cron expression, such as '0 9 * * mon-fri', or @daily.")
+]
 
 
 @recurring.callback()
@@ -55,8 +57,16 @@ def _row(job: RecurringJob) -> tuple[str, ...]:
         schedule = f"every {format_duration(job.interval or 0)}"
     else:
         schedule = f"{job.cron} {job.timezone}"
+    if job.jitter:
+        schedule += f", up to {format_duration(job.jitter)} later"
+    if job.runs_left is not None:
+        schedule += f", {job.runs_left} of {job.max_runs} left"
+    if job.until is not None:
+        schedule += f", until {datetime.fromtimestamp(job.until, UTC):%Y-%m-%d %H:%M:%S}"
     if job.paused:
         due = "paused"
+    elif job.ended:
+        due = "ended"
     else:
         due = (
             "-"
@@ -79,6 +89,11 @@ def _job_fields(job: RecurringJob) -> dict[str, Any]:
         "next": job.next,
         "paused": job.paused,
         "declared": job.declared,
+        "until": job.until,
+        "max_runs": job.max_runs,
+        "runs_left": job.runs_left,
+        "jitter": job.jitter,
+        "ended": job.ended,
         **schedule,
     }
 
@@ -93,6 +108,15 @@ def put(
     every: Annotated[float | None, typer.Option(help="Interval in seconds.")] = None,
     cron: Cron = None,
     timezone: Annotated[str | None, typer.Option(help="Of --cron; default: UTC.")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="When it ends, such as 2030-01-31T12:00+01:00.")
+    ] = None,
+    max_runs: Annotated[
+        int | None, typer.Option(help="Number of instances after which it ends.")
+    ] = None,
+    jitter: Annotated[
+        float | None, typer.Option(help="Maximum random delay of each instance, in seconds.")
+    ] = None,
     jid: Annotated[
         str | None, typer.Option(help="Default: a new one. An existing one is changed.")
     ] = None,
@@ -110,11 +134,26 @@ def put(
         options["cron"] = cron
     if timezone is not None:
         options["timezone"] = timezone
+    if until is not None:
+        options["until"] = _read_time(until)
+    if max_runs is not None:
+        options["max_runs"] = max_runs
+    if jitter is not None:
+        options["jitter"] = jitter
 
     async def act(client: Client) -> None:
         print((await client.queue(queue).recur(klass, body, **options)).jid)
 
     run_with_client(url, namespace, act)
+
+
+def _read_time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no time such as 2030-01-31T12:00+01:00", param_hint="--until"
+        ) from None
 
 
 @recurring.command()

@@ -11,6 +11,15 @@ from zoneinfo import ZoneInfo
 
 from aioqless import validation
 
+NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 FIELDS = "minute hour day month weekday, or a second before these"
 
 
@@ -22,6 +31,8 @@ class Cron:
     change, a job of a time of day runs once that day: a time that is skipped runs when the clocks
     have gone forward, a time that occurs twice runs the first time. An expression with a `*` in its
     minute or hour, or with six fields, follows elapsed time instead.
+
+    A nickname such as `@daily` stands for the expression that it means.
 
     Attributes:
         expression: The expression.
@@ -37,6 +48,7 @@ class Cron:
 
     def __post_init__(self) -> None:
         find_zone(self.timezone)
+        object.__setattr__(self, "expression", _expand(self.expression))
         _check(self.expression)
 
     def next(self, after: float) -> float:
@@ -109,6 +121,15 @@ def _find_zone(name: str) -> tzinfo:
         raise ValueError(
             f"timezone {name!r} is not known here: it must be a name such as 'Europe/Paris'"
         ) from None
+
+
+def _expand(expression: str) -> str:
+    """Return the expression that a nickname stands for; other clients read no nicknames."""
+    if not isinstance(expression, str) or not expression.startswith("@"):
+        return expression
+    if (meant := NICKNAMES.get(expression.lower())) is None:
+        raise ValueError(f"cron {expression!r} is none of {', '.join(NICKNAMES)}")
+    return meant
 
 
 @lru_cache(1024)

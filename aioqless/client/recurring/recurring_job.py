@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Self, TypedDict, cast
 
 from typing_extensions import Unpack
@@ -13,7 +14,14 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions, RecurOptions, TemplateOptions
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedule import check_backlog, make_every, make_schedule
+from aioqless.client.recurring.schedule import (
+    LIMITS,
+    Limits,
+    check_backlog,
+    make_every,
+    make_schedule,
+    read_limits,
+)
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.validation import Seconds
 
@@ -39,9 +47,14 @@ class RecurringRecord(TypedDict):
     paused: bool
     declared: float | None
     next: float | None
+    until: float | None
+    max_runs: int | None
+    runs_left: int | None
+    jitter: float
+    ended: bool
 
 
-class _Template(TypedDict):
+class _Template(Limits):
     """The arguments of the commands that make a recurring job, except those of its schedule."""
 
     queue: str
@@ -69,6 +82,9 @@ class RecurringChanges(TypedDict, total=False):
         interval: The same.
         cron: Cron expression, if it has one.
         timezone: Time zone of the cron expression.
+        until: When it ends, as a datetime or in seconds since 1970; None: never.
+        max_runs: Number of instances after which it ends; None: no limit.
+        jitter: Maximum random delay of each instance, in seconds or as a timedelta.
     """
 
     priority: float
@@ -81,6 +97,9 @@ class RecurringChanges(TypedDict, total=False):
     interval: Seconds
     cron: str
     timezone: str
+    until: float | datetime | None
+    max_runs: int | None
+    jitter: Seconds | None
 
 
 async def recur(
@@ -122,6 +141,7 @@ async def recur(
         "retries": new.get("retries"),
         "terms": new.get("terms"),
         "backlog": backlog,
+        **read_limits(options),
     }
     if isinstance(schedule, Cron):
         if "offset" in options:
@@ -161,7 +181,14 @@ class RecurringJob:
         coalesce: Whether missed instances are coalesced into one.
         paused: Whether no instances are put.
         declared: When code declared it last, in seconds since 1970; None if a program made it.
-        next: When the next instance is due, in seconds since 1970; None while it is paused.
+        next: When the next instance is due, in seconds since 1970; None while it is paused, and
+            when it has ended.
+        until: When it ends, in seconds since 1970; None: never.
+        max_runs: Number of instances after which it ends; None: no limit.
+        runs_left: How many of them are left; None: no limit.
+        jitter: Maximum random delay of each instance, in seconds.
+        ended: Whether it has ended. It stays until it is canceled; another `until` or `max_runs`
+            lets it go on.
     """
 
     jid: str
@@ -180,6 +207,11 @@ class RecurringJob:
     paused: bool
     declared: float | None
     next: float | None
+    until: float | None
+    max_runs: int | None
+    runs_left: int | None
+    jitter: float
+    ended: bool
 
     def __init__(self, backend: JobBackend, record: RecurringRecord) -> None:
         """Make it of what Redis returned; `client.jobs.recurring` does."""
@@ -204,6 +236,11 @@ class RecurringJob:
         self.paused = record["paused"]
         self.declared = record["declared"]
         self.next = record["next"]
+        self.until = record["until"]
+        self.max_runs = record["max_runs"]
+        self.runs_left = record["runs_left"]
+        self.jitter = record["jitter"]
+        self.ended = record["ended"]
 
     @property
     def data(self) -> Any:
@@ -226,9 +263,13 @@ class RecurringJob:
     def upcoming(self, count: int = 5) -> list[float]:
         """Return when the next instances are due, in seconds since 1970; none while paused.
 
+        Instances with jitter may start later.
+
         Args:
             count: Maximum number of instances.
         """
+        if self.runs_left is not None:
+            count = min(count, self.runs_left)
         times = [] if self.next is None else [self.next]
         try:
             while times and len(times) < count:
@@ -238,6 +279,8 @@ class RecurringJob:
                     times.append(times[-1] + (self.interval or 0))
         except ValueError:  # an expression that another qless client stored
             pass
+        if self.until is not None:
+            times = [time for time in times if time <= self.until]
         return times
 
     async def refresh(self) -> Self:
@@ -278,8 +321,14 @@ class RecurringJob:
         if "data" in pairs:
             text = job_data.encode(pairs["data"], self._backend.max_data)
             pairs["data"] = codec.encode(text, klass)
-        if "cron" in changes or "timezone" in changes:
+        limits = read_limits(changes)
+        for name, value in zip(LIMITS, limits.values(), strict=True):
+            if name in changes:
+                pairs.pop(name)
+                pairs["ends" if name == "until" else name] = "none" if value is None else value
+        if changes.keys() & {"cron", "timezone", "until", "max_runs"}:
             await self.refresh()
+        if "cron" in changes or "timezone" in changes or (self.cron and self.ended):
             cron = Cron(
                 changes.get("cron", self.cron or ""),
                 changes.get("timezone", self.timezone or "UTC"),
@@ -343,5 +392,5 @@ class RecurringJob:
         when = f"every {self.interval} s"
         if self.cron is not None:
             when = f"at {self.cron!r} in {self.timezone}"
-        paused = ", paused" if self.paused else ""
+        paused = ", paused" if self.paused else ", ended" if self.ended else ""
         return f"<RecurringJob {self.jid} {self.klass} {when} into {self.queue!r}{paused}>"

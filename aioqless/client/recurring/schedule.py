@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from datetime import datetime
+from typing import Any, TypeAlias, TypedDict
 
 from aioqless import validation
 from aioqless.client.recurring.cron import Cron
 from aioqless.validation import Seconds
 
 MAX_CRON_BACKLOG = 1000
+LIMITS = ("until", "max_runs", "jitter")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,45 @@ def make_schedule(options: Mapping[str, Any]) -> Schedule:
     if timezone is not None:
         raise TypeError("timezone goes with cron: an interval has none")
     return make_every(every)
+
+
+class Limits(TypedDict):
+    """When a recurring job ends, and how its instances are spread, as commands take them."""
+
+    ends: float | None
+    max_runs: int | None
+    jitter: float | None
+
+
+def read_limits(options: Mapping[str, Any]) -> Limits:
+    """Return the options `until`, `max_runs` and `jitter`; None where one is missing.
+
+    Raises:
+        TypeError: One has the wrong type.
+        ValueError: One is out of range.
+    """
+    until, max_runs, jitter = (options.get(name) for name in LIMITS)
+    if max_runs is not None and (
+        isinstance(max_runs, bool) or not isinstance(max_runs, int) or max_runs < 1
+    ):
+        raise ValueError(f"max_runs must be a whole number of 1 or more (got {max_runs!r})")
+    return {
+        "ends": None if until is None else read_until(until),
+        "max_runs": max_runs,
+        "jitter": None if jitter is None else validation.check_seconds("jitter", jitter),
+    }
+
+
+def read_until(until: float | datetime) -> float:
+    """Return the end of a recurring job in seconds since 1970.
+
+    Raises:
+        TypeError: It is neither a number nor a datetime.
+        ValueError: It is negative, or a datetime without a time zone.
+    """
+    if isinstance(until, datetime):
+        return validation.check_time("until", until)
+    return validation.check_number("until", until, least=0)
 
 
 def check_backlog(schedule: Schedule, backlog: int | None) -> int | None:

@@ -26,13 +26,23 @@ end
 function cron.create_instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   local key = keys.cron(jid)
-  local f = redis.call('HMGET', key, 'klass', 'data', 'priority', 'tags', 'retries', 'queue')
+  local f = redis.call('HMGET', key, 'klass', 'data', 'priority', 'tags', 'retries', 'queue',
+    'x-until', 'x-max-runs', 'x-jitter')
+  local limited = f[7] or f[8]
+  if limited and recurring_end.is_over(key, at) then
+    recurring_end.finish(key, keys.ticks(), jid, now)
+    return ''
+  end
   local is_whole, instance = f[1] and f[6], nil
   if is_whole then
     queue_sets.register_queue(f[6], now)
-    instance = recurring_spawn.create_instance(key, jid, f[6], f, at, now)
+    instance = recurring_spawn.create_instance(key, jid, f[6], f, at, now, f[9])
   end
-  if instance or not is_whole then redis.call('ZADD', keys.ticks(), next, jid) end
+  if instance and limited and recurring_end.is_over(key, next) then
+    recurring_end.finish(key, keys.ticks(), jid, now)
+  elseif instance or not is_whole then
+    redis.call('ZADD', keys.ticks(), next, jid)
+  end
   return instance or ''
 end
 
@@ -43,12 +53,14 @@ function cron.list_due(now, offset, made, generation)
     redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
     MOST_DUE, 'WITHSCORES')
   for i = 1, #late, 2 do
-    local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce')
+    local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce',
+      'x-until')
     if f[1] then
       due[#due + 1] = '{"jid":' .. cjson.encode(late[i]) .. ',"tick":'
         .. json.number(tonumber(late[i + 1])) .. ',"cron":' .. cjson.encode(f[1])
         .. ',"timezone":' .. cjson.encode(f[2] or 'UTC') .. ',"backlog":'
-          .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0)) .. '}'
+          .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0))
+        .. ',"until":' .. (f[5] and json.number(tonumber(f[5]) or 0) or 'null') .. '}'
     else
       redis.call('ZREM', keys.ticks(), late[i])
     end

@@ -79,6 +79,11 @@ function keys.event_channel(name) return ns .. ':' .. name end
 -- in a recurring job's:
 --   x-coalesce  missed instances are coalesced into one
 --   x-paused    since when it is paused
+--   x-until     when it ends
+--   x-max-runs  the number of instances after which it ends
+--   x-jitter    the maximum delay of an instance
+--   x-uncounted how many of its count are no instances of its schedule
+--   x-ended     since when it has ended
 --   x-declared  when code last declared it
 --   x-terms     those of its instances
 -- and in a day's statistics:
@@ -102,7 +107,7 @@ function keys.cron(jid) return ns .. ':x:cron:' .. jid end
 function keys.ticks() return ns .. ':x:ticks' end
 -- H the id of Redis' contents, and how often code has declared recurring jobs
 function keys.declarations() return ns .. ':x:declared' end
--- Z paused recurring jobs by since when
+-- Z paused and ended recurring jobs by since when
 function keys.paused_recurring() return ns .. ':x:resting' end
 -- channel: `x:ticks` has an earlier first entry, or `x:fallen` is not empty
 function keys.ticks_channel() return ns .. ':x:retimed' end

@@ -6,17 +6,17 @@
 -- is none.
 function recurring_jobs.find(jid)
   local key, turns = keys.cron(jid), keys.ticks()
-  local f = redis.call('HMGET', key, 'queue', 'x-paused')
+  local f = redis.call('HMGET', key, 'queue', 'x-paused', 'x-ended')
   if not f[1] then
     key = keys.template(jid)
-    f = redis.call('HMGET', key, 'queue', 'x-paused')
+    f = redis.call('HMGET', key, 'queue', 'x-paused', 'x-ended')
     turns = keys.recurring(f[1] or '')
   end
   if not f[1] then return nil end
   local due = tonumber(redis.call('ZSCORE', turns, jid))  -- a peer that puts it again resumes it
   return {
     jid = jid, key = key, queue = f[1], turns = turns, due = due, paused = f[2] and not due,
-    is_cron = key == keys.cron(jid),
+    ended = f[3] and not f[2] and not due, is_cron = key == keys.cron(jid),
   }
 end
 
@@ -52,6 +52,10 @@ function recurring_jobs.put(recur)
     redis.call('HSET', key, 'type', 'interval', 'interval', recur.interval)
   end
   redis.call('HSETNX', key, 'count', 0)
+  recurring_end.store(key, {
+    ['x-until'] = recur.ends or 'none', ['x-max-runs'] = recur.max_runs or 'none',
+    ['x-jitter'] = recur.jitter or 'none',
+  })
   if recur.terms then
     redis.call('HSET', key, 'x-terms', recur.terms)
   else
@@ -72,8 +76,7 @@ function recurring_jobs.put(recur)
   end
   if not (former and former.paused) then
     redis.call('HDEL', key, 'x-paused')
-    redis.call('ZREM', keys.paused_recurring(), jid)
-    recurring_jobs.schedule_next(turns, recur.queue, jid, due)
+    recurring_end.schedule_or_finish(key, turns, recur.queue, jid, due, recur.now)
   end
   queue_sets.register_queue(recur.queue, recur.now)
   return not former and 'made' or kept and 'kept' or 'retimed'
@@ -142,11 +145,12 @@ function recurring_jobs.view(jid)
       .. (f[11] and cjson.encode(f[11]) or 'null')
     .. ',"paused":' .. tostring(template.paused and true or false) .. ',"declared":'
       .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
-    .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. '}'
+    .. ',"next":' .. (template.due and json.number(template.due) or 'null')
+    .. recurring_end.encode(template) .. '}'
 end
 
 -- JSON: a page of the recurring jobs with an interval in a queue; or of those with a cron
--- expression, paused ones of both kinds last.
+-- expression, paused and ended ones of both kinds last.
 function recurring_jobs.list_page(queue, offset, count)
   local jids
   if queue then

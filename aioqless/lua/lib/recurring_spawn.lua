@@ -20,45 +20,62 @@ end
 -- @seldom
 function recurring_spawn.spawn_due(queue, jid, tick, now, most)
   local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries',
-    'interval', 'backlog', 'x-coalesce')
+    'interval', 'backlog', 'x-coalesce', 'x-until', 'x-max-runs', 'x-jitter')
+  local key, limited = keys.template(jid), f[9] or f[10]
+  local last = math.min(now, tonumber(f[9]) or now)
   local interval, backlog = tonumber(f[6]), tonumber(f[7]) or 0
   if not f[1] or not interval or interval <= 0 then return 0 end
-  local missed = (now - tick) / interval
+  local missed = math.max(0, (last - tick) / interval)
   if backlog > 0 and missed > backlog then
     tick = tick + math.ceil(missed - backlog) * interval
   elseif backlog == 0 and f[8] then
     tick = tick + math.floor(missed) * interval
   end
   local made = 0
-  while tick <= now and made < most
-    and recurring_spawn.create_instance(keys.template(jid), jid, queue, f, tick, now) do
+  while tick <= last and made < most and not (limited and recurring_end.is_over(key, tick))
+    and recurring_spawn.create_instance(key, jid, queue, f, tick, now, f[11]) do
     tick = tick + interval
     made = made + 1
   end
-  redis.call('ZADD', keys.recurring(queue), tick, jid)
+  if limited and recurring_end.is_over(key, tick) then
+    recurring_end.finish(key, keys.recurring(queue), jid, now)
+  else
+    redis.call('ZADD', keys.recurring(queue), tick, jid)
+  end
   return made
 end
 
--- Create an instance as of `tick` from the hash `key` with the fields `f`. Return its jid; if its
--- unique key is taken, that job's; nil if none could be created.
-function recurring_spawn.create_instance(key, template, queue, f, tick, now)
+-- Create an instance as of `tick`, delayed by up to `jitter` seconds, from the hash `key` with the
+-- fields `f`. Return its jid; if its unique key is taken, that job's; nil if none could be created.
+function recurring_spawn.create_instance(key, template, queue, f, tick, now, jitter)
   local terms = redis.call('HGET', key, 'x-terms')
   local alone = constraints.read(terms).unique
   local other = alone and uniqueness.find_holder(alone, now)
   if other then return other end
   local jid = recurring_spawn.find_free_jid(key, template)
   if not jid then return nil end
+  local due = tick + recurring_spawn.compute_delay(jid, tonumber(jitter) or 0)
   local priority, retries, tags = tonumber(f[3]) or 0, tonumber(f[5]) or 0, json.parse_texts(f[4])
   record.set_fields(jid, 'jid', jid, 'klass', f[1], 'data', f[2], 'priority', priority, 'tags',
-    json.texts(tags), 'state', 'waiting',
+    json.texts(tags), 'state', due > now and 'scheduled' or 'waiting',
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time',
     record.format_time(tick),
     'spawned_from_jid', template)
   if terms then constraints.apply(jid, terms, constraints.read(terms), nil, now) end
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
-  queue_sets.add_waiting(queue, jid, priority_score.compute(priority, tick))
+  if due > now then
+    queue_sets.add_scheduled(queue, jid, due)
+  else
+    queue_sets.add_waiting(queue, jid, priority_score.compute(priority, due))
+  end
   return jid
+end
+
+-- A part of the jitter. Redis' random numbers are the same in each call; a digest of the jid isn't.
+function recurring_spawn.compute_delay(jid, jitter)
+  if jitter <= 0 then return 0 end
+  return tonumber(string.sub(redis.sha1hex(jid), 1, 8), 16) / 4294967296 * jitter
 end
 
 -- The next instance's jid: the recurring job's and a number. Jids in use, after a recurring job was
@@ -68,6 +85,7 @@ function recurring_spawn.find_free_jid(key, template)
   while passed < MOST_PASSED do
     local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', key, 'count', 1))
     if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
+    redis.call('HINCRBY', key, 'x-uncounted', 1)
     passed = passed + 1
   end
 end

@@ -5,8 +5,10 @@ local MOST_TAGS = 1000
 -- The options of an update with their checks, and those that only one kind of schedule has.
 local CHECKS = {
   priority = args.priority, retries = args.count, data = args.data, klass = args.name,
-  queue = args.name, backlog = args.count,
+  queue = args.name, backlog = args.count, ends = args.seconds, max_runs = args.count,
+  jitter = args.seconds,
 }
+local LIMITS = {ends = 'x-until', max_runs = 'x-max-runs', jitter = 'x-jitter'}
 local TIMES = {
   [false] = {interval = args.interval},
   [true] = {cron = args.name, timezone = args.name, next = args.seconds},
@@ -22,6 +24,9 @@ function recurring_update.update(jid, changes)
     due = due + values.interval - (tonumber(redis.call('HGET', template.key, 'interval'))
       or values.interval)
   end
+  local limits = {}
+  for name, field in pairs(LIMITS) do limits[field], values[name] = values[name], nil end
+  recurring_end.store(template.key, limits)
   for name, value in pairs(values) do redis.call('HSET', template.key, name, value) end
   if values.backlog then redis.call('HDEL', template.key, 'x-coalesce') end
   local queue = values.queue or template.queue
@@ -30,8 +35,20 @@ function recurring_update.update(jid, changes)
     redis.call('ZREM', template.turns, jid)
     recurring_jobs.schedule_next(turns, queue, jid, due)
   end
+  if next(limits) and not template.paused then
+    recurring_update.apply_limits(template, turns, queue, jid, due)
+  end
   if values.queue then queue_sets.register_queue(values.queue, args.time('now')) end
   return '1'
+end
+
+-- End a recurring job that is over by its new limits, or let one that had ended go on.
+function recurring_update.apply_limits(template, turns, queue, jid, due)
+  local now = args.time('now')
+  due = due or now + (tonumber(redis.call('HGET', template.key, 'interval')) or 0)
+  if template.ended or recurring_end.is_over(template.key, due) then
+    recurring_end.schedule_or_finish(template.key, turns, queue, jid, due, now)
+  end
 end
 
 function recurring_update.parse(template, changes)
@@ -43,7 +60,7 @@ function recurring_update.parse(template, changes)
     if not check then
       errors.bad_argument(name, value, 'is not an option of a recurring job that can be changed')
     end
-    values[name] = check(name, value)
+    values[name] = LIMITS[name] and value == 'none' and value or check(name, value)
   end
   if (values.cron or values.timezone) and not values.next then
     errors.bad_argument('next', nil, 'is required with another cron or timezone')
@@ -89,12 +106,17 @@ function recurring_update.resume(jid, now, next)
   if template.is_cron and not next then
     errors.bad_argument('next', nil, 'is required for a recurring job with a cron expression')
   end
+  if template.ended then
+    errors.raise('BADSTATE', 'the recurring job has ended: change its until or max_runs', {
+      jid = jid,
+    })
+  end
   redis.call('HDEL', template.key, 'x-paused')
   redis.call('ZREM', keys.paused_recurring(), jid)
   if not template.due then
     local interval = tonumber(redis.call('HGET', template.key, 'interval')) or 0
-    recurring_jobs.schedule_next(template.turns, template.queue, jid,
-      template.is_cron and next or now + interval)
+    recurring_end.schedule_or_finish(template.key, template.turns, template.queue, jid,
+      template.is_cron and next or now + interval, now)
   end
   return '1'
 end
@@ -110,6 +132,7 @@ function recurring_update.run_now(jid, now)
       jid = jid,
     })
   end
+  redis.call('HINCRBY', template.key, 'x-uncounted', 1)
   queue_sets.register_queue(template.queue, now)
   return instance
 end

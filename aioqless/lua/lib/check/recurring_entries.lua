@@ -1,5 +1,5 @@
--- recurring_entries: check that each recurring job is scheduled or paused, and that each entry is
--- that of a recurring job.
+-- recurring_entries: check that each recurring job is scheduled, paused or at its end, and that
+-- each entry is that of a recurring job.
 
 local FIELDS = {
   'jid', 'klass', 'data', 'priority', 'tags', 'state', 'queue', 'type', 'count', 'retries',
@@ -33,7 +33,7 @@ function recurring_entries.read_fields(here, jid, kind, needs)
   return missing, written, hopeless, values[8] or nil, interval
 end
 
--- `set` returns the key of the schedule. A recurring job that is neither scheduled nor paused is
+-- `set` returns the key of the schedule. A recurring job that is neither scheduled nor at rest is
 -- scheduled.
 function recurring_entries.check(here, jid, kind, needs, set)
   local missing, written, hopeless, queue, interval = recurring_entries.read_fields(here, jid,
@@ -48,7 +48,8 @@ function recurring_entries.check(here, jid, kind, needs, set)
     end)
   end
   if turn or hopeless then return 2 end
-  local paused = redis.call('HGET', here.key, 'x-paused')
+  local resting = redis.call('HMGET', here.key, 'x-paused', 'x-ended')
+  local paused = resting[1] or resting[2]
   if not paused then
     findings.add('template-nowhere', {jid = jid, queue = queue},
       function() redis.call('ZADD', key, here.now + (interval or 0), jid) end)
@@ -85,7 +86,7 @@ end
 function recurring_entries.check_paused(here)
   return key_types.scan_members(here, 'ZSCAN', function(jid)
     local template = recurring_jobs.find(jid)
-    if not (template and template.paused) then
+    if not (template and (template.paused or template.ended)) then
       findings.add('resting-not-paused', {jid = jid}, key_types.remove(here, jid))
     end
   end)
