@@ -31,17 +31,17 @@ async def test_recurring_jobs_are_listed_with_their_next_time(
     assert digest.split()[2:] == ["digest", "mail", "every", "1", "min", "30", "s", "Digest", "-"]
 
 
-async def test_limits_and_jitter_are_put_and_listed(client: Client, here: Aioqless) -> None:
+async def test_limits_and_jitter_are_put_and_listed(client: Client, cli: Aioqless) -> None:
     put = ("recur", "put", "mail", "Digest", "--cron", "@daily", "--jid", "digest")
     limits = ("--jitter", "90", "--until", "2099-01-31T12:00+01:00", "--max-runs", "3")
-    assert (await here(*put, *limits)).out == "digest\n"
-    listed = (await here("recur")).out
+    assert (await cli(*put, *limits)).out == "digest\n"
+    listed = (await cli("recur")).out
     assert "0 0 * * * UTC, up to 1 min 30 s later, 3 of 3 left, until 2099-01-31 11:00:00" in listed
     recurring = await client.jobs.recurring("digest")
     assert recurring and (recurring.max_runs, recurring.jitter) == (3, 90)
     await recurring.update(until=1)
-    assert (await here("recur")).out.splitlines()[-1].startswith("ended ")
-    refused = await here(*put, "--until", "tomorrow")
+    assert (await cli("recur")).out.splitlines()[-1].startswith("ended ")
+    refused = await cli(*put, "--until", "tomorrow")
     assert refused.code == 2 and "'tomorrow' is no time" in refused.err
 
 
