@@ -137,7 +137,7 @@ def test_an_invalid_row_is_rejected_with_the_reason(row: dict[str, Any], reason:
         (
             {"n": pa.int64()},
             {"queue": "q", "klass": "k", "delay": "-1"},
-            "delay -1.0 must be finite and no less than 0",
+            r"delay must be finite and >= 0 \(got -1.0\)",
         ),
         (
             {"n": pa.int64()},
