@@ -215,7 +215,7 @@ async def test_jobs_wait_in_the_table_during_an_outage(
     until: Until,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.contrib.outbox.outbox.PAUSE_WHEN_BLOCKED", 0.05)
+    monkeypatch.setattr("aioqless.contrib.outbox.relay.PAUSE_WHEN_BLOCKED", 0.05)
     async with Client(own_server.url) as client:
         await client.queues()
         relay = Relay(outbox, engine, client, poll=0.01)
