@@ -97,17 +97,18 @@ class TableRelay:
     async def run(self) -> None:
         """Put jobs until `stop` is called, and through outages of Redis and of the database."""
         worked = False
+        outages: tuple[type[Exception], ...] = (
+            *REDIS_UNAVAILABLE,
+            exceptions.NoPermissionError,
+            *self._table.unavailable,
+            OSError,
+            QueueFull,
+        )
         while not self._stopping.is_set():
             try:
                 pause = 0 if await self._handle_batch() else self._poll
                 worked = True
-            except (
-                *REDIS_UNAVAILABLE,
-                exceptions.NoPermissionError,
-                *self._table.unavailable,
-                OSError,
-                QueueFull,
-            ) as error:
+            except outages as error:
                 if isinstance(error, exceptions.NoPermissionError) and not worked:
                     raise
                 log.error("outbox.blocked", error=str(error))

@@ -1,0 +1,25 @@
+"""Django: a backend for its tasks, a worker command, an outbox of the ORM, and an admin page.
+
+Needs `aioqless[django]`, and `aioqless.contrib.django` in INSTALLED_APPS.
+
+apps.py            the application
+backend.py         Backend: what TASKS names; puts tasks and returns their results
+options.py         the backend's OPTIONS
+task_framework.py  the names of Django 6's `django.tasks`, or of the package django-tasks
+task.py            Task, with options of aioqless, and the registry of all tasks
+results.py         the result of a task, from its job
+handlers.py        the handlers of tasks, and what a worker calls before and after them
+connections.py     closes database connections after each run
+outbox.py          puts jobs when a transaction commits: `outbox.put`, and the relay
+models.py          the outbox' table, and the queues of the admin
+admin.py           lists queues and the outbox
+management/        the command aioqless_worker
+"""
+
+from aioqless.errors import require_extra
+
+with require_extra("django"):
+    from aioqless.contrib.django.backend import Backend
+    from aioqless.contrib.django.task import Task
+
+__all__ = ["Backend", "Task"]

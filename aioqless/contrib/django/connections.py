@@ -1,0 +1,61 @@
+"""Database connections of handlers: none is left open, or used again after it broke."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.db import close_old_connections, connections
+
+from aioqless import Handler
+
+
+@asynccontextmanager
+async def own_connections() -> AsyncIterator[None]:
+    """Run what is called by `sync_to_async` in a thread of its own; close its connections."""
+    async with ThreadSensitiveContext():
+        try:
+            yield
+        finally:
+            await sync_to_async(connections.close_all)()
+
+
+def with_connections(handler: Handler[...]) -> Handler[...]:
+    """Return a handler that treats database connections as a request of Django does.
+
+    A plain function has those of its thread, checked before and after each run, as `CONN_MAX_AGE`
+    says. A coroutine gets a thread of its own for what it calls by `sync_to_async`, as under ASGI;
+    its connections are closed at the end of the run. A handler in a process is returned as it is.
+
+    Args:
+        handler: The handler.
+    """
+    fn = handler.fn
+    if inspect.isclass(fn) or handler.executor == "process":
+        return handler
+    if inspect.iscoroutinefunction(fn):
+        return dataclasses.replace(handler, fn=_with_own_thread(fn))
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> object:
+        close_old_connections()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return dataclasses.replace(handler, fn=call)
+
+
+def _with_own_thread(fn: Any) -> Any:
+    @functools.wraps(fn)
+    async def call(*args: Any, **kwargs: Any) -> object:
+        async with own_connections():
+            return await fn(*args, **kwargs)
+
+    return call

@@ -1,0 +1,177 @@
+"""The handlers of Django's tasks, and what a worker calls before and after them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import autodiscover_modules
+
+from aioqless import AioqlessError, Client, Handler, Inject, Job, job, middleware, on_finish
+from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.contrib.django.backend import Backend
+from aioqless.contrib.django.connections import own_connections, with_connections
+from aioqless.contrib.django.options import RESULT_TTL
+from aioqless.contrib.django.outbox import Relay
+from aioqless.contrib.django.results import read_result, result_of, set_fields
+from aioqless.contrib.django.task import Task, declared_tasks
+from aioqless.contrib.django.task_framework import (
+    AnyResult,
+    TaskContext,
+    TaskResultDoesNotExist,
+    TaskResultStatus,
+    normalize_json,
+    task_finished,
+    task_started,
+)
+from aioqless.handlers import (
+    Call,
+    Hook,
+    JobOptions,
+    Middleware,
+    Resource,
+    Source,
+    declared,
+    lifespan,
+)
+
+DETAILS_TIMEOUT = 5.0  # seconds
+
+_running: ContextVar[AnyResult] = ContextVar("aioqless_django_running")
+
+
+def worker_sources(backend: Backend, modules: Sequence[str] = ()) -> list[Source]:
+    """Return what a worker of a backend runs.
+
+    That is all tasks that the project has imported, after the modules `tasks` of its applications,
+    and the handlers, middleware, hooks and resources of these modules and of others.
+
+    Args:
+        backend: The backend.
+        modules: Dotted names of other modules.
+
+    Raises:
+        ImproperlyConfigured: There is neither a task nor a handler.
+    """
+    autodiscover_modules("tasks")
+    sources = [
+        *(sys.modules.get(f"{app.name}.tasks") for app in apps.get_app_configs()),
+        *map(importlib.import_module, modules),
+    ]
+    found: list[Source] = [each for each in sources if each is not None]
+    handlers: list[Source] = [
+        *(make_handler(task, backend) for task in declared_tasks.values()),
+        *map(with_connections, declared(Handler, found)),
+    ]
+    if not handlers:
+        raise ImproperlyConfigured(
+            "there is no task: declare one by @task in a module `tasks` of an installed "
+            "application, or name the module that has it"
+        )
+    return [
+        *handlers,
+        *declared(Resource, found),
+        *declared(Middleware, found),
+        *declared(Hook, found),
+        *_around_tasks(backend),
+        *([_relay_of(backend)] if backend.settings.enqueue == "outbox" else []),
+    ]
+
+
+def make_handler(task: Task, backend: Backend) -> Handler[...]:
+    """Return the handler of a task's jobs.
+
+    Raises:
+        ImproperlyConfigured: Its job options are wrong.
+    """
+    options: JobOptions = {"result_ttl": RESULT_TTL}
+    options.update(backend.settings.job_options)
+    options.update(task.job_options)
+    options["klass"] = task.module_path
+    if options.get("executor"):
+        raise ImproperlyConfigured(
+            f"{task.module_path}: job_options can't have an executor: tasks run in threads, or on "
+            "the loop if they are coroutines"
+        )
+    try:
+        return with_connections(job(**options)(_function_of(task, type(backend))))
+    except (TypeError, ValueError) as error:
+        raise ImproperlyConfigured(f"job_options of {task.module_path}: {error}") from None
+
+
+def _function_of(task: Task, sender: type[Backend]) -> Any:
+    """Return the function that runs a task: a coroutine function if the task is one."""
+
+    def arguments(result: AnyResult, args: list[Any]) -> list[Any]:
+        return [TaskContext(task_result=result), *args] if task.takes_context else args
+
+    if inspect.iscoroutinefunction(task.func):
+
+        async def perform_on_loop(
+            _job: Job, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            result = _running.get()
+            await task_started.asend(sender, task_result=result)
+            return normalize_json(await task.func(*arguments(result, args or []), **(kwargs or {})))
+
+        return perform_on_loop
+
+    def perform(
+        _job: Job, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = _running.get()
+        task_started.send(sender, task_result=result)
+        return normalize_json(task.func(*arguments(result, args or []), **(kwargs or {})))
+
+    return perform
+
+
+def _around_tasks(backend: Backend) -> list[Source]:
+    """Return the middleware that prepares a task's result, and the hook that reports its end."""
+
+    @middleware
+    async def prepare(job: Job[Any], call: Call, client: Client = Inject) -> Any:
+        if task := declared_tasks.get(job.klass):
+            details = None
+            # The run needs no details: it goes on without them if Redis doesn't answer.
+            with suppress(*REDIS_UNAVAILABLE, AioqlessError, TimeoutError):
+                async with asyncio.timeout(DETAILS_TIMEOUT):
+                    details = await client.jobs.get(job.jid)
+            events = details.events if details else []
+            result = result_of(job, task, backend.alias, events)
+            set_fields(result, status=TaskResultStatus.RUNNING)
+            _running.set(result)
+        return await call()
+
+    @on_finish("job.completed", "job.failed")
+    async def report(job: Job[Any], _end: str, client: Client = Inject, **_: Any) -> None:
+        if job.klass not in declared_tasks:
+            return
+        with suppress(TaskResultDoesNotExist):
+            result = await read_result(client, job.jid, backend.alias)
+            async with own_connections():
+                await task_finished.asend(type(backend), task_result=result)
+
+    return [prepare, report]
+
+
+def _relay_of(backend: Backend) -> Resource:
+    """Return the background task that puts the jobs of the outbox."""
+
+    @lifespan
+    async def relay_outbox(client: Client = Inject) -> AsyncIterator[None]:
+        relay = Relay(client, using=backend.settings.database)
+        running = asyncio.create_task(relay.run(), name="aioqless outbox")
+        yield
+        relay.stop()
+        await running
+
+    return relay_outbox

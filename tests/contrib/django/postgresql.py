@@ -1,0 +1,65 @@
+"""A PostgreSQL server of a test session's own, which listens on a socket in its folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+
+def find_binaries() -> Path | None:
+    """Return the folder of PostgreSQL's programs, which Debian keeps off the PATH."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[None]:
+    """Run a server in an empty folder; PostgreSQL refuses to run as root."""
+    binaries = find_binaries()
+    assert binaries is not None
+    user = None
+    if os.getuid() == 0:
+        user = "nobody"
+        shutil.chown(folder, user)
+    data = folder / "data"
+    subprocess.run(
+        [binaries / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"],
+        user=user,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
+    )
+    options = ("listen_addresses=", f"unix_socket_directories={folder}", "fsync=off")
+    settings = [word for option in options for word in ("-c", option)]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [binaries / "postgres", "-D", data, *settings],
+            user=user,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+        )
+    try:
+        _wait_until_ready(server, folder)
+        yield
+    finally:
+        server.send_signal(signal.SIGINT)  # fast shutdown: SIGTERM waits for connections
+        server.wait(30)
+
+
+def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
+    while server.poll() is None:
+        try:
+            psycopg.connect(host=str(folder), user="postgres", connect_timeout=5).close()
+        except psycopg.OperationalError:
+            continue
+        return
+    raise AssertionError((folder / "log").read_text())

@@ -1,0 +1,220 @@
+"""The outbox of the ORM: jobs are put once, if their transaction is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+
+from aioqless import Client, InvalidData
+from aioqless.contrib.django import outbox
+from aioqless.contrib.django.models import OutboxJob
+from aioqless.contrib.django.task_framework import TaskResultDoesNotExist, TaskResultStatus
+from tests.conftest import Until
+from tests.contrib.django.conftest import DATABASES, MakeBackend, RunTasks
+from tests.contrib.django.shop import tasks
+from tests.contrib.django.shop.models import Order
+
+ROOT = Path(__file__).parents[3]
+
+
+class RollBack(Exception): ...
+
+
+def rows(database: str) -> int:
+    return OutboxJob.objects.using(database).count()
+
+
+@pytest.fixture
+def relay_once(redis_url: str, namespace: str, database: str) -> Callable[[], int]:
+    """Put all committed jobs; return how many."""
+
+    async def relay() -> int:
+        async with Client(redis_url, namespace=namespace) as client:
+            return await outbox.Relay(client, using=database).once()
+
+    return lambda: asyncio.run(relay())
+
+
+def test_task_is_put_when_its_transaction_has_committed(
+    make_backend: MakeBackend, database: str, relay_once: Callable[[], int]
+) -> None:
+    backend = make_backend(enqueue="outbox", database=database)
+    with transaction.atomic(using=database):
+        Order.objects.using(database).create(number=1)
+        result = tasks.greet.enqueue("Ann")
+        assert (result.status, rows(database)) == (TaskResultStatus.READY, 1)
+    with pytest.raises(TaskResultDoesNotExist):
+        result.refresh()
+    assert (relay_once(), rows(database)) == (1, 0)
+    result.refresh()
+    assert result.status == TaskResultStatus.READY
+    assert backend.settings.client().get(result.id).priority == -10
+    assert relay_once() == 0
+
+
+def test_task_of_a_rolled_back_transaction_is_not_put(
+    make_backend: MakeBackend, database: str, relay_once: Callable[[], int]
+) -> None:
+    make_backend(enqueue="outbox", database=database)
+    with pytest.raises(RollBack), transaction.atomic(using=database):
+        tasks.add.enqueue(1)
+        raise RollBack
+    assert (rows(database), relay_once()) == (0, 0)
+
+
+def test_on_commit_puts_after_the_commit_and_never_after_a_rollback(
+    make_backend: MakeBackend, database: str
+) -> None:
+    backend = make_backend(enqueue="on_commit", database=database)
+    client = backend.settings.client()
+    with transaction.atomic(using=database):
+        result = tasks.add.enqueue(1)
+        assert (client.get(result.id), result.enqueued_at) == (None, None)
+        with pytest.raises(InvalidData):
+            tasks.add.enqueue(float("nan"))  # type: ignore[arg-type]  # it is refused
+    assert client.get(result.id) and result.enqueued_at
+    with pytest.raises(RollBack), transaction.atomic(using=database):
+        lost = tasks.add.enqueue(1)
+        raise RollBack
+    assert client.get(lost.id) is None
+
+
+def test_async_tasks_join_the_transaction_of_djangos_thread(
+    make_backend: MakeBackend, sqlite: str
+) -> None:
+    make_backend(enqueue="outbox", database=sqlite)
+    OutboxJob.objects.all().delete()
+
+    async def enqueue() -> None:
+        await tasks.add.aenqueue(1)
+
+    from asgiref.sync import async_to_sync
+
+    with pytest.raises(RollBack), transaction.atomic():
+        async_to_sync(enqueue)()
+        assert rows(sqlite) == 1
+        raise RollBack
+    assert rows(sqlite) == 0
+
+
+def test_native_jobs_take_the_options_of_put(
+    make_backend: MakeBackend, database: str, relay_once: Callable[[], int]
+) -> None:
+    client = make_backend().settings.client()
+    jid = outbox.put(
+        "mail", tasks.pay_natively.data(number=3), using=database, tags=["x"], delay=1000
+    )
+    assert relay_once() == 1
+    job = client.get(jid)
+    assert job is not None
+    assert (job.klass, job.data, job.tags, job.state) == (
+        "shop.Native",
+        {"number": 3},
+        ["x"],
+        "scheduled",
+    )
+
+
+def test_refused_job_stays_with_the_reason_and_blocks_no_other(
+    make_backend: MakeBackend, database: str, relay_once: Callable[[], int]
+) -> None:
+    make_backend()
+    outbox.put("mail", "K", using=database, jid="itself", depends=["itself"])
+    outbox.put("mail", "K", using=database, jid="good")
+    assert relay_once() == 2
+    (row,) = OutboxJob.objects.using(database).all()
+    assert "itself" in (row.refused or "")
+    assert relay_once() == 0
+
+
+def test_several_relays_put_each_job_once(
+    make_backend: MakeBackend,
+    postgresql: str,
+    redis_url: str,
+    namespace: str,
+) -> None:
+    backend = make_backend()
+    OutboxJob.objects.using(postgresql).all().delete()
+    with transaction.atomic(using=postgresql):
+        jids = {outbox.put("mail", "K", number, using=postgresql) for number in range(250)}
+
+    async def relay() -> int:
+        async with Client(redis_url, namespace=namespace) as client:
+            return await outbox.Relay(client, using=postgresql).once()
+
+    with ThreadPoolExecutor(3) as threads:
+        put = list(threads.map(lambda _: asyncio.run(relay()), range(3)))
+    assert sum(put) == 250  # rows that another relay has locked are skipped
+    found = backend.settings.client().call(lambda client: client.queue("mail").peek(300))
+    assert {job.jid for job in found} == jids
+    assert rows(postgresql) == 0
+
+
+def test_worker_relays_the_outbox(
+    make_backend: MakeBackend, run_tasks: RunTasks, database: str
+) -> None:
+    make_backend(enqueue="outbox", database=database)
+    call_command("check")
+    result = tasks.add.enqueue(1, 2)
+    for _ in range(50):  # a burst ends when nothing is ready, perhaps before the relay has begun
+        run_tasks()
+        if not rows(database):
+            break
+    run_tasks()
+    result.refresh()
+    assert result.return_value == 3
+
+
+async def test_killed_relay_loses_and_doubles_nothing(
+    client: Client, redis_url: str, database: str, until: Until
+) -> None:
+    """The worker command is killed while it puts rows of the outbox."""
+    from asgiref.sync import sync_to_async
+
+    def write() -> set[str]:
+        with transaction.atomic(using=database):
+            return {outbox.put("kept", "K", number, using=database) for number in range(600)}
+
+    jids = await sync_to_async(write)()
+    options = {
+        "url": redis_url,
+        "namespace": client.namespace,
+        "enqueue": "outbox",
+        "database": database,
+    }
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "SHOP_DATABASES": json.dumps(DATABASES),
+        "SHOP_TASKS": json.dumps(options),
+    }
+    command = [sys.executable, "tests/contrib/django/shop/manage.py", "aioqless_worker"]
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=ROOT, env=environment)
+
+    async def there(count: int) -> Any:
+        return (await client.queue("kept").counts()).waiting >= count
+
+    for reached in (1, 300):
+        worker = start()
+        await until(lambda reached=reached: there(reached))
+        worker.kill()
+        worker.wait()
+    worker = start()
+    await until(lambda: there(600))
+    worker.terminate()
+    assert await asyncio.to_thread(worker.wait, 30) == 0
+    assert {job.jid for job in await client.queue("kept").peek(700)} == jids
+    assert await sync_to_async(rows)(database) == 0
