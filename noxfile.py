@@ -21,6 +21,7 @@ OPTIONAL_PROGRAMS = {
     "chromium": "the dashboard in a browser",
     "nginx": "the dashboard behind a reverse proxy",
     "java": "Spark, for the lake",
+    "pg_lsclusters": "PostgreSQL, for the outbox of Django",
 }
 
 # Tests for the oldest dependencies: they use every extra except Spark.

@@ -19,6 +19,7 @@ worker_process.py    a worker as the main program of a process
 signal_handlers.py   signal handlers of a worker process
 status_reporter.py   reports a worker's status to its supervisor
 health_check.py      health checks over HTTP
+systemd.py           readiness and watchdog of a systemd service
 working_dir.py       a working directory for each worker process
 shutdown.py          ends a process in time
 open_file_limit.py   checks the limit of open file descriptors

@@ -18,6 +18,7 @@ from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.shutdown import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
+from aioqless.cli.systemd import NoNotifier, ServiceState, make_notifier
 from aioqless.client import Client
 from aioqless.runtime.log import log
 from aioqless.worker import Settings, Worker
@@ -58,9 +59,13 @@ class WorkerProcess:
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
         seconds = self.settings.grace + self.settings.executors.kill_after + SHUTDOWN_MARGIN
         timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis)
-        worker = Worker(
-            client, *handlers, settings=self.settings, name=name, on_stopping=timer.start
-        )
+        notifier = make_notifier() if self.status_fd is None else NoNotifier()
+
+        def stopping() -> None:
+            timer.start()
+            notifier.stopping()
+
+        worker = Worker(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
         if self.sandbox:
             from aioqless.cli.working_dir import enter_working_dir  # not on Windows
 
@@ -70,6 +75,7 @@ class WorkerProcess:
         install_worker_handlers(worker, timer, supervised=self.status_fd is not None)
         async with AsyncExitStack() as stack:
             await self._report(worker, timer, stack)
+            await stack.enter_async_context(notifier.watch(lambda: _service_state(worker)))
             # What stays for good: a full collection that visits it would block the loop for 30 ms.
             gc.freeze()
             try:
@@ -98,6 +104,11 @@ def _status(worker: Worker) -> bytes:
     if worker.paused:
         return PAUSED
     return READY if worker.ready else STARTING
+
+
+def _service_state(worker: Worker) -> ServiceState:
+    text = "taking jobs" if worker.ready else "paused" if worker.paused else "waiting for Redis"
+    return ServiceState(started=worker.ready or worker.paused, healthy=True, text=text)
 
 
 def _orphan_handler(worker: Worker, timer: ShutdownTimer) -> Callable[[], None]:

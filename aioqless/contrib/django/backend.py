@@ -171,5 +171,6 @@ class Backend(BaseTaskBackend):
             },
         )
         if task.run_after is not None:
-            options["delay"] = max(0.0, (task.run_after - timezone.now()).total_seconds())
+            aware = timezone.is_aware(task.run_after)  # it isn't with USE_TZ = False
+            options["at"] = task.run_after if aware else timezone.make_aware(task.run_after)
         return NewJob(task.module_path, {"args": result.args, "kwargs": result.kwargs}, **options)

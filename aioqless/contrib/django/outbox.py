@@ -16,6 +16,7 @@ from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.connections import own_connections
 from aioqless.contrib.django.models import OutboxJob
 from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, encode_job
+from aioqless.validation import Seconds
 
 
 def put(
@@ -57,7 +58,7 @@ class Relay(TableRelay):
         poll: Seconds between two reads of the table.
     """
 
-    def __init__(self, client: Client, *, using: str = "default", poll: float = 1.0) -> None:
+    def __init__(self, client: Client, *, using: str = "default", poll: Seconds = 1.0) -> None:
         super().__init__(_ModelTable(using), client, poll=poll)
 
     async def run(self) -> None:

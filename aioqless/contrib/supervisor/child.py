@@ -72,6 +72,11 @@ class Child:
         return self._status == READY and not self.exit_task.done()
 
     @property
+    def working(self) -> bool:
+        """Whether it takes jobs or is paused."""
+        return self._status in (READY, PAUSED) and not self.exit_task.done()
+
+    @property
     def hung(self) -> bool:
         """Whether it sent no report for too long: its loop is blocked, or it doesn't start."""
         return not self.exit_task.done() and self.silence > HUNG_AFTER

@@ -11,6 +11,7 @@ from pathlib import Path
 from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.signal_handlers import TERMINATING, loop_caller, on_signals
+from aioqless.cli.systemd import Notifier, ServiceState, make_notifier
 from aioqless.contrib.supervisor.reload_watcher import Changes, watch_sources
 from aioqless.contrib.supervisor.supervisor import Supervisor, SupervisorSettings
 from aioqless.errors import AioqlessError
@@ -59,19 +60,30 @@ def supervise(
 
 
 async def _run(supervisor: Supervisor, health: str | None, changes: Changes | None) -> int:
-    _install_signal_handlers(supervisor)
+    notifier = make_notifier()
+    _install_signal_handlers(supervisor, notifier)
     async with AsyncExitStack() as stack:
         if health:
             checks = serve_health_checks(
                 health, live=lambda: not supervisor.hung, ready=lambda: supervisor.ready > 0
             )
             await stack.enter_async_context(checks)
+        await stack.enter_async_context(notifier.watch(lambda: _service_state(supervisor)))
         if changes is not None:
             stack.callback(asyncio.create_task(_restart_on_change(supervisor, changes)).cancel)
         return await supervisor.run()
 
 
-def _install_signal_handlers(supervisor: Supervisor) -> None:
+def _service_state(supervisor: Supervisor) -> ServiceState:
+    """Return its state: it has started when a process works or is paused."""
+    return ServiceState(
+        started=supervisor.working > 0,
+        healthy=not supervisor.hung,
+        text=f"{supervisor.ready} processes take jobs",
+    )
+
+
+def _install_signal_handlers(supervisor: Supervisor, notifier: Notifier) -> None:
     """Install the signal handlers of a supervisor.
 
     SIGTERM, SIGINT: graceful shutdown of all processes; the second one kills them. SIGHUP: rolling
@@ -92,6 +104,7 @@ def _install_signal_handlers(supervisor: Supervisor) -> None:
                 supervisor.kill(128 + number)
             case _:
                 stopping = True
+                notifier.stopping()
                 supervisor.stop()
 
     names = (*TERMINATING, "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")

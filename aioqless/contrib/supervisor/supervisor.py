@@ -82,6 +82,11 @@ class Supervisor:
         return sum(child.ready for child in self._children)
 
     @property
+    def working(self) -> int:
+        """The number of processes that take jobs or are paused."""
+        return sum(child.working for child in self._children)
+
+    @property
     def hung(self) -> int:
         """The number of processes that sent no report for too long."""
         return sum(child.hung for child in self._children)
