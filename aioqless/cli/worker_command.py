@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -14,7 +16,7 @@ from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.worker_options import WorkerOptions, parse_options
 from aioqless.cli.worker_process import WorkerProcess
 from aioqless.errors import AioqlessError
-from aioqless.handlers import Handlers
+from aioqless.handlers import Handlers, Source
 from aioqless.runtime import log
 from aioqless.worker import (
     ExecutorLimits,
@@ -26,20 +28,50 @@ from aioqless.worker import (
 from aioqless.worker.subscriptions import Order
 
 
-def run_worker(arguments: Sequence[str]) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A program of which a worker is a command, such as Django's manage.py.
+
+    Attributes:
+        program: how its users call the command.
+        collect: returns what the worker runs, with the modules that were named, if any.
+        queues: the queues where none is named.
+        url: where Redis is, where no URL is given.
+        namespace: the prefix of all keys, where none is given.
+        own_words: how many of the last words of the command line are its own options.
+    """
+
+    program: str
+    collect: Callable[[Sequence[ModuleType]], Sequence[Source]]
+    queues: Sequence[str] = ()
+    url: str | None = None
+    namespace: str | None = None
+    own_words: int = 0
+
+
+def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
     """Run what the words behind `aioqless worker` ask for; return the exit code.
+
+    Args:
+        arguments: the last words of the process' command line.
+        host: the program, if it is another.
 
     Raises:
         AioqlessError, ValueError: an option or a module is refused; the message says why.
     """
-    options = parse_options(arguments)
+    if host is None:
+        options = parse_options(arguments)
+    else:
+        options = parse_options(
+            arguments, program=host.program, url=host.url, namespace=host.namespace
+        )
     log.write_to(level=options.log_level, as_json=options.log_json, process=options.process_number)
-    settings = _read_settings(options)
+    settings = _read_settings(options, host.queues if host else ())
     if options.process_number is None and (options.workers or options.reload):
         processes = options.workers or 1
         check_open_file_limit(processes)
         return load_supervisor()(
-            _process_command,
+            partial(_process_command, len(arguments) + (host.own_words if host else 0)),
             processes=processes,
             grace=options.grace + options.kill_after,
             burst=options.burst,
@@ -59,12 +91,16 @@ def run_worker(arguments: Sequence[str]) -> int:
         status_fd=options.status_fd,
         paused=options.paused,
     )
-    return process.run(_import_modules(options.modules))
+    modules = [_import_module(name) for name in options.modules]
+    if host is None:
+        Handlers.collect(*modules)  # raises before Redis is connected
+    return process.run(host.collect(modules) if host else modules)
 
 
-def _read_settings(options: WorkerOptions) -> Settings:
+def _read_settings(options: WorkerOptions, default_queues: Sequence[str]) -> Settings:
+    queues = options.queue or default_queues or ("default",)
     return Settings(
-        queues=tuple(Subscription.read(text) for text in options.queue or ("default",)),
+        queues=tuple(Subscription.read(text) for text in queues),
         order=cast(Order, options.order),  # Settings checks it
         concurrency=options.concurrency,
         poll=options.poll,
@@ -84,9 +120,16 @@ def _read_settings(options: WorkerOptions) -> Settings:
     )
 
 
-def _process_command(number: int, status_fd: int, paused: bool) -> list[str]:
-    """Return the command line of a process: the supervisor's own, and what only that knows."""
-    after_worker = len(sys.orig_argv) - len(sys.argv) + 2  # argv is [program, "worker", ...]
+def _process_command(arguments: int, number: int, status_fd: int, paused: bool) -> list[str]:
+    """Return the command line of a process: the supervisor's own, and what only that knows.
+
+    Args:
+        arguments: how many words of the supervisor's are those of the worker.
+        number: the number of the process.
+        status_fd: the descriptor of the socket to the supervisor.
+        paused: whether it starts paused.
+    """
+    after_worker = len(sys.orig_argv) - arguments
     hidden = ["--process-number", str(number), "--status-fd", str(status_fd)]
     if paused:
         hidden.append("--paused")
@@ -96,17 +139,6 @@ def _process_command(number: int, status_fd: int, paused: bool) -> list[str]:
         *hidden,
         *sys.orig_argv[after_worker:],
     ]
-
-
-def _import_modules(names: list[str]) -> list[ModuleType]:
-    """Import modules before Redis is connected.
-
-    Raises:
-        ValueError: if none has a handler.
-    """
-    modules = [_import_module(name) for name in names]
-    Handlers.collect(*modules)
-    return modules
 
 
 def _import_module(name: str) -> ModuleType:

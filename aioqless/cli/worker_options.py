@@ -243,27 +243,35 @@ def declarations() -> Iterator[Declaration]:
             yield Declaration(each.name, each.default, only, option)
 
 
-def parse_options(arguments: Sequence[str]) -> WorkerOptions:
+def parse_options(
+    arguments: Sequence[str], *, program: str | None = None, **defaults: str | None
+) -> WorkerOptions:
     """Parse the words behind `aioqless worker`.
+
+    Args:
+        arguments: the words.
+        program: how users of another program call this command; it needs no modules.
+        defaults: defaults of that program.
 
     Raises:
         SystemExit: They ask for help, or are wrong; a message was printed.
     """
     parser = _Parser(
-        prog=PROGRAM,
-        usage=SYNOPSIS,
+        prog=program or PROGRAM,
+        usage=f"{program} [OPTIONS] [MODULE]..." if program else SYNOPSIS,
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
         allow_abbrev=False,
     )
     parser.add_argument_group("Arguments").add_argument(
-        "modules", nargs="+", metavar="MODULE", help=MODULES_HELP
+        "modules", nargs="*" if program else "+", metavar="MODULE", help=MODULES_HELP
     )
     options = parser.add_argument_group("Options")
     for declaration in declarations():
         _add_option(options, declaration)
     options.add_argument("--help", action="help", help="Show this message and exit.")
+    parser.set_defaults(**{name: each for name, each in defaults.items() if each is not None})
     found, unknown = parser.parse_known_intermixed_args(arguments)
     if unknown:
         parser.error(f"no such option: {unknown[0]}{_suggest(unknown[0])}")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
@@ -20,6 +19,7 @@ from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
 from aioqless.cli.systemd import NoNotifier, ServiceState, make_notifier
 from aioqless.client import Client
+from aioqless.handlers import Source
 from aioqless.runtime.log import log
 from aioqless.worker import Settings, Worker
 
@@ -48,12 +48,12 @@ class WorkerProcess:
     status_fd: int | None = None
     paused: bool = False
 
-    def run(self, handlers: Sequence[ModuleType]) -> int:
+    def run(self, handlers: Sequence[Source]) -> int:
         """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
         return run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
 
-    async def _run(self, client: Client, handlers: Sequence[ModuleType]) -> int:
+    async def _run(self, client: Client, handlers: Sequence[Source]) -> int:
         log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from types import ModuleType
 from typing import Any
 
 from django.apps import apps
@@ -48,7 +48,7 @@ DETAILS_TIMEOUT = 5.0  # seconds
 _running: ContextVar[AnyResult] = ContextVar("aioqless_django_running")
 
 
-def worker_sources(backend: Backend, modules: Sequence[str] = ()) -> list[Source]:
+def worker_sources(backend: Backend, modules: Sequence[ModuleType] = ()) -> list[Source]:
     """Return what a worker of a backend runs.
 
     That is all tasks that the project has imported, after the modules `tasks` of its applications,
@@ -56,7 +56,7 @@ def worker_sources(backend: Backend, modules: Sequence[str] = ()) -> list[Source
 
     Args:
         backend: The backend.
-        modules: Dotted names of other modules.
+        modules: The others.
 
     Raises:
         ImproperlyConfigured: There is neither a task nor a handler.
@@ -64,7 +64,7 @@ def worker_sources(backend: Backend, modules: Sequence[str] = ()) -> list[Source
     autodiscover_modules("tasks")
     sources = [
         *(sys.modules.get(f"{app.name}.tasks") for app in apps.get_app_configs()),
-        *map(importlib.import_module, modules),
+        *modules,
     ]
     found: list[Source] = [each for each in sources if each is not None]
     handlers: list[Source] = [

@@ -1,0 +1,105 @@
+"""Aioqless: the Flask extension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flask import Flask, current_app
+from typing_extensions import Unpack
+
+from aioqless import Handler, Job, NewJob
+from aioqless.client.put import Klass
+from aioqless.client.put_options import PutOptions
+from aioqless.contrib.flask.app_context import with_app_context
+from aioqless.contrib.flask.worker_group import make_group
+from aioqless.contrib.sync_client import Client
+from aioqless.handlers import Hook, Middleware, Resource, Source, declared
+
+NAME = "aioqless"
+
+
+class Aioqless:
+    """The Flask extension: `queues = Aioqless(app)`, or `init_app` in a factory.
+
+    The configuration is AIOQLESS_URL, AIOQLESS_NAMESPACE and AIOQLESS_TIMEOUT (seconds for one
+    call) in `app.config`; what is missing is as in `aioqless.Client`. It adds the command `flask
+    aioqless worker`.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: Flask | None = None) -> None:
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: Flask) -> None:
+        """Make the application's client, and add the command.
+
+        Args:
+            app: The application.
+
+        Raises:
+            TypeError: A value in its configuration has the wrong type.
+            ValueError: A value in its configuration is out of range.
+        """
+        app.extensions[NAME] = Client(
+            app.config.get("AIOQLESS_URL"),
+            namespace=app.config.get("AIOQLESS_NAMESPACE"),
+            timeout=app.config.get("AIOQLESS_TIMEOUT"),
+        )
+        app.cli.add_command(make_group(worker_sources))
+
+    @property
+    def client(self) -> Client:
+        """The synchronous client of the current application; all threads share it.
+
+        Raises:
+            RuntimeError: No application is current, or it has no `init_app`.
+        """
+        client = current_app.extensions.get(NAME)
+        if not isinstance(client, Client):
+            raise RuntimeError(f"call init_app first: {current_app.name} has no aioqless")
+        return client
+
+    def put(
+        self,
+        queue: str,
+        job: str | Klass | NewJob,
+        data: Any = None,
+        **options: Unpack[PutOptions],
+    ) -> str:
+        """Put a job, as `aioqless.Queue.put` does.
+
+        Returns:
+            Its jid, when Redis has the job.
+        """
+        return self.client.put(queue, job, data, **options)
+
+    def put_many(self, queue: str, jobs: Sequence[NewJob]) -> list[str]:
+        """Put many jobs, as `aioqless.Queue.put_many` does.
+
+        Returns:
+            Their jids, in order.
+        """
+        return self.client.put_many(queue, jobs)
+
+    def get(self, jid: str) -> Job | None:
+        """Return a job, or None if it doesn't exist."""
+        return self.client.get(jid)
+
+
+def worker_sources(app: Flask, sources: Sequence[Source]) -> list[Source]:
+    """Return what a worker of an application runs: handlers have its context around them.
+
+    Args:
+        app: The application.
+        sources: Modules, handlers, middleware, hooks and resources, as for a worker.
+    """
+    return [
+        *(with_app_context(each, app) for each in declared(Handler, sources)),
+        *declared(Resource, sources),
+        *declared(Middleware, sources),
+        *declared(Hook, sources),
+    ]
