@@ -25,7 +25,13 @@ def test_only_the_command_line_and_own_processes_use_argv_signals_and_exit() -> 
         if isinstance(node, ast.Attribute) and ast.unparse(node) in PROCESS_CONTROL
     }
     own_processes = {"worker.executors.child_main", "runtime.signals"}
-    allowed = ("__main__", "cli.", "contrib.commands.", "contrib.private_redis")
+    allowed = (
+        "__main__",
+        "cli.",
+        "contrib.commands.",
+        "contrib.django.management.commands.",
+        "contrib.private_redis",
+    )
     assert not [name for name in using - own_processes if not name.startswith(allowed)]
 
 

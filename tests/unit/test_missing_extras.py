@@ -38,7 +38,16 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
             f"{extra} doesn't bring {missing}"
         )
         extras.add(extra)
-    assert extras == {"web", "spark", "sqlalchemy", "opentelemetry", "prometheus", "sentry"}
+    assert extras == {
+        "web",
+        "spark",
+        "sqlalchemy",
+        "django",
+        "flask",
+        "opentelemetry",
+        "prometheus",
+        "sentry",
+    }
 
 
 @pytest.mark.parametrize(

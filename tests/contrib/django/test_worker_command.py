@@ -15,7 +15,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.management.commands.aioqless_worker import Command
-from tests.cli.conftest import a_process
+from tests.cli.conftest import restored_process
 from tests.contrib.django.conftest import DATABASES
 
 ROOT = Path(__file__).parents[3]
@@ -64,7 +64,7 @@ async def test_worker_serves_the_queues_of_the_settings_in_several_processes(
 def test_refusal_is_one_line_with_an_exit_code(
     backend: Backend, capsys: pytest.CaptureFixture[str], words: str, code: int, why: str
 ) -> None:
-    with a_process(), pytest.raises(SystemExit) as ended:
+    with restored_process(), pytest.raises(SystemExit) as ended:
         Command().run_from_argv(["manage.py", "aioqless_worker", *words.split()])
     printed = capsys.readouterr()
     assert (ended.value.code, why in printed.out + printed.err) == (code, True)

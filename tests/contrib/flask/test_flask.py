@@ -19,7 +19,7 @@ from aioqless.contrib.flask import Aioqless
 from aioqless.contrib.flask.app_context import with_app_context
 from aioqless.contrib.flask.extension import worker_sources
 from aioqless.contrib.sync_client import Client as SyncClient
-from tests.cli.conftest import a_process
+from tests.cli.conftest import restored_process
 from tests.contrib.flask import shop
 
 ROOT = Path(__file__).parents[3]
@@ -116,6 +116,6 @@ async def test_command_runs_a_worker_with_the_configuration_of_the_application(
     ],
 )
 def test_refusal_of_the_command_is_one_line(app: Flask, words: str, code: int, why: str) -> None:
-    with a_process():
+    with restored_process():
         ended = app.test_cli_runner().invoke(args=["aioqless", "worker", *words.split()])
     assert (ended.exit_code, why in ended.output) == (code, True), ended.output
