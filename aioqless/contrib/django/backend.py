@@ -83,7 +83,7 @@ class Backend(BaseTaskBackend):
             case "outbox":
                 from aioqless.contrib.django import outbox  # imports models
 
-                outbox.put(task.queue_name, self._job_of(task, result), using=using)
+                outbox.put(self._job_of(task, result), queue=task.queue_name, using=using)
                 self._report_enqueued(result)
             case "on_commit":
                 self._job_of(task, result).prepare(job_data.MAX_BYTES)  # refuses bad ones now
@@ -148,7 +148,7 @@ class Backend(BaseTaskBackend):
             )
 
     def _put(self, task: AnyTask, result: AnyResult) -> None:
-        jid = self.settings.client().put(task.queue_name, self._job_of(task, result))
+        jid = self.settings.client().put(self._job_of(task, result), queue=task.queue_name)
         set_fields(result, id=jid)  # that of another job, if this has a unique key
         self._report_enqueued(result)
 

@@ -20,10 +20,10 @@ from aioqless.validation import Seconds
 
 
 def put(
-    queue: str,
     job: str | Klass | NewJob,
     data: object = None,
     *,
+    queue: str | None = None,
     using: str = "default",
     **options: Unpack[PutOptions],
 ) -> str:
@@ -32,19 +32,22 @@ def put(
     `delay` and `expires_in` count from now.
 
     Args:
-        queue: The name of the queue.
-        job: As in `aioqless.Queue.put`.
-        data: As in `aioqless.Queue.put`.
+        job: A handler, its klass, or a new job.
+        data: The job's data, unless `job` is a new job.
+        queue: Name of the queue; default: the handler's, else "default".
         using: The alias of the database.
-        options: Those of `aioqless.Queue.put`.
+        options: See `PutOptions`.
 
     Raises:
         InvalidData: Data that can't be stored.
         ValueError: An invalid option.
     """
-    prepared = NewJob.of(job, data, options).prepare(job_data.MAX_BYTES, codec_from_environment())
+    new = NewJob.of(job, data, options)
+    prepared = new.prepare(job_data.MAX_BYTES, codec_from_environment())
     OutboxJob.objects.using(using).create(
-        queue=validation.check_name("queue", queue), job=encode_job(prepared), written=time.time()
+        queue=validation.check_name("queue", new.choose_queue(queue)),
+        job=encode_job(prepared),
+        written=time.time(),
     )
     return prepared["jid"]
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from flask import Flask, current_app
-from typing_extensions import Unpack
 
-from aioqless import Handler, Job, NewJob
-from aioqless.client.put import Klass
-from aioqless.client.put_options import PutOptions
+from aioqless import Handler
 from aioqless.contrib.flask.app_context import with_app_context
 from aioqless.contrib.flask.worker_group import make_group
 from aioqless.contrib.sync_client import Client
@@ -62,32 +58,6 @@ class Aioqless:
         if not isinstance(client, Client):
             raise RuntimeError(f"call init_app first: {current_app.name} has no aioqless")
         return client
-
-    def put(
-        self,
-        queue: str,
-        job: str | Klass | NewJob,
-        data: Any = None,
-        **options: Unpack[PutOptions],
-    ) -> str:
-        """Put a job, as `aioqless.Queue.put` does.
-
-        Returns:
-            Its jid, when Redis has the job.
-        """
-        return self.client.put(queue, job, data, **options)
-
-    def put_many(self, queue: str, jobs: Sequence[NewJob]) -> list[str]:
-        """Put many jobs, as `aioqless.Queue.put_many` does.
-
-        Returns:
-            Their jids, in order.
-        """
-        return self.client.put_many(queue, jobs)
-
-    def get(self, jid: str) -> Job | None:
-        """Return a job, or None if it doesn't exist."""
-        return self.client.get(jid)
 
 
 def worker_sources(app: Flask, sources: Sequence[Source]) -> list[Source]:

@@ -219,7 +219,7 @@ def test_invalid_tasks_are_refused(backend: Backend) -> None:
 def test_unknown_results_and_results_of_other_tasks_are_refused(backend: Backend) -> None:
     with pytest.raises(TaskResultDoesNotExist):
         backend.get_result("unknown")
-    foreign = backend.settings.client().put("default", "NoTask")
+    foreign = backend.settings.client().put("NoTask")
     with pytest.raises(TaskResultDoesNotExist):
         backend.get_result(foreign)
     result = tasks.add.enqueue(1)

@@ -23,7 +23,7 @@ def test_tasks_of_both_kinds_and_native_handlers_change_rows(
     Order.objects.bulk_create([Order(number=number) for number in range(3)])
     tasks.pay.enqueue(0)
     tasks.apay.enqueue(1)
-    backend.settings.client().put("default", tasks.pay_natively.data(number=2))
+    backend.settings.client().put(tasks.pay_natively.data(number=2))
     run_tasks()
     assert list(Order.objects.filter(paid=True).values_list("number", flat=True)) == [0, 1, 2]
 

@@ -113,7 +113,7 @@ def test_native_jobs_take_the_options_of_put(
 ) -> None:
     client = make_backend().settings.client()
     jid = outbox.put(
-        "mail", tasks.pay_natively.data(number=3), using=database, tags=["x"], delay=1000
+        tasks.pay_natively.data(number=3), queue="mail", using=database, tags=["x"], delay=1000
     )
     assert relay_once() == 1
     job = client.get(jid)
@@ -130,8 +130,8 @@ def test_refused_job_stays_with_the_reason_and_blocks_no_other(
     make_backend: MakeBackend, database: str, relay_once: Callable[[], int]
 ) -> None:
     make_backend()
-    outbox.put("mail", "K", using=database, jid="itself", depends=["itself"])
-    outbox.put("mail", "K", using=database, jid="good")
+    outbox.put("K", using=database, jid="itself", depends=["itself"], queue="mail")
+    outbox.put("K", using=database, jid="good", queue="mail")
     assert relay_once() == 2
     (row,) = OutboxJob.objects.using(database).all()
     assert "itself" in (row.refused or "")
@@ -147,7 +147,7 @@ def test_several_relays_put_each_job_once(
     backend = make_backend()
     OutboxJob.objects.using(postgresql).all().delete()
     with transaction.atomic(using=postgresql):
-        jids = {outbox.put("mail", "K", number, using=postgresql) for number in range(250)}
+        jids = {outbox.put("K", number, using=postgresql, queue="mail") for number in range(250)}
 
     async def relay() -> int:
         async with Client(redis_url, namespace=namespace) as client:
@@ -184,7 +184,7 @@ async def test_killed_relay_loses_and_doubles_nothing(
 
     def write() -> set[str]:
         with transaction.atomic(using=database):
-            return {outbox.put("kept", "K", number, using=database) for number in range(600)}
+            return {outbox.put("K", number, using=database, queue="kept") for number in range(600)}
 
     jids = await sync_to_async(write)()
     options = {

@@ -21,7 +21,7 @@ def create_app(**config: object) -> Flask:
 
     @app.post("/greetings/<name>")
     def put_greeting(name: str) -> str:
-        return queues.put("mail", greet.data(name=name))
+        return queues.client.put(greet.data(name=name))
 
     @app.teardown_appcontext
     def leave(_: object) -> None:
@@ -31,7 +31,7 @@ def create_app(**config: object) -> Flask:
     return app
 
 
-@job(result_ttl=60)
+@job(result_ttl=60, queue="mail")
 def greet(job: Job[Any], name: str) -> str:
     return f"hello {name} from {current_app.config['SHOP_NAME']}"
 

@@ -18,7 +18,6 @@ from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.flask import Aioqless
 from aioqless.contrib.flask.app_context import with_app_context
 from aioqless.contrib.flask.extension import worker_sources
-from aioqless.contrib.sync_client import Client as SyncClient
 from tests.cli.conftest import restored_process
 from tests.contrib.flask import shop
 
@@ -65,14 +64,6 @@ def test_context_of_a_plain_function_is_left_in_its_thread(app: Flask) -> None:
     assert seen == [(called[0], "corner shop")]
     assert called[0] != threading.get_ident()
     assert not current_app
-
-
-def test_extension_has_the_methods_of_the_client(app: Flask) -> None:
-    with app.app_context():
-        (jid,) = shop.queues.put_many("mail", [shop.greet.data(name="Ann")])
-        found = shop.queues.get(jid)
-        assert found is not None and found.data == {"name": "Ann"}
-        assert isinstance(shop.queues.client, SyncClient)
 
 
 def test_missing_and_wrong_configuration_is_refused() -> None:
