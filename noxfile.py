@@ -34,6 +34,19 @@ SMOKE = (
     "tests/contrib/telemetry",
     "tests/contrib/outbox",
 )
+# Tests for each version of Spark: the commands, the source, and a Spark Connect server.
+OF_SPARK = (
+    "tests/contrib/lake/test_archiver.py",
+    "tests/contrib/lake/test_cluster_commands.py",
+    "tests/contrib/lake/test_commands.py",
+    "tests/contrib/lake/test_jobs_read.py",
+    "tests/contrib/lake/test_put_command.py",
+    "tests/contrib/lake/test_refresh.py",
+    "tests/contrib/lake/test_report.py",
+    "tests/contrib/lake/test_stream.py",
+    "tests/contrib/lake/test_tables_read.py",
+    "tests/contrib/lake/test_write.py",
+)
 SLOWEST = ("--durations=10", "--durations-min=1")
 
 
@@ -152,6 +165,16 @@ def lowest(session: nox.Session) -> None:
     session.run(
         "python", "-m", "pytest", "-n", "auto", "-W", "default", *(session.posargs or SMOKE)
     )
+
+
+@nox.session
+@nox.parametrize("spark", ["4.0", "4.1", "4.2"])
+def spark_versions(session: nox.Session, spark: str) -> None:
+    """Run the lake's tests on older versions of Spark."""
+    groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")
+    session.install("-e", ".[private-redis]", *groups, f"pyspark[sql,connect]=={spark}.*")
+    # Older versions leave sockets to the garbage collector, which warns.
+    session.run("python", "-m", "pytest", "-W", "default", *(session.posargs or OF_SPARK))
 
 
 @nox.session

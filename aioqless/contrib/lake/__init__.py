@@ -26,6 +26,7 @@ compaction.py merges small files
 retention.py deletes old days, or their payloads
 erasure.py   erases jobs
 reconciliation.py  compares tables with events, and with Redis
+lineage.py   OpenLineage events about runs that write tables
 report/      a page of charts and tables
 """
 

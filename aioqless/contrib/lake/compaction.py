@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have
 LEAST_HOURS: Final = 24  # writers may take so long from writing files to committing them
 _TARGET: Final = 64 * 2**20  # bytes of a merged file, about
-_MERGED_HERE: Final = 256 * 2**20  # bytes that are merged without Spark
+LOCAL_BYTES: Final = 256 * 2**20  # bytes that are merged without Spark
 
 
 def compact(
@@ -35,6 +35,7 @@ def compact(
     progress: Callable[[str], None] = lambda _: None,
     *,
     vacuum_hours: int = VACUUM_HOURS,
+    local_bytes: int = LOCAL_BYTES,
 ) -> int:
     """Merge small files of every table, and delete files that only old versions have.
 
@@ -45,6 +46,7 @@ def compact(
         open_session: Returns a Spark session; called only when there is much to merge.
         progress: Called with a line of text for each table that is changed.
         vacuum_hours: The age in hours of the oldest version that stays readable; at least 24.
+        local_bytes: The bytes of a table up to which this process merges its files.
 
     Returns:
         The number of files that the tables have less.
@@ -52,7 +54,9 @@ def compact(
     fewer = 0
     for name in TABLES:
         try:
-            fewer += retry_conflicts(partial(_compact_table, lake, name, open_session, progress))
+            fewer += retry_conflicts(
+                partial(_compact_table, lake, name, open_session, progress, local_bytes)
+            )
         except ConcurrentCommit:
             progress(f"{name}: left as it is, since other processes change it all the time")
         lake.snapshot(name).vacuum(max(vacuum_hours, LEAST_HOURS))
@@ -64,6 +68,7 @@ def _compact_table(
     name: str,
     open_session: Callable[[], SparkSession],
     progress: Callable[[str], None],
+    local_bytes: int,
 ) -> int:
     snapshot = lake.snapshot(name)
     groups = _group(snapshot.all_files)
@@ -72,7 +77,7 @@ def _compact_table(
     removed = [file for group in groups for file in group]
     progress(f"{name}: {len(removed)} files")
     merging = partial(_merge, snapshot.storage, snapshot.table, groups)
-    is_small = sum(file.size for file in removed) <= _MERGED_HERE
+    is_small = sum(file.size for file in removed) <= local_bytes
     added = collect(len(groups), merging, ADDED, None if is_small else open_session())
     snapshot.commit(as_actions(added), removed)
     return len(removed) - len(added)

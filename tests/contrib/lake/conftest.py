@@ -45,6 +45,16 @@ FAST = {
 }
 
 
+def needs_spark(major: int, minor: int) -> pytest.MarkDecorator:
+    """Skip a test of what the data sources of older Sparks can't do."""
+    import pyspark
+
+    installed = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    return pytest.mark.skipif(
+        installed < (major, minor), reason=f"Spark {major}.{minor} or later is needed"
+    )
+
+
 def write_configuration(folder: Path) -> str:
     """Write a folder of Spark's configuration for another process (SPARK_CONF_DIR)."""
     shutil.copytree(Path(aioqless.__file__).parent / "contrib/lake/conf", folder)

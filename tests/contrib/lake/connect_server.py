@@ -8,9 +8,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 
@@ -26,15 +27,15 @@ _SETTINGS = {
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[str]:
+def running_server(folder: Path, conf: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """Run the server, with `folder` as its working directory; yields its `sc://` URL."""
     home, port = Path(pyspark.__file__).parent, free_port()
-    settings = {**_SETTINGS, "spark.connect.grpc.binding.port": str(port)}
-    conf = [part for each in settings.items() for part in ("--conf", "=".join(each))]
+    settings = {**_SETTINGS, **conf, "spark.connect.grpc.binding.port": str(port)}
+    options = [part for each in settings.items() for part in ("--conf", "=".join(each))]
     command = [
         str(home / "bin" / "spark-submit"), "--master", "local[2]",
         "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-        *conf, "spark-internal",
+        *options, "spark-internal",
     ]  # fmt: skip
     environment = {
         **os.environ,

@@ -15,7 +15,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aioqless.contrib.commands.pipeline.shared import check_master
-from aioqless.contrib.lake import compaction
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
@@ -178,7 +177,6 @@ def test_compaction_merges_files_and_changes_no_row(
     spark: SparkSession,
     whole: Lake,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     here: bool,
 ) -> None:
     lake = copied(whole, tmp_path / "lake")
@@ -189,9 +187,10 @@ def test_compaction_merges_files_and_changes_no_row(
         return [sum(each.date.day == day for each in found) for day in (21, 22)]
 
     assert files() == [2, 1]
-    if not here:
-        monkeypatch.setattr(compaction, "_MERGED_HERE", 0)
-    assert compact(lake, no_spark if here else lambda: spark) >= 1
+    if here:
+        assert compact(lake, no_spark) >= 1
+    else:
+        assert compact(lake, lambda: spark, local_bytes=0) >= 1
     assert files() == [1, 1]
     assert comparable(raw(lake, EVENTS)) == before and contents(lake) == tables
     assert refresh(lake, no_spark).events == 0

@@ -22,6 +22,7 @@ from aioqless.contrib.lake.source.job_scan import (
     ScoreRange,
 )
 from aioqless.contrib.lake.source.jobs import narrow
+from tests.contrib.lake.conftest import needs_spark
 
 
 async def list_jids(client: Client, pieces: Sequence[Piece]) -> list[str]:
@@ -209,6 +210,7 @@ def test_invalid_fields_of_a_job_are_null_or_replaced() -> None:
     assert row["priority"] == 0 and row["expires"] is None and row["fence"] is None
 
 
+@needs_spark(4, 1)
 def test_filters_without_an_index_are_left_to_spark() -> None:
     from pyspark.sql.datasource import EqualTo, GreaterThan, In, StringStartsWith
 

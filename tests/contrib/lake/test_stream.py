@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from aioqless import Client
+from tests.contrib.lake.conftest import needs_spark
 from tests.contrib.lake.test_events import complete_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = needs_spark(4, 2)
 
 
 class Heard:

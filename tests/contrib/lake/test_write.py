@@ -10,6 +10,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.lake.session import plainly
 from aioqless.errors import AioqlessError
+from tests.contrib.lake.conftest import needs_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,6 +79,7 @@ async def test_rows_that_are_written_twice_become_jobs_once(
         ).save()
 
 
+@needs_spark(4, 1)
 async def test_rows_of_a_stream_become_jobs(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -98,6 +100,7 @@ async def test_rows_of_a_stream_become_jobs(
     assert await client.queue("mail").length() == 20
 
 
+@needs_spark(4, 2)
 async def test_plans_progress_checkpoints_and_errors_do_not_have_the_password(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from aioqless.cli.options import Namespace, Url
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
+from aioqless.client.url import find_url
 from aioqless.contrib.commands.pipeline.shared import (
     LAKE,
     Conf,
@@ -72,6 +73,8 @@ def archive(
     with shorten_errors(trace):
         from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
         from aioqless.contrib.lake.lake import Lake
+        from aioqless.contrib.lake.lineage import Dataset, emit_run
+        from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 
         output.protect()  # how far it is, on standard error
         sessions = Sessions("archive", master, conf)
@@ -86,11 +89,14 @@ def archive(
             report=print_progress,
         )
         stop = _stop_event()
-        done = (
-            archiver.once(stop, take_over=take_over)
-            if every is None
-            else archiver.continuously(stop, every=every, take_over=take_over)
-        )
+        source = Dataset.of_archive(find_url(url), namespace)
+        written = [Dataset.of_table(target.storage.within(name)) for name in (EVENTS, QUARANTINE)]
+        with emit_run(f"pipeline.archive.{namespace}", [source], written, print_progress):
+            done = (
+                archiver.once(stop, take_over=take_over)
+                if every is None
+                else archiver.continuously(stop, every=every, take_over=take_over)
+            )
         print(
             f"{done.events:,} events in {done.batches:,} batches; "
             f"{done.unreadable + done.missing:,} in quarantine, {done.swept:,} swept, "

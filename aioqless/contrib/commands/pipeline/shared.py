@@ -135,10 +135,14 @@ class Sessions:
 
 def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> Refreshed:
     """Bring the tables up to date, with Spark where it is wanted or there is much to do."""
-    from aioqless.contrib.lake.refresh import LOCAL_EVENTS, refresh
+    from aioqless.contrib.lake.lineage import Dataset, emit_run
+    from aioqless.contrib.lake.refresh import DERIVED, LOCAL_EVENTS, refresh
+    from aioqless.contrib.lake.schema import EVENTS
 
     local = 0 if sessions.is_wanted else LOCAL_EVENTS
-    return refresh(lake, sessions.open, print_progress, rebuild=rebuild, local_events=local)
+    events, *made = (Dataset.of_table(lake.storage.within(name)) for name in (EVENTS, *DERIVED))
+    with emit_run("pipeline.tables", [events], made, print_progress):
+        return refresh(lake, sessions.open, print_progress, rebuild=rebuild, local_events=local)
 
 
 @contextmanager

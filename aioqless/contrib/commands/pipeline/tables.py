@@ -167,9 +167,16 @@ def compact(
 ) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
     with open_lake(lake, trace, Sessions("compact", master, conf)) as (opened, sessions):
+        from aioqless.contrib.lake.compaction import LOCAL_BYTES
         from aioqless.contrib.lake.compaction import compact as merge
 
-        fewer = merge(opened, sessions.open, print_progress, vacuum_hours=vacuum_hours)
+        fewer = merge(
+            opened,
+            sessions.open,
+            print_progress,
+            vacuum_hours=vacuum_hours,
+            local_bytes=0 if sessions.is_wanted else LOCAL_BYTES,
+        )
         print(f"{fewer} files less")
 
 

@@ -15,6 +15,7 @@ stream.py         readStream…load("events")
 row_mapping.py    maps rows to jobs
 job_writer.py     puts jobs into their queues
 write.py          df.write…save()
+stream_write.py   df.writeStream…start()
 """
 
 from aioqless.contrib.lake.source.source import AioqlessSource, register

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark import __version__ as spark_version
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -15,7 +18,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from aioqless.contrib.lake.source import jobs, stream, summaries, write
+from aioqless.contrib.lake.source import jobs, summaries, write
 from aioqless.contrib.lake.source.event_columns import SCHEMA as EVENTS
 from aioqless.contrib.lake.source.job_columns import SCHEMA as JOBS
 from aioqless.contrib.lake.source.options import Options
@@ -23,6 +26,10 @@ from aioqless.contrib.lake.source.options import Options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SPARK_VERSION = tuple(int(part) for part in spark_version.split(".")[:2])
+_to_arrow: Callable[[StructType], pa.Schema] = (  # times are in UTC, as older ones always have them
+    partial(to_arrow_schema, timezone="UTC") if _SPARK_VERSION >= (4, 2) else to_arrow_schema
+)
 TABLES = {"jobs": JOBS, **summaries.SCHEMAS, "events": EVENTS}
 
 
@@ -57,6 +64,9 @@ class AioqlessSource(DataSource):
         table = self._table()
         if table != "events":
             raise ValueError(f"{table} can't be read as a stream, only events can: use spark.read")
+        _require_spark(4, 2, "reading the archive as a stream")
+        from aioqless.contrib.lake.source import stream
+
         options = Options(self.options, stream.OPTIONS)
         return stream.EventStream(options, select_columns(schema, EVENTS))
 
@@ -64,7 +74,7 @@ class AioqlessSource(DataSource):
         """Return the writer of `DataFrame.write`."""
         if overwrite:
             raise ValueError("jobs are added to those that exist: write with mode('append')")
-        return self._writer(schema)
+        return write.JobWriter(Options(self.options, write.OPTIONS), _to_arrow(schema))
 
     def streamWriter(
         self,
@@ -72,11 +82,10 @@ class AioqlessSource(DataSource):
         overwrite: bool,  # noqa: ARG002 (pyspark's signature)
     ) -> DataSourceStreamWriter:
         """Return the writer of `DataFrame.writeStream`."""
-        return self._writer(schema)
+        _require_spark(4, 1, "writing a stream of jobs")
+        from aioqless.contrib.lake.source.stream_write import JobStreamWriter
 
-    def _writer(self, schema: StructType) -> write.JobWriter:
-        options = Options(self.options, write.OPTIONS)
-        return write.JobWriter(options, to_arrow_schema(schema, timezone="UTC"))
+        return JobStreamWriter(Options(self.options, write.OPTIONS), _to_arrow(schema))
 
     def _table(self) -> str:
         table = str(self.options.get("path") or "")
@@ -90,13 +99,21 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(AioqlessSource)
 
 
+def _require_spark(major: int, minor: int, what: str) -> None:
+    """Refuse what the data sources of an older Spark can't do."""
+    if (major, minor) > _SPARK_VERSION:
+        raise ValueError(
+            f"{what} needs Spark {major}.{minor} or later, and this is {spark_version}"
+        )
+
+
 def select_columns(schema: StructType, known: pa.Schema) -> pa.Schema:
     """Return the columns that a schema asks for.
 
     Raises:
         ValueError: A column is unknown, or has another type than in `known`.
     """
-    selected = to_arrow_schema(schema, timezone="UTC")
+    selected = _to_arrow(schema)
     for field in selected:
         if field.name not in known.names:
             raise ValueError(

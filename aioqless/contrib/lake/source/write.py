@@ -1,4 +1,4 @@
-"""`df.write.format("aioqless").mode("append").save()`: each row becomes a job; streams, too."""
+"""`df.write.format("aioqless").mode("append").save()`: each row becomes a job."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from aioqless.contrib.lake.source import job_writer, row_mapping
 from aioqless.contrib.lake.source.async_bridge import call
@@ -35,7 +31,7 @@ class TaskResult(WriterCommitMessage):
     counts: PutCounts
 
 
-class JobWriter(DataSourceArrowWriter, DataSourceStreamArrowWriter):
+class JobWriter(DataSourceArrowWriter):
     """Puts rows as jobs, in tasks.
 
     Jobs that a task has put stay when it fails; when it is repeated, they exist already.

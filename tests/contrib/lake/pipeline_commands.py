@@ -1,0 +1,26 @@
+"""Runs commands of `aioqless pipeline` in one process, which starts Spark once.
+
+`python -m tests.contrib.lake.pipeline_commands` reads the arguments of each command, a list of
+lists as JSON, from standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from aioqless.cli.main import main
+
+
+def run(commands: list[list[str]]) -> None:
+    for command in commands:
+        sys.argv = ["aioqless", "pipeline", *command]
+        try:
+            main()
+        except SystemExit as ended:
+            if ended.code:
+                raise
+
+
+if __name__ == "__main__":
+    run(json.load(sys.stdin))

@@ -1,0 +1,90 @@
+"""The pipeline's commands on a lake in an object store, with executors that are other processes.
+
+They are those of a cluster, or of a Spark Connect server. Each starts once; the long tests are
+about more events and more commands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("deltalake")
+
+from aioqless import Client
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.reconciliation import check
+from aioqless.contrib.lake.schema import EVENTS
+from tests.contrib.lake.conftest import FAST, FAST_JAVA
+from tests.contrib.lake.connect_server import running_server
+from tests.contrib.lake.object_store import BUCKET, running_store
+from tests.contrib.lake.test_events import complete_jobs
+
+CLUSTER = {
+    **FAST,
+    "spark.executor.memory": "1g",
+    "spark.executor.extraJavaOptions": FAST_JAVA,
+    # A file system that isn't there, as on clusters whose default is another one than the lake's.
+    "spark.hadoop.fs.defaultFS": "hdfs://127.0.0.1:1",
+}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[dict[str, str]]:
+    with running_store() as environment:
+        yield environment
+
+
+@pytest.fixture
+def lake(store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a lake on an object store."""
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+    return f"s3a://{BUCKET}/{tmp_path.name}"
+
+
+async def archive_and_query(client: Client, lake: str, *master: str, conf: Iterable[str]) -> None:
+    """Run the commands for three jobs in two batches, all in one process."""
+    await complete_jobs(client, 3)
+    source = ("--url", str(client.url), "--namespace", client.namespace, "--entries", "2")
+    commands = [
+        ["archive", *source, *conf],
+        ["tables"],
+        ["compact"],
+        ["stats", "--since", "yesterday"],
+    ]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.contrib.lake.pipeline_commands"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    given = json.dumps([[*each, "--lake", lake, *master] for each in commands])
+    out, complaints = await asyncio.wait_for(process.communicate(given.encode()), 300)
+    assert process.returncode == 0, complaints.decode()[-3000:]
+    archived, tables, compacted, _, statistics = out.decode().splitlines()
+    assert archived.startswith("3 events in 2 batches")
+    assert tables.startswith("3 events: tables of")
+    assert compacted == "1 files less" and len(Lake(lake).snapshot(EVENTS).all_files) == 1
+    assert statistics.split()[:3] == ["mail", "3", "3"]
+    assert check(Lake(lake)) == []
+
+
+async def test_executors_of_a_cluster_do_the_work_of_each_command(
+    client: Client, lake: str
+) -> None:
+    conf = [part for each in CLUSTER.items() for part in ("--conf", "=".join(each))]
+    await archive_and_query(client, lake, "--master", "local-cluster[2,1,1024]", conf=conf)
+
+
+async def test_a_spark_connect_server_does_the_work_of_each_command(
+    client: Client, lake: str, tmp_path: Path
+) -> None:
+    with running_server(tmp_path, FAST) as master:
+        await archive_and_query(client, lake, "--master", master, conf=())

@@ -1,0 +1,74 @@
+"""The pipeline's commands as spark-submit runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("deltalake")
+
+import pyspark
+
+from aioqless import Client
+from aioqless.contrib.lake.java import find_java
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.reconciliation import check
+from aioqless.contrib.lake.schema import EVENTS
+from tests.contrib.lake.conftest import write_configuration
+from tests.contrib.lake.object_store import BUCKET, running_store
+from tests.contrib.lake.test_events import complete_jobs
+
+HOME = Path(pyspark.__file__).parent
+PROGRAM = Path("examples/lake/run_pipeline.py").absolute()
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a lake on an object store."""
+    with running_store() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        yield f"s3://{BUCKET}/{tmp_path.name}"
+
+
+async def submit(folder: Path, *arguments: str) -> str:
+    """Run a command with spark-submit, and return what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        HOME / "bin" / "spark-submit",
+        *("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g"),
+        *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
+        *("--conf", "spark.driver.bindAddress=127.0.0.1"),
+        *(str(PROGRAM), "pipeline", *arguments),
+        cwd=folder,
+        env={
+            **os.environ,
+            "JAVA_HOME": str(find_java().home),
+            "SPARK_CONF_DIR": write_configuration(folder / f"conf of {arguments[0]}"),
+            "PYSPARK_PYTHON": sys.executable,
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, complaints = await asyncio.wait_for(process.communicate(), 600)
+    assert process.returncode == 0, complaints.decode()[-3000:]
+    return out.decode()
+
+
+@pytest.mark.long
+async def test_spark_submit_runs_the_commands(client: Client, lake: str, tmp_path: Path) -> None:
+    await complete_jobs(client, 5)
+    source = ("--url", str(client.url), "--namespace", client.namespace, "--entries", "3")
+    out = await submit(tmp_path, "archive", *source, "--lake", lake)
+    assert "5 events in 2 batches" in out
+    assert "5 events: tables of" in await submit(tmp_path, "tables", "--lake", lake)
+    assert "1 files less" in await submit(tmp_path, "compact", "--lake", lake)
+    assert len(Lake(lake).snapshot(EVENTS).all_files) == 1
+    query = "SELECT count(*) AS runs FROM runs"
+    assert await submit(tmp_path, "sql", query, "--csv", "--lake", lake) == "runs\n5\n"
+    assert check(Lake(lake)) == []
