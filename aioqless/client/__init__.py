@@ -14,6 +14,7 @@ jobs.py              Jobs              jobs by jid, state or tag
 job/                 Job               a job, its states, and waiting for its end
 job_data.py                            data as JSON
 codec.py             Codec             how data and results are stored
+json_types.py        JsonType          values of annotated types, pydantic's too
 jid.py               Jid               the id of a job that was put, and its typed result
 recurring/           RecurringJob      templates of jobs, and cron
 workers.py           Workers           workers, and remote control

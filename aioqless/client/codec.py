@@ -84,7 +84,7 @@ class PlainCodec:
         return value
 
 
-PLAIN = PlainCodec()
+PLAIN: Codec = PlainCodec()
 
 
 class EncryptedData(msgspec.Struct, forbid_unknown_fields=True):

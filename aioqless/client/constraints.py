@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from aioqless import validation
+from aioqless.client import json_types
 from aioqless.client.put_options import ConstraintOptions, Key
 from aioqless.errors import InvalidData
 from aioqless.lua import constant
@@ -127,7 +128,7 @@ def _make_key(what: str, key: Key, klass: str, values: Values) -> str:
         raise InvalidData(
             f"{what} of {klass} is made of the field {missing[0]!r}, which the data doesn't have"
         )
-    name = f"{klass}:{msgspec.json.encode([data[field] for field in key]).decode()}"
+    name = f"{klass}:{json_types.encode([data[field] for field in key]).decode()}"
     if len(name.encode()) <= validation.LONGEST and "\x7f" not in name:
         return name
     return "sha256:" + hashlib.sha256(name.encode()).hexdigest()

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
+from aioqless.client import json_types
 from aioqless.errors import InvalidData
 from aioqless.lua import constant
 
@@ -43,9 +44,9 @@ def encode(value: object, max_bytes: int = MAX_BYTES) -> bytes:
         _parse(text, strict=True)
     else:
         try:
-            text = msgspec.json.encode(value)
+            text = json_types.encode(value)
             if b"null" in text:  # which msgspec writes for NaN and infinities, too
-                json.dumps(msgspec.to_builtins(value), allow_nan=False)
+                json.dumps(json_types.to_builtins(value), allow_nan=False)
         except (
             TypeError,
             ValueError,
@@ -84,9 +85,9 @@ def shape(value: object) -> bytes | None:
     if isinstance(value, msgspec.Raw):
         return None
     try:
-        text = msgspec.json.encode(value)
+        text = json_types.encode(value)
         # json tells NaN from null, msgspec doesn't
-        return json.dumps(msgspec.to_builtins(value)).encode() if b"null" in text else text
+        return json.dumps(json_types.to_builtins(value)).encode() if b"null" in text else text
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         try:
             return json.dumps(value).encode()  # which encodes halves of surrogate pairs

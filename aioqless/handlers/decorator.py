@@ -21,7 +21,7 @@ from aioqless.handlers.job_options import (
     timeout_of,
 )
 from aioqless.handlers.recurrence import recurrence_of
-from aioqless.handlers.signature import Takes, takes
+from aioqless.handlers.signature import Takes, returns, takes
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -108,6 +108,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             executor=options.get("executor"),
             recurrence=recurrence_of(options, taken),
             takes=taken,
+            returns=None if inspect.isclass(fn) else returns(fn),
             constraints=constraints_of(options, taken),
         )
         if handler.recurrence:

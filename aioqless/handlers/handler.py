@@ -7,14 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, cast
 
+import msgspec
 from typing_extensions import ParamSpec, TypeVar
 
-from aioqless.client import Client
+from aioqless.client import Client, json_types
 from aioqless.client.jid import Jid
 from aioqless.client.job import Job
+from aioqless.client.json_types import JsonType
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import ConstraintOptions
-from aioqless.errors import UnknownKlass
+from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.handlers.signature import Takes
@@ -45,6 +47,7 @@ class Handler(Generic[P, R_co]):
     recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
     takes: Takes = field(default_factory=Takes)
+    returns: JsonType[object] | None = None  # None: any JSON
     constraints: ConstraintOptions = field(default_factory=ConstraintOptions, hash=False)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
@@ -117,7 +120,28 @@ class Handler(Generic[P, R_co]):
         Raises:
             InvalidData: It is not of this type.
         """
-        return cast(R_co, value)
+        if self.returns is None:
+            return cast(R_co, value)
+        return cast(R_co, self._read_result(json_types.encode(value)))
+
+    def check_result(self, text: bytes) -> None:
+        """Check that a result is what the function says that it returns.
+
+        Args:
+            text: The result as JSON.
+
+        Raises:
+            InvalidData: It is not.
+        """
+        if self.returns is not None:
+            self._read_result(text)
+
+    def _read_result(self, text: bytes) -> object:
+        assert self.returns is not None
+        try:
+            return self.returns.decode(text)
+        except msgspec.MsgspecError as error:
+            raise InvalidData(f"{self.klass} doesn't return this: {error}") from None
 
     def bind(self, job: Job) -> tuple[Callable[..., object], dict[str, object]]:
         """Return what to call with the job, and the arguments from its data.

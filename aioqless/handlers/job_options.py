@@ -123,7 +123,7 @@ def constraints_of(options: JobOptions, takes: Takes) -> ConstraintOptions:
     constraints = check_constraints(select_constraints(options))
     fields = key_fields(constraints)
     encode_constraints(constraints, "", lambda: dict.fromkeys(fields))
-    known = takes.parameters.__struct_fields__ if takes.parameters else None
+    known = takes.signature.parameters if takes.signature else None
     if known is not None and (wrong := fields - set(known)):
         raise ValueError(
             f"a key is made of {', '.join(sorted(wrong))}, but the function takes "

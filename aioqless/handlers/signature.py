@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from aioqless.client.job import Job
+from aioqless.client.json_types import JsonType, is_pydantic
 from aioqless.errors import InvalidData
 
 
@@ -31,8 +34,9 @@ DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # types that no j
 class Takes:
     """What a function takes: the data as the T of `Job[T]`, or parameters by name after the job."""
 
-    whole: object = None
-    parameters: type[msgspec.Struct] | None = None
+    whole: JsonType[object] | None = None
+    named: JsonType[msgspec.Struct] | None = None  # all parameters, those of pydantic's types raw
+    pydantic: Mapping[str, JsonType[object]] = field(default_factory=dict)  # by parameter
     signature: inspect.Signature | None = None  # of these parameters
     injected: Mapping[str, object] = field(default_factory=dict)  # types of resources, by parameter
 
@@ -50,22 +54,28 @@ class Takes:
         Raises:
             InvalidData: The data don't fit.
         """
-        type_ = self.whole or self.parameters
-        if type_ is None:
-            return {}
-        if self.parameters and text == b"null":  # put without data
-            text = b"{}"
         try:
-            if self.signature and text.lstrip().startswith(b"["):
-                text = self._named(text)
-            value = msgspec.json.decode(text, type=type_)
+            if self.named is not None:
+                return self._by_name(self.named, text)
+            if self.whole is not None:
+                value = self.whole.decode(text)
+                if job is not None:
+                    job.read_as(value)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise InvalidData(f"{klass} can't take these data: {error}") from None
-        if self.parameters is None:
-            if job is not None:
-                job.read_as(value)
-            return {}
-        return {name: getattr(value, name) for name in value.__struct_fields__}
+            raise InvalidData(f"{klass} can't take this data: {error}") from None
+        return {}
+
+    def _by_name(self, reader: JsonType[msgspec.Struct], text: bytes) -> dict[str, object]:
+        if text == b"null":  # put without data
+            text = b"{}"
+        elif text.lstrip().startswith(b"["):
+            text = self._named(text)
+        value = reader.decode(text)
+        arguments = {name: getattr(value, name) for name in value.__struct_fields__}
+        for name, type_ in self.pydantic.items():
+            if isinstance(raw := arguments[name], msgspec.Raw):  # else it is the default
+                arguments[name] = type_.decode(raw)
+        return arguments
 
     def values(self, klass: str, text: bytes) -> dict[str, object]:
         """Return the data by field, parameters with their defaults included; raise InvalidData."""
@@ -126,16 +136,41 @@ def takes(fn: Callable[..., object]) -> Takes:
             "of it is in job.data"
         )
     others = [each for each in others if each.name not in resources]
-    if others:
-        fields = [
-            (each.name, types.get(each.name, Any))
-            if each.default is each.empty
-            else (each.name, types.get(each.name, Any), each.default)
-            for each in others
-        ]
-        struct = msgspec.defstruct(fn.__name__, fields, kw_only=True)
-        return Takes(parameters=struct, signature=inspect.Signature(others), injected=resources)
-    return Takes(whole=whole[0] if whole and whole[0] is not Any else None, injected=resources)
+    if not others:
+        data = JsonType(whole[0]) if whole and whole[0] is not Any else None
+        return Takes(whole=data, injected=resources)
+    hints = {each.name: types.get(each.name, Any) for each in others}
+    pydantic: dict[str, JsonType[object]] = {
+        name: JsonType(hint, f"$.{name}") for name, hint in hints.items() if is_pydantic(hint)
+    }
+    hints |= dict.fromkeys(pydantic, msgspec.Raw)
+    fields = [
+        (each.name, hints[each.name])
+        if each.default is each.empty
+        else (each.name, hints[each.name], each.default)
+        for each in others
+    ]
+    struct = msgspec.defstruct(fn.__name__, fields, kw_only=True)
+    signature = inspect.Signature(others)
+    return Takes(named=JsonType(struct), pydantic=pydantic, signature=signature, injected=resources)
+
+
+def returns(fn: Callable[..., object]) -> JsonType[object] | None:
+    """Return the type of a function's results; None where it doesn't say, or returns nothing.
+
+    What tells the worker how to go on, such as `Next`, is no result.
+    """
+    hint = type_hints(fn).get("return")
+    if get_origin(hint) in (Union, UnionType):
+        own = [each for each in get_args(hint) if not _is_own(each)]
+        hint = functools.reduce(operator.or_, own) if own else None
+    if hint in (None, NoneType, Any, object) or _is_own(hint):
+        return None
+    return JsonType(hint)
+
+
+def _is_own(hint: object) -> bool:
+    return getattr(hint, "__module__", "").partition(".")[0] == "aioqless"
 
 
 def injected_parameters(fn: Callable[..., object]) -> dict[str, object]:
@@ -144,13 +179,19 @@ def injected_parameters(fn: Callable[..., object]) -> dict[str, object]:
     Raises:
         TypeError: One has no type.
     """
+    types = type_hints(fn)
     names = [
-        each.name for each in inspect.signature(fn).parameters.values() if each.default is Inject
+        each.name
+        for each in inspect.signature(fn).parameters.values()
+        if each.default is Inject or Inject in getattr(types.get(each.name), "__metadata__", ())
     ]
-    types = type_hints(fn) if names else {}
     if missing := [name for name in names if name not in types]:
         raise TypeError(f"{fn.__qualname__} must annotate {missing[0]} with the type of a resource")
-    return {name: types[name] for name in names}
+    return {name: _without_metadata(types[name]) for name in names}
+
+
+def _without_metadata(hint: object) -> object:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def type_hints(fn: Callable[..., object]) -> dict[str, object]:
@@ -159,5 +200,6 @@ def type_hints(fn: Callable[..., object]) -> dict[str, object]:
     for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
         with contextlib.suppress(NameError):
             one = SimpleNamespace(__annotations__={name: hint})
-            found |= get_type_hints(one, globalns=getattr(inspect.unwrap(fn), "__globals__", {}))
+            namespace = getattr(inspect.unwrap(fn), "__globals__", {})
+            found |= get_type_hints(one, globalns=namespace, include_extras=True)
     return found

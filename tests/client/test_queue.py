@@ -153,7 +153,7 @@ async def test_put_of_a_handler_uses_its_klass_and_retries(client: Client) -> No
 
 async def test_put_refuses_data_that_the_handler_does_not_accept(client: Client) -> None:
     with pytest.raises(
-        InvalidData, match=r"Resize can't take these data: .*missing required field `path`"
+        InvalidData, match=r"Resize can't take this data: .*missing required field `path`"
     ):
         await client.queue("mail").put(resize, {"width": 7})
     assert await client.queue("mail").length() == 0

@@ -4,6 +4,7 @@ else."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aioqless import Client, Job, NewJob, chain, job
@@ -37,6 +38,25 @@ async def sweep(job: Job) -> None: ...
 def sweep_blocking(job: Job[Any]) -> None: ...
 
 
+@dataclass
+class Thumb:
+    path: str
+
+
+@job(result_ttl=timedelta(hours=1), queue="images", priority=-1, tags=["thumb"])
+async def shrink(job: Job[Any], path: str) -> Thumb:
+    return Thumb(path)
+
+
+@job(result_ttl=60, retry_on=OSError)
+def shrink_blocking(job: Job[Any], path: str) -> Thumb:
+    return Thumb(path)
+
+
+@job(priority="high")  # wrong: not a number
+async def important(job: Job[Any]) -> None: ...
+
+
 async def put(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put(resize.data(path="a.png", width=7), delay=60, tags=["now"])
@@ -56,6 +76,25 @@ async def put(client: Client) -> None:
     await mail.put(resize.data(path="a.png"), dealy=60)  # wrong: no such option
     await mail.put(resize.data(path="a.png"), delay="60")  # wrong: not a number
     NewJob(resize, {"path": "a.png"}, prority=1)  # wrong: no such option
+
+
+async def results(client: Client) -> None:
+    jid = await client.put(shrink.data(path="a.png"), queue="images", timeout=5)  # wrong: no option
+    thumb: Thumb = await (await client.put(shrink.data(path="a.png"), delay=60)).result()
+    thumb = await (await shrink.put(path="a.png")).result(timeout=5)
+    thumb = await (await client.queue("images").put(shrink, {"path": "a.png"})).result()
+    thumb = await (await shrink_blocking.put("a.png")).result()
+    thumbs: list[Thumb] = [
+        await jid.result() for jid in await client.put_many(map(shrink.data, ["a.png", "b.png"]))
+    ]
+    text: str = await (await shrink.put(path="a.png")).result()  # wrong: a Thumb
+    anything: str = await (await client.put("elsewhere.resize", {"path": "a.png"})).result()
+    print(jid, thumb, thumbs, text, anything, await client.jobs.get(await sweep.put()))
+    await shrink.put(pth="a.png")  # wrong: no such parameter
+    await shrink.put(path="a.png", delay=60)  # wrong: options go with client.put
+    await client.put(resize.data(path="a.png"), at=datetime.now(UTC), expires_in=timedelta(hours=1))
+    await client.put(resize.data(path="a.png"), delay=datetime.now(UTC))  # wrong: not a duration
+    await client.put(resize.data(path="a.png"), at=60)  # wrong: not a datetime
 
 
 async def recur(client: Client) -> None:

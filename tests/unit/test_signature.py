@@ -112,7 +112,7 @@ async def test_keyword_only_parameters_and_resources_are_not_filled_from_a_list(
     ],
 )
 async def test_data_that_does_not_match_the_parameters_raises(data: str, why: str) -> None:
-    with pytest.raises(InvalidData, match=f"(?i){resize.klass} can't take these data: .*{why}"):
+    with pytest.raises(InvalidData, match=f"(?i){resize.klass} can't take this data: .*{why}"):
         await performed(resize, data)
 
 

@@ -167,7 +167,7 @@ async def test_delay_counts_from_the_put_into_the_outbox(
 
 
 async def test_invalid_job_is_refused_before_the_row_is_written(engine: AsyncEngine) -> None:
-    with pytest.raises(InvalidData, match="Greet can't take these data"):
+    with pytest.raises(InvalidData, match="Greet can't take this data"):
         await put(engine, greet, {"name": 3}, queue="mail")
     with pytest.raises(ValueError, match="queue"):
         await put(engine, greet, {"name": "Ann"}, queue="")

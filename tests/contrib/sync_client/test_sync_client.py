@@ -62,7 +62,7 @@ def test_queue_is_cleared_without_a_loop(blocking: Client) -> None:
 
 
 def test_errors_are_those_of_the_async_client(blocking: Client) -> None:
-    with pytest.raises(InvalidData, match="Greet can't take these data"):
+    with pytest.raises(InvalidData, match="Greet can't take this data"):
         blocking.put(greet, {"name": 3}, queue="mail")
     a = blocking.put("K", queue="mail")
     blocking.put("K", depends=[a], queue="mail")

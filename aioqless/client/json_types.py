@@ -1,0 +1,130 @@
+"""Values of annotated types as JSON: those of msgspec, and pydantic's.
+
+msgspec knows dataclasses, Structs, TypedDicts, enums, dates and the like. An annotation with a type
+of pydantic's is left to pydantic as a whole, which is imported for such types alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, get_args
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
+Hint: TypeAlias = Any  # an annotation: a class, a union, Annotated[...]
+
+_MASKED = b'"**********"'  # what pydantic writes for a SecretStr
+_MAX_PROBLEMS = 5  # of a value that are listed in an error message
+
+
+def is_pydantic(hint: Hint) -> bool:
+    """Return whether an annotation, or a part of it, is for pydantic to validate."""
+    if hasattr(hint, "__pydantic_validator__") or hasattr(hint, "__get_pydantic_core_schema__"):
+        return True
+    if type(hint).__module__.partition(".")[0] in ("pydantic", "annotated_types"):
+        return "pydantic" in sys.modules
+    return any(map(is_pydantic, (*get_args(hint), *getattr(hint, "__metadata__", ()))))
+
+
+class JsonType(Generic[T]):
+    """Reads JSON as the values of a type.
+
+    Args:
+        hint: The type.
+        path: Where the values are in the data, for errors.
+    """
+
+    def __init__(self, hint: type[T] | Hint, path: str = "$") -> None:
+        self._hint = hint
+        self._path = path
+        self._is_pydantic = is_pydantic(hint)
+
+    def decode(self, text: bytes | msgspec.Raw) -> T:
+        """Return the value.
+
+        Raises:
+            msgspec.MsgspecError: It is not of the type.
+        """
+        if self._is_pydantic:
+            return _validate(self._adapter, bytes(text), self._path)
+        return self._decoder.decode(text)
+
+    # Made when they are first used: a class may refer to others that are defined after it.
+
+    @cached_property
+    def _decoder(self) -> msgspec.json.Decoder[T]:
+        return msgspec.json.Decoder(self._hint, dec_hook=_decode_other)
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[T]:
+        return _make_adapter(self._hint)
+
+
+def encode(value: object) -> bytes:
+    """Encode a value as JSON.
+
+    Raises:
+        TypeError, ValueError, msgspec.MsgspecError: JSON has no such value.
+    """
+    return _encoder.encode(value)
+
+
+def to_builtins(value: object) -> object:
+    """Return a value as JSON's dicts, lists, texts and numbers."""
+    return msgspec.to_builtins(value, enc_hook=_encode_other)
+
+
+def _encode_other(value: object) -> object:
+    """Return a value that msgspec doesn't know as one that it knows."""
+    if not is_pydantic(type(value)):
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    from pydantic_core import to_json
+
+    text = to_json(value, by_alias=True, round_trip=True)
+    if _MASKED in text:
+        raise TypeError(
+            f"{type(value).__name__} has a secret, which pydantic writes as asterisks: declare a "
+            "str, and let Client(codec=Encryption(key)) encrypt the data"
+        )
+    return msgspec.json.decode(text)
+
+
+def _decode_other(hint: Hint, value: object) -> object:
+    """Return a value of a type that msgspec doesn't know, within one that it knows."""
+    if is_pydantic(hint):
+        return _validate(_make_adapter(hint), msgspec.json.encode(value), hint.__name__)
+    if isinstance(value, hint):
+        return value
+    raise TypeError(f"Expected `{hint.__name__}`, got `{type(value).__name__}`")
+
+
+def _make_adapter(hint: Hint) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(hint)
+
+
+def _validate(adapter: TypeAdapter[T], text: bytes, path: str) -> T:
+    from pydantic import ValidationError
+
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        _raise_problems(error, path)
+
+
+def _raise_problems(error: ValidationError, path: str) -> NoReturn:
+    problems = [
+        f"{problem['msg']} - at `{'.'.join([path, *map(str, problem['loc'])])}`"
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
+    raise msgspec.ValidationError("; ".join(problems[:_MAX_PROBLEMS]) + more) from None
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode_other)
