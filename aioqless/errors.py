@@ -280,3 +280,45 @@ _CLASSES: dict[str, type[ScriptError]] = {
 def script_error(command: str, code: str, detail: dict[str, Any]) -> ScriptError:
     """Return the exception for a refusal by a script."""
     return _CLASSES.get(code, ScriptError)(command, code, detail)
+
+
+# What other queues call their put.
+_OTHER_PUTS = [
+    "add",
+    "add_job",
+    "add_task",
+    "apply",
+    "apply_async",
+    "defer",
+    "defer_async",
+    "delay",
+    "enqueue",
+    "enqueue_at",
+    "enqueue_in",
+    "enqueue_job",
+    "kiq",
+    "kicker",
+    "perform_async",
+    "perform_in",
+    "publish",
+    "push",
+    "schedule",
+    "send",
+    "send_task",
+    "send_with_options",
+    "submit",
+]
+
+
+def no_attribute(owner: object, name: str, put: str) -> AttributeError:
+    """Return the error for an attribute that does not exist.
+
+    Args:
+        owner: The object.
+        name: The attribute.
+        put: How a job is put with the object, for names by which other queues put theirs.
+    """
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
+    if name in _OTHER_PUTS:
+        text += f": put a job by {put}"
+    return AttributeError(text, name=name, obj=owner)

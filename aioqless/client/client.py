@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
@@ -50,7 +50,7 @@ from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step, put_flow
-from aioqless.errors import ServerUnavailable
+from aioqless.errors import ServerUnavailable, no_attribute
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
@@ -497,6 +497,11 @@ class Client:
         store = self._store_over(connection, self._timeout)
         other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(self, name, "`await client.put(handler.data(name=...), delay=60)`")
 
     @property
     def _open(self) -> _Connected:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from typing_extensions import TypeVar, Unpack
@@ -21,6 +21,7 @@ from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.pages import recurring_page
 from aioqless.client.workflows import Flow, Step, put_flow
+from aioqless.errors import no_attribute
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
@@ -323,6 +324,11 @@ class Queue:
 
     def _jobs(self, records: list[JobRecord]) -> list[Job]:
         return [Job(self._backend, decode_record(record)) for record in records]
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(self, name, "`await queue.put(handler.data(name=...), delay=60)`")
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

@@ -51,8 +51,14 @@ def find_url(url: str | None) -> str | None:
         url: The URL that the caller gave.
 
     Raises:
+        TypeError: It is not a string.
         ValueError: It is not a URL of Redis.
     """
+    if url is not None and not isinstance(url, str):
+        raise TypeError(
+            "a client is made of the URL of Redis, and connects itself: "
+            f"Client('redis://localhost:6379/0') (got {type(url).__name__})"
+        )
     url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL") or _read_parts()
     if url and not url.startswith(SCHEMES):
         scheme, is_url, _ = url.partition("://")  # any other text may have a password

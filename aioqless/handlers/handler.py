@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 import msgspec
 from typing_extensions import ParamSpec, TypeVar
@@ -16,12 +16,16 @@ from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import ConstraintOptions
-from aioqless.errors import InvalidData, UnknownKlass
+from aioqless.errors import InvalidData, UnknownKlass, no_attribute
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.handlers.signature import Takes
 
 METHODS = ("process", "perform")
+_PUT = (
+    "`await handler.put(name=...)`, or with options by "
+    "`await client.put(handler.data(name=...), delay=60)`"
+)
 
 P = ParamSpec("P", default=...)  # what the function takes after the job
 R_co = TypeVar("R_co", covariant=True, default=Any)  # what it returns
@@ -53,6 +57,15 @@ class Handler(Generic[P, R_co]):
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call the function."""
         return self.fn(*args, **kwargs)
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(
+                self,
+                name,
+                _PUT,
+            )
 
     def data(self, *args: P.args, **kwargs: P.kwargs) -> NewJob[R_co]:
         """Return a new job for this handler: `client.put(resize.data(path="a.png"), delay=60)`.

@@ -13,11 +13,12 @@ from aioqless.client.constraints import (
     select_constraints,
 )
 from aioqless.client.put_options import ConstraintOptions, ScheduleOptions
-from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, RetryPolicy
+from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, ExceptionClasses, RetryPolicy
 from aioqless.handlers.signature import Takes
 from aioqless.validation import Seconds
 
 MAX_RESULT_TTL = 1e10
+RETRY_OPTIONS = {"retry_on", "dont_retry_on"}
 
 
 class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
@@ -34,7 +35,9 @@ class JobOptions(ConstraintOptions, ScheduleOptions, total=False):
     tags: Iterable[str]  # of its jobs
     retries: int  # its jobs' number of retries
     # Exceptions that are transient; default: those of the worker's retry policy.
-    retry_on: type[Exception] | tuple[type[Exception], ...]
+    retry_on: ExceptionClasses
+    # Exceptions that are not retried; without retry_on, all others are.
+    dont_retry_on: ExceptionClasses
     backoff: Backoff  # how long to wait before a retry; default: exponential
     # How long its result is kept, as JSON, for waiting callers and for dependent jobs.
     result_ttl: Seconds
@@ -69,9 +72,10 @@ def checked(options: JobOptions) -> JobOptions:
             f"executor is 'process' or left out, not {options['executor']!r}: "
             "coroutines run on the loop, others in threads"
         )
-    if "backoff" in options and "retry_on" not in options:
+    if "backoff" in options and not options.keys() & RETRY_OPTIONS:
         raise ValueError(
-            "backoff is how long to wait before a retry: pass retry_on, too, for which exceptions"
+            "backoff is how long to wait before a retry: pass retry_on or dont_retry_on, too, "
+            "for which exceptions"
         )
     return options
 
@@ -107,9 +111,13 @@ def result_ttl_of(options: JobOptions) -> float | None:
 
 def policy_of(options: JobOptions) -> RetryPolicy | None:
     """Return the retry policy in the options; None for the worker's."""
-    if "retry_on" not in options:
+    if not options.keys() & RETRY_OPTIONS:
         return None
-    return RetryPolicy(options["retry_on"], options.get("backoff") or DEFAULT_BACKOFF)
+    return RetryPolicy(
+        options.get("retry_on", ()),
+        options.get("backoff") or DEFAULT_BACKOFF,
+        options.get("dont_retry_on", ()),
+    )
 
 
 def constraints_of(options: JobOptions, takes: Takes) -> ConstraintOptions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from aioqless import validation
 from aioqless.validation import Seconds
 
 Backoff: TypeAlias = Callable[[int], Seconds]
+ExceptionClasses: TypeAlias = type[Exception] | Collection[type[Exception]]
 
 
 def fixed(delay: Seconds) -> Backoff:
@@ -71,33 +72,51 @@ class RetryPolicy:
     When a job has no retries left, it fails in its group with the last traceback.
 
     Args:
-        on: Classes of exceptions that are retried.
-        backoff: From the number of retries used to seconds.
+        retry_on: Exceptions that are retried: a class, or several; default: all but those of
+            `dont_retry_on` if there are any, else none.
+        backoff: From the number of retries used to seconds or a timedelta.
+        dont_retry_on: Exceptions that are not retried, even if `retry_on` covers them.
 
     Raises:
         TypeError: A value is of the wrong type.
     """
 
-    on: type[Exception] | tuple[type[Exception], ...] = ()
+    retry_on: ExceptionClasses = ()
     backoff: Backoff = DEFAULT_BACKOFF
+    dont_retry_on: ExceptionClasses = ()
 
     def __post_init__(self) -> None:
-        for kind in self.on if isinstance(self.on, tuple) else (self.on,):
-            if not isinstance(kind, type) or not issubclass(kind, Exception):
-                raise TypeError(
-                    f"retry_on takes a class of exceptions or a tuple of such classes, not {kind!r}"
-                )
+        _classes("retry_on", self.retry_on)
+        _classes("dont_retry_on", self.dont_retry_on)
         if not callable(self.backoff):
             raise TypeError(
-                "backoff takes a callable from the number of retries used to seconds, "
-                f"not {self.backoff!r}"
+                "backoff must be a callable from the number of retries used to seconds "
+                f"(got {self.backoff!r})"
             )
 
     def delay(self, error: BaseException, used: int) -> float | None:
         """Return the seconds until the next attempt; None if the error is not transient."""
-        if not isinstance(error, self.on):
+        excluded = _classes("dont_retry_on", self.dont_retry_on)
+        retried = _classes("retry_on", self.retry_on) or ((Exception,) if excluded else ())
+        if isinstance(error, excluded) or not isinstance(error, retried):
             return None
         return max(0.0, validation.check_seconds("backoff", self.backoff(used), least=-math.inf))
+
+
+def _classes(what: str, given: ExceptionClasses) -> tuple[type[Exception], ...]:
+    """Return classes of exceptions, of which one may be given alone.
+
+    Raises:
+        TypeError: One is something else.
+    """
+    classes = tuple(given) if isinstance(given, list | tuple | set | frozenset) else (given,)
+    for each in classes:
+        if not isinstance(each, type) or not issubclass(each, Exception):
+            raise TypeError(
+                f"{what} must be a class of exceptions, or several, such as "
+                f"(ConnectionError, TimeoutError) (got {each!r})"
+            )
+    return classes
 
 
 NEVER = RetryPolicy()

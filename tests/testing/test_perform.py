@@ -57,7 +57,7 @@ async def test_error_fails_the_job_or_is_retried_by_the_policy() -> None:
     ended = await perform(charge.data(invoice=6), resources={Pool: Pool()}, queue="bank")
     assert isinstance(ended.outcome, Failed) and ended.outcome.group == "bank-ConnectionError"
     assert isinstance(ended.error, ConnectionError)
-    policy = RetryPolicy(on=(ConnectionError,), backoff=fixed(7))
+    policy = RetryPolicy(ConnectionError, backoff=fixed(7))
     again = (await perform(charge.data(invoice=6), resources={Pool: Pool()}, retry=policy)).outcome
     assert isinstance(again, Retried) and again.delay == 7
 

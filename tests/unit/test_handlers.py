@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis.asyncio import Redis
 
 import aioqless
-from aioqless import Job, job
+from aioqless import Client, Job, job
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers import Handlers
+from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from tests.unit.records import job_of, performed
 
 if TYPE_CHECKING:
@@ -235,14 +237,12 @@ def test_package_exports_job_as_the_decorator() -> None:
 
 
 @pytest.mark.parametrize(
-    "retry_on", [[ConnectionError], "ConnectionError", ConnectionError(), (1,), BaseException, None]
+    "retry_on", ["ConnectionError", ConnectionError(), (1,), BaseException, None]
 )
 def test_retry_on_must_be_exception_classes(
     retry_on: Any,
 ) -> None:
-    with pytest.raises(
-        TypeError, match="retry_on takes a class of exceptions or a tuple of such classes, not "
-    ):
+    with pytest.raises(TypeError, match="retry_on must be a class of exceptions, or several"):
         job(retry_on=retry_on)(lambda job: None)
 
 
@@ -289,3 +289,52 @@ def test_worker_without_handlers_is_refused(sources: tuple[Any, ...], why: str) 
 def test_error_for_an_unknown_klass_suggests_a_similar_one() -> None:
     with pytest.raises(UnknownKlass, match=f"did you mean '{greet.klass}'"):
         Handlers([greet]).find(greet.klass[:-1])
+
+
+@pytest.mark.parametrize(
+    ("retry_on", "dont_retry_on", "retried"),
+    [
+        (ConnectionError, (), [ConnectionError, ConnectionResetError]),
+        ([ConnectionError, KeyError], (), [ConnectionError, ConnectionResetError, KeyError]),
+        (ConnectionError, ConnectionResetError, [ConnectionError]),
+        ((), KeyError, [ConnectionError, ConnectionResetError]),
+        ((), (), []),
+    ],
+)
+def test_errors_are_retried_by_class(
+    retry_on: Any, dont_retry_on: Any, retried: list[type[Exception]]
+) -> None:
+    policy = RetryPolicy(retry_on, fixed(3), dont_retry_on)
+    kinds = [ConnectionError, ConnectionResetError, KeyError]
+    assert [kind for kind in kinds if policy.delay(kind(), 0) == 3] == retried
+
+
+def test_handler_may_retry_all_but_some_errors() -> None:
+    @job(dont_retry_on=KeyError, backoff=fixed(3))
+    async def handler(job: Job) -> None: ...
+
+    assert handler.retry is not None
+    assert handler.retry.delay(ValueError(), 0) == 3
+    assert handler.retry.delay(KeyError(), 0) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["delay", "kiq", "enqueue", "apply_async", "send", "perform_async"]
+)
+def test_names_by_which_other_queues_put_say_what_to_call(name: str) -> None:
+    client = Client("redis://localhost")
+    for owner in (greet, client):
+        why = rf"no attribute '{name}': put a job by `await \w+\.put"
+        with pytest.raises(AttributeError, match=why):
+            getattr(owner, name)
+        assert not hasattr(owner, name)
+
+
+def test_other_missing_attributes_are_reported_as_usual() -> None:
+    with pytest.raises(AttributeError, match=r"^'Handler' object has no attribute 'colour'$"):
+        greet.colour  # type: ignore[attr-defined]  # noqa: B018  # on purpose
+
+
+def test_client_of_a_redis_client_is_refused_with_a_reason() -> None:
+    with pytest.raises(TypeError, match=r"made of the URL of Redis.*\(got Redis\)"):
+        Client(Redis())  # type: ignore[arg-type]  # on purpose

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, NewType
+from typing import Annotated, Any, NewType
 
 import pytest
 
 from aioqless import AioqlessError, Inject, Job, job, resource
 from aioqless.handlers import Resources
+from aioqless.testing import perform
 
 
 class Pool: ...
@@ -82,6 +83,24 @@ def test_injected_parameter_is_not_part_of_the_data() -> None:
     assert store.data(path="a").data == {"path": "a"}
     with pytest.raises(TypeError, match="there is no parameter pool"):
         store.data(path="a", pool=Pool())
+
+
+async def test_parameter_may_be_injected_by_annotation() -> None:
+    @job
+    async def annotated(
+        job: Job, pool: Annotated[Pool, Inject], path: str, count: Annotated[int, "pages"] = 1
+    ) -> None:
+        happened.append(f"{type(pool).__name__} {path} {count}")
+
+    @resource
+    async def other(pool: Annotated[Pool, Inject]) -> AsyncIterator[Repository]:
+        yield Repository(pool)
+
+    assert (annotated.takes.injected, other.needs) == ({"pool": Pool}, {"pool": Pool})
+    new = annotated.data(path="a")  # type: ignore[call-arg]  # the default form is known to mypy
+    assert new.data == {"path": "a"}
+    assert (await perform(new, resources={Pool: Pool()})).error is None
+    assert happened[-1] == "Pool a 1"
 
 
 def test_two_providers_of_one_type_are_refused() -> None:

@@ -184,7 +184,7 @@ async def test_result_is_checked_and_read_as_what_the_function_returns(result: A
 async def test_result_of_another_type_fails_the_job(result: Any) -> None:
     @job(klass="Shrink", result_ttl=60)
     async def shrink(job: Job) -> Thumb:
-        return result  # type: ignore[no-any-return]  # on purpose
+        return result
 
     done = await perform(shrink.data())
     assert isinstance(done.outcome, Failed) and done.outcome.group == "default-InvalidData"

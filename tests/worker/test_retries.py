@@ -67,7 +67,7 @@ async def test_retry_policy_of_the_worker_applies_to_handlers_without_one(
     handler = failing(1, Flaky)
     jid = await client.queue("default").put(handler, {})
     async with Worker(
-        client, handler, settings=Settings(retry=RetryPolicy(on=(Exception,), backoff=fixed(0)))
+        client, handler, settings=Settings(retry=RetryPolicy(Exception, backoff=fixed(0)))
     ):
         await until(lambda: completed(client, jid))
 
