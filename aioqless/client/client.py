@@ -29,6 +29,7 @@ from aioqless.client.browser_sessions import SessionRecords
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
+from aioqless.client.coverage import Coverage, find_coverage
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
 from aioqless.client.foreign_jobs import ForeignJobs
@@ -58,6 +59,8 @@ from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
+
+QUEUES_PER_PAGE = 1000
 
 
 class Client:
@@ -411,6 +414,20 @@ class Client:
         """
         counts = await self.store.queues(offset=offset, count=count, totals="today")
         return msgspec.convert(counts, list[QueueOverview])
+
+    async def coverage(self, *, most: int = 10_000) -> Coverage:
+        """Return which queues workers serve, and which they don't, as far as 1,000 workers say.
+
+        Args:
+            most: Maximum number of queues to look at.
+        """
+        queues: list[QueueOverview] = []
+        while len(queues) < most:
+            page = await self.queues(offset=len(queues))
+            queues += page
+            if len(page) < QUEUES_PER_PAGE:
+                break
+        return find_coverage(queues, await self.workers.counts(), await self.store.now())
 
     async def lags(self, *queues: str) -> list[float]:
         """Return how many seconds ago the next job of each queue could have started; 0 for none.

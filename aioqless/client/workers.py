@@ -28,11 +28,16 @@ class WorkerCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         name: Name of the worker.
         jobs: Jobs it holds with a valid lock.
         stalled: Jobs it holds with an expired lock.
+        seen: When it was last seen, in seconds since 1970.
+        queues: Names and patterns of the queues it serves; None if it doesn't say, as workers of
+            other qless clients and people don't.
     """
 
     name: str
     jobs: int
     stalled: int
+    seen: float = 0.0
+    queues: list[str] | None = None
 
 
 class WorkerJobs(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,3 +7,4 @@
 
 if #workers == 0 then errors.bad_argument('workers', nil, 'name at least one worker') end
 redis.call('ZREM', keys.workers(), unpack(workers))
+redis.call('HDEL', keys.subscriptions(), unpack(workers))

@@ -3,17 +3,22 @@
 -- @arg     now      time
 -- @arg     worker   string?       this one alone
 -- @flags   no-writes
--- @returns json                   [{name, jobs, stalled}], last seen first, at most 1,000; or
---                                 {jobs: [jid], stalled: [jid]}
+-- @role    worker
+-- @returns json                   [{name, jobs, stalled, seen, queues}], last seen first, at most
+--                                 1,000, `queues` null where a client doesn't say which it serves;
+--                                 or {jobs: [jid], stalled: [jid]}
 
 if worker then return listing.list_worker_jobs(worker, now) end
 local silent = now - config.number('max-worker-age')
-local names = redis.call('ZRANGE', keys.workers(), '+inf', '(' .. json.number(silent), 'BYSCORE',
-  'REV', 'LIMIT', 0, constants.MAX_BATCH)
-for i, name in ipairs(names) do
+local known = redis.call('ZRANGE', keys.workers(), '+inf', '(' .. json.number(silent), 'BYSCORE',
+  'REV', 'LIMIT', 0, constants.MAX_BATCH, 'WITHSCORES')
+local workers = {}
+for i = 1, #known, 2 do
+  local name, seen = known[i], tonumber(known[i + 1])
   local jobs = redis.call('ZCOUNT', keys.worker_jobs(name), now, now + 8640000)
   local stalled = redis.call('ZCOUNT', keys.worker_jobs(name), 0, now)
-  names[i] = '{"name":' .. cjson.encode(name) .. ',"jobs":' .. jobs .. ',"stalled":' .. stalled
-    .. '}'
+  workers[#workers + 1] = '{"name":' .. cjson.encode(name) .. ',"jobs":' .. jobs .. ',"stalled":'
+    .. stalled .. ',"seen":' .. json.number(seen) .. ',"queues":'
+    .. (redis.call('HGET', keys.subscriptions(), name) or 'null') .. '}'
 end
-return json.list(names)
+return json.list(workers)

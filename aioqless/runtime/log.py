@@ -14,6 +14,7 @@ a job's data are never logged.
     worker.unsubscribed          info     worker queue
     worker.paused                info     worker running
     worker.resumed               info     worker
+    worker.registration_failed   debug    error
     worker.reply_failed          debug    order error
     worker.shutdown_started      info     worker running
     worker.stopped               info
@@ -46,6 +47,8 @@ a job's data are never logged.
     job.refused                  error    seconds why
     job.outcome_dropped          error    outcome why
     hook.failed                  error    hook end error
+    queue.unserved               warning  queue why
+    queue.unused                 warning  queue why
     queue.lag_exceeded           warning  queue seconds
     recurring.declared           info     recurring done
     recurring.dropped            info     recurring

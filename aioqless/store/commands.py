@@ -924,6 +924,17 @@ class Store(ABC):
         argv = [encode_optional(queue), encode_optional(offset), encode_optional(count)]
         return Call(self.send, "recurring", read_json, [encode(self.namespace)], argv)
 
+    def register(
+        self, *, worker: str, now: float | None = None, queues: Sequence[str] = (),
+        request: str | None = None,
+    ) -> Call[None]:
+        """Note which queues a worker serves."""
+        argv = [encode(worker), self._encode_time(now), *map(encode, queues), b""]
+        return Call(
+            self.send, "register", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
         fence: int | str | None = None, request: str | None = None,

@@ -21,6 +21,7 @@ memory_checks.py   ArchiveMonitor eviction policy of Redis; an archive that nobo
 
 messages:
 listener.py        Listener       owns the subscription to ready work, lost locks and commands
+registration.py    Registration   which queues it serves; warns of queues that no worker serves
 remote_control.py  RemoteControl  carries out commands of `client.workers`
 
 where they are needed:

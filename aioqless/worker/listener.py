@@ -13,6 +13,7 @@ from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.runtime.log import log
 from aioqless.worker.lock_renewer import RenewerThread
 from aioqless.worker.poller import Poller
+from aioqless.worker.registration import Registration
 from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.scheduler import Scheduler
 
@@ -29,7 +30,9 @@ class Listener:
         renewer: RenewerThread,
         poller: Poller,
         remote_control: RemoteControl,
+        *,
         scheduler: Scheduler | None = None,
+        registration: Registration | None = None,
     ) -> None:
         namespace = client.namespace
         self._redis = client.redis
@@ -41,6 +44,7 @@ class Listener:
         self._poller = poller
         self._remote_control = remote_control
         self._scheduler = scheduler
+        self._registration = registration
 
     async def run(self) -> None:
         """Listen until canceled.
@@ -78,7 +82,10 @@ class Listener:
 
     async def _handle(self, channel: str, payload: bytes) -> None:
         if channel == self._ready:
-            self._poller.wake(decode_text(payload))
+            ready = decode_text(payload)
+            self._poller.wake(ready)
+            if self._registration and ready not in self._poller.subscriptions:
+                self._registration.note_ready(ready)
         elif channel == self._log:
             if b'"put"' in payload or b'"advanced"' in payload:
                 event = read_event(payload)

@@ -34,6 +34,7 @@ from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
 from aioqless.worker.outage import Outage
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.poller import Poller
+from aioqless.worker.registration import Registration
 from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.runner import Runner
 from aioqless.worker.running_jobs import RunningJobs
@@ -113,6 +114,9 @@ class Worker:
             lease=self._lease,
             feeders=[each for each in (self._scheduler, *self._imports) if each is not None],
         )
+        self._registration: Registration | None = None
+        if not settings.burst:
+            self._registration = Registration(client, self.name, self._queue_names, outage)
         self._writer = OutcomeWriter(store, self.name, outage, lifecycle)
         self._runner = Runner(
             self.handlers,
@@ -126,7 +130,13 @@ class Worker:
         )
         remote_control = RemoteControl(store, self)
         self._listener = Listener(
-            client, self.name, self._renewer, self._poller, remote_control, self._scheduler
+            client,
+            self.name,
+            self._renewer,
+            self._poller,
+            remote_control,
+            scheduler=self._scheduler,
+            registration=self._registration,
         )
         self._archive_monitor = ArchiveMonitor(store)
         self._task: asyncio.Task[None] | None = None
@@ -206,6 +216,7 @@ class Worker:
         """
         subscription = Subscription(queue, limit, weight)
         self._poller.subscribe(subscription)
+        self._register()
         log.info("worker.subscribed", worker=self.name, queue=str(subscription))
 
     def unsubscribe(self, queue: str) -> None:
@@ -218,7 +229,15 @@ class Worker:
             ValueError: It is not subscribed by this name.
         """
         self._poller.unsubscribe(queue)
+        self._register()
         log.info("worker.unsubscribed", worker=self.name, queue=queue)
+
+    def _register(self) -> None:
+        if self._registration is not None:
+            self._registration.wake()
+
+    def _queue_names(self) -> list[str]:
+        return [each.queue for each in self._poller.subscriptions]
 
     def pause(self) -> None:
         """Take no new jobs until `resume`; running jobs are not affected.
@@ -295,6 +314,7 @@ class Worker:
                 self._renewer,
                 self._listener,
                 self._scheduler,
+                self._registration,
                 self._archive_monitor,
                 *self._imports,
             )

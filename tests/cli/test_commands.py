@@ -52,15 +52,34 @@ async def test_get_prints_json(client: Client, cli: Aioqless) -> None:
     assert shown["data"] == {"name": "Ada", "number": 12345678901234567}
 
 
+COUNTS = ("name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused")
+
+
 async def test_queues_prints_counts(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("billing").put("Greet", delay=600)
     lines = (await cli("queues")).out.splitlines()
     assert [line.split() for line in lines] == [
-        ["name", "waiting", "running", "stalled", "scheduled", "depends", "recurring", "paused"],
-        ["mail", "1", "0", "0", "0", "0", "0", "-"],
-        ["billing", "0", "0", "0", "1", "0", "0", "-"],
+        [*COUNTS, "workers"],
+        ["mail", "1", "0", "0", "0", "0", "0", "-", "0"],
+        ["billing", "0", "0", "0", "1", "0", "0", "-", "0"],
     ]
+
+
+@pytest.mark.parametrize("command", ["queues", "check"])
+async def test_queues_without_workers_and_workers_without_jobs_are_reported(
+    client: Client, cli: Aioqless, command: str
+) -> None:
+    await client.queue("mial").put("Greet")
+    await client.store.register(worker="ann", queues=["mail", "post-*"])
+    ended = await cli(command)
+    assert ended.code == 0
+    assert ended.err.splitlines()[:2] == [
+        "1 job waits in mial, which no worker serves; did you mean mail?",
+        "a worker serves mail, into which no job was put; did you mean mial?",
+    ]
+    (shown,) = json.loads((await cli("queues", "--json")).out)
+    assert (shown["name"], shown["waiting"], shown["workers"]) == ("mial", 1, 0)
 
 
 async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
@@ -108,7 +127,8 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
 async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     sound = await cli("check")
-    assert (sound.code, sound.out, sound.err) == (0, "", "0 problems\n")
+    unserved = "1 job waits in mail, which no worker serves\n"
+    assert (sound.code, sound.out, sound.err) == (0, "", f"{unserved}0 problems\n")
     await client.redis.zrem(f"{client.namespace}:q:mail-work", "a")
     found = await cli("check", "--json")
     assert (found.code, json.loads(found.out)["problem"], found.err) == (

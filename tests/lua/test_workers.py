@@ -8,20 +8,22 @@ async def test_workers_are_listed_by_last_activity(story: Story) -> None:
     await story.running("b", 0, 2, worker="bob")
     await story.heartbeat("a", 3)
     assert await story.store.workers(now=4) == [
-        {"name": "ann", "jobs": 1, "stalled": 0},
-        {"name": "bob", "jobs": 1, "stalled": 0},
+        {"name": "ann", "jobs": 1, "stalled": 0, "seen": 3, "queues": None},
+        {"name": "bob", "jobs": 1, "stalled": 0, "seen": 2, "queues": None},
     ]
 
 
 async def test_jobs_of_expired_locks_are_counted_as_stalled(story: Story) -> None:
     await story.running("a", 0, 1)
     await story.running("b", 0, 11)
-    assert await story.store.workers(now=62) == [{"name": "ann", "jobs": 1, "stalled": 1}]
+    (worker,) = await story.store.workers(now=62)
+    assert (worker["jobs"], worker["stalled"]) == (1, 1)
 
 
 async def test_lock_that_expires_now_counts_as_running_and_stalled(story: Story) -> None:
     await story.running("a", 0, 1)
-    assert await story.store.workers(now=61) == [{"name": "ann", "jobs": 1, "stalled": 1}]
+    (worker,) = await story.store.workers(now=61)
+    assert (worker["jobs"], worker["stalled"]) == (1, 1)
 
 
 async def test_jobs_of_a_worker_are_listed_latest_expiry_first(story: Story) -> None:
@@ -65,4 +67,16 @@ async def test_deregistered_worker_is_not_listed_until_its_next_pop(story: Story
     assert await story.store.workers(now=3) == []
     assert await story.store.workers(now=3, worker="ann") == {"jobs": ["a"], "stalled": []}
     await story.pop(4, worker="ann")
-    assert await story.store.workers(now=5) == [{"name": "ann", "jobs": 1, "stalled": 0}]
+    (worker,) = await story.store.workers(now=5)
+    assert (worker["name"], worker["jobs"], worker["stalled"]) == ("ann", 1, 0)
+
+
+async def test_worker_is_registered_with_its_queues_until_it_is_deregistered(story: Story) -> None:
+    await story.store.register(worker="ann", queues=["mail", "post-*"], now=5)
+    assert await story.store.workers(now=6) == [
+        {"name": "ann", "jobs": 0, "stalled": 0, "seen": 5, "queues": ["mail", "post-*"]}
+    ]
+    await story.store.register(worker="ann", queues=[], now=7)
+    assert (await story.store.workers(now=8))[0]["queues"] == []
+    await story.store.deregister(workers=["ann"])
+    assert not await story.exists("x:serves")

@@ -15,9 +15,11 @@ from aioqless.cli.options import Namespace, Url
 from aioqless.cli.presentation.formatting import pluralize, shorten
 from aioqless.cli.presentation.printing import make_console, print_json_line, print_table
 from aioqless.cli.presentation.prompts import show_progress
+from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.client import Client
 from aioqless.client.archive import Archive
 from aioqless.client.consistency import Finding
+from aioqless.client.coverage import Coverage
 
 
 @app.command(
@@ -36,17 +38,21 @@ def check(
     """Check the consistency of the namespace; exit code 1 if a problem remains."""
     problems: list[Finding] = []
     warnings: list[str] = []
+    gaps: list[Coverage] = []
 
     async def act(client: Client) -> None:
         with show_progress("looking", None) as advance:
             problems.extend(await client.check(resolve=resolve, step=advance))
         if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
             warnings.append(trouble)
+        gaps.append(await client.coverage())
 
     run_with_client(url, namespace, act)
     errors = make_console(errors=True)
     for warning in warnings:
         errors.print(f"the archive: {warning}", style="yellow", soft_wrap=True)
+    for coverage in gaps:
+        print_gaps(coverage)
     left = [problem for problem in problems if not problem.mended]
     if json:
         for problem in problems:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Annotated, get_args
 
+import msgspec
 import typer
 
 from aioqless.cli.app import Section, app
@@ -20,6 +21,7 @@ from aioqless.cli.presentation.printing import (
     print_text,
 )
 from aioqless.cli.presentation.prompts import confirm, show_progress
+from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
 from aioqless.client.queue import Queue
@@ -54,14 +56,28 @@ def queues(
 
     async def act(client: Client) -> None:
         found = await client.queues(offset=offset, count=count)
+        coverage = await client.coverage()
         if json:
-            print_json(found)
+            served = coverage.workers
+            print_json(
+                [
+                    {**msgspec.structs.asdict(each), "workers": served.get(each.name)}
+                    for each in found
+                ]
+            )
             return
         print_table(
-            COLUMNS,
-            [[getattr(counts, column) for column in COLUMNS] for counts in found],
+            (*COLUMNS, "workers"),
+            [
+                [
+                    *(getattr(counts, column) for column in COLUMNS),
+                    coverage.workers.get(counts.name, ""),
+                ]
+                for counts in found
+            ],
             empty="No queues yet: the first put makes one.",
         )
+        print_gaps(coverage)
 
     run_with_client(url, namespace, act)
 

@@ -119,6 +119,8 @@ function keys.retention_rules() return ns .. ':x:rules' end
 function keys.failed_expiry() return ns .. ':x:outdated' end
 -- T a handler's result, behind the fence of its run; expires
 function keys.result(jid) return ns .. ':x:result:' .. jid end
+-- H the queues that a worker serves, names and patterns, as JSON
+function keys.subscriptions() return ns .. ':x:serves' end
 -- H the process that holds a worker's stable name; expires
 function keys.name_lease(worker) return ns .. ':x:incarnation:' .. worker end
 -- T when a unique key expires, if ever, and the jid of its holder

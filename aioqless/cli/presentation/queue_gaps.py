@@ -1,0 +1,18 @@
+"""Prints queues that no worker serves, and queues that workers serve in vain."""
+
+from __future__ import annotations
+
+from aioqless.cli.presentation.formatting import pluralize
+from aioqless.cli.presentation.printing import make_console
+from aioqless.client.coverage import Coverage
+from aioqless.validation import plain
+
+
+def print_gaps(coverage: Coverage) -> None:
+    """Print a line for each gap to the standard error."""
+    errors = make_console(errors=True)
+    for gap in (*coverage.unserved, *coverage.unused):
+        errors.print(plain(str(gap)), style="yellow", soft_wrap=True, markup=False)
+    if coverage.unserved and coverage.silent:
+        others = pluralize(coverage.silent, "worker")
+        errors.print(f"{others} of other clients don't say what they serve", style="dim")

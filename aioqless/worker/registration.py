@@ -1,0 +1,106 @@
+"""Registration: which queues this worker serves, and a warning about queues that nobody serves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+from aioqless.client import Client
+from aioqless.client.coverage import REGISTER_INTERVAL
+from aioqless.errors import AioqlessError
+from aioqless.runtime.log import log
+from aioqless.runtime.tasks import wait_for_event
+from aioqless.worker.outage import NOT_NOW, Outage
+
+LOOKS = 2
+LOOK_PAUSE = 300.0  # seconds between two pairs of looks, which count the jobs of all queues
+MOST_QUEUES = 1000  # that a look reads
+MOST_ANNOUNCED = 10_000  # names of queues that are kept; they come from Redis
+
+
+class Registration:
+    """Says in Redis what a worker serves, and logs once which queues are misspelled.
+
+    A queue is unserved when two looks in a row find jobs that wait there, and no worker: others may
+    be starting. It looks twice at the start, and later at most every five minutes, after a queue
+    was announced that this worker doesn't serve and that no look has seen.
+
+    Args:
+        client: A client of the namespace.
+        worker: Name of the worker.
+        served: Returns the names and patterns of its queues.
+        outage: Whether Redis can be reached.
+        interval: Seconds between two registrations.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        worker: str,
+        served: Callable[[], Iterable[str]],
+        outage: Outage,
+        *,
+        interval: float = REGISTER_INTERVAL,
+    ) -> None:
+        self._client = client
+        self._worker = worker
+        self._served = served
+        self._outage = outage
+        self._interval = interval
+        self._woken = asyncio.Event()
+        self._seen: set[str] = set()  # queues that a look has seen, or that were announced
+        self._looks_left = LOOKS
+        self._quiet_until = 0.0  # by time.monotonic; no looks before
+        self._suspects: set[str] = set()  # queues that the last look found unserved
+        self._logged: set[str] = set()
+
+    def wake(self) -> None:
+        """Register soon: the subscriptions have changed."""
+        self._woken.set()
+
+    def note_ready(self, queue: str) -> None:
+        """Note that a queue has a ready job."""
+        if queue not in self._seen and len(self._seen) < MOST_ANNOUNCED:
+            self._seen.add(queue)
+            self._looks_left = LOOKS
+
+    async def run(self) -> None:
+        """Register until canceled, and look for queues without workers."""
+        while True:
+            self._woken.clear()
+            asked = time.monotonic()
+            try:
+                await self._client.store.register(worker=self._worker, queues=list(self._served()))
+                if self._looks_left and time.monotonic() >= self._quiet_until:
+                    await self._look()
+            except NOT_NOW as error:
+                await self._outage.wait_after_failure(error, asked)
+            except AioqlessError as error:  # it is only a service to the operator
+                log.debug("worker.registration_failed", error=str(error))
+                await wait_for_event(self._woken, self._interval)
+            else:
+                await wait_for_event(self._woken, self._interval)
+
+    async def _look(self) -> None:
+        coverage = await self._client.coverage(most=MOST_QUEUES)
+        self._looks_left -= 1
+        if not self._looks_left:
+            self._quiet_until = time.monotonic() + LOOK_PAUSE
+        self._seen.update(list(coverage.workers)[:MOST_ANNOUNCED])
+        suspects = {gap.queue: gap for gap in coverage.unserved}
+        for queue in self._suspects & suspects.keys():
+            if self._is_new(queue):
+                log.warning("queue.unserved", queue=queue, why=str(suspects[queue]))
+        self._suspects = set(suspects)
+        mine = set(self._served())
+        for gap in coverage.unused:
+            # Without jobs in a queue of a similar name, it may only be too early for the first.
+            if gap.queue in mine and gap.similar in suspects and self._is_new(gap.queue):
+                log.warning("queue.unused", queue=gap.queue, why=str(gap))
+
+    def _is_new(self, queue: str) -> bool:
+        """Return whether a queue was not logged yet."""
+        new = queue not in self._logged
+        self._logged.add(queue)
+        return new

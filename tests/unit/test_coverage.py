@@ -1,0 +1,53 @@
+"""Which queues workers serve, and which they don't."""
+
+from __future__ import annotations
+
+from aioqless.client.coverage import find_coverage
+from aioqless.client.queue_statistics import QueueOverview
+from aioqless.client.workers import WorkerCounts
+
+NOW = 1000.0
+
+
+def queue(name: str, *, waiting: int = 0, running: int = 0) -> QueueOverview:
+    return QueueOverview(
+        name=name, waiting=waiting, running=running, stalled=0, scheduled=0, depends=0, recurring=0
+    )
+
+
+def worker(*queues: str, seen: float = NOW) -> WorkerCounts:
+    return WorkerCounts(name="w", jobs=0, stalled=0, seen=seen, queues=list(queues))
+
+
+def test_queue_with_jobs_and_no_worker_is_unserved() -> None:
+    coverage = find_coverage([queue("mail", waiting=2), queue("other")], [worker("mial")], NOW)
+    (gap,) = coverage.unserved
+    assert (gap.queue, gap.jobs, gap.similar) == ("mail", 2, "mial")
+    assert str(gap) == "2 jobs wait in mail, which no worker serves; did you mean mial?"
+
+
+def test_queue_of_a_worker_that_nobody_puts_into_is_unused() -> None:
+    coverage = find_coverage([queue("mail", waiting=1)], [worker("mial", "mail-*")], NOW)
+    (gap,) = coverage.unused
+    assert str(gap) == "a worker serves mial, into which no job was put; did you mean mail?"
+
+
+def test_workers_are_counted_by_queue_and_pattern() -> None:
+    workers = [worker("mail"), worker("mail*", "mail"), worker("post")]
+    coverage = find_coverage([queue("mail", waiting=1), queue("mail-eu", waiting=1)], workers, NOW)
+    assert coverage.workers == {"mail": 2, "mail-eu": 1, "post": 1}
+    assert coverage.unserved == []
+
+
+def test_queue_whose_jobs_run_is_served_by_someone() -> None:
+    assert find_coverage([queue("desk", waiting=3, running=1)], [], NOW).unserved == []
+
+
+def test_worker_that_was_silent_for_long_serves_nothing() -> None:
+    coverage = find_coverage([queue("mail", waiting=1)], [worker("mail", seen=NOW - 200)], NOW)
+    assert [gap.queue for gap in coverage.unserved] == ["mail"] and coverage.unused == []
+
+
+def test_workers_that_do_not_say_what_they_serve_are_counted() -> None:
+    peer = WorkerCounts(name="ruby", jobs=0, stalled=0, seen=NOW)
+    assert find_coverage([], [peer, worker("mail")], NOW).silent == 1
