@@ -91,6 +91,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("unpause",), {"queues": ["post"]}),
     (("forget",), {"queues": ["mail"]}),
     (("deregister",), {"workers": ["ann"]}),
+    (("register",), {"worker": "ann", "now": 10, "queues": ["mail"]}),
     (("intake", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail",
         "side": "right", "count": 1}),
     (("sweep", "failed"), {"group": "typo"}),

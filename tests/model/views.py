@@ -194,6 +194,8 @@ class Views(Namespace):
             {
                 "name": name,
                 **{kind: len(jids) for kind, jids in self.workers(now=time, worker=name).items()},
+                "seen": seen[name],
+                "queues": None,
             }
             for name in ascending(seen)[::-1]
             if seen[name] > self.seen_before(time)
