@@ -6,50 +6,13 @@ const main = document.getElementById("main")
 const notes = document.getElementById("notes")
 const parse = html => new DOMParser().parseFromString(html, "text/html")
 
-// Make a part of the page like another, changing as little as can be: what is typed, open or focused stays.
+// Make the content of an element like that of another, changing as little as can be: what is typed, open or focused stays.
 function morph(old, fresh) {
-  const kept = new Map([...old.children].filter(name).map(each => [name(each), each]))
-  let at = solid(old.firstChild)
-  for (const next of [...fresh.childNodes].filter(each => solid(each) === each)) {
-    const here = kept.get(name(next)) || following(at, next)
-    if (here) {
-      if (here !== at) old.insertBefore(here, at)
-      else at = solid(at.nextSibling)
-      update(here, next)
-    } else old.insertBefore(document.importNode(next, true), at)
-  }
-  while (at) {
-    const gone = at
-    at = solid(at.nextSibling)
-    gone.remove()
-  }
+  Idiomorph.morph(old, fresh.childNodes, { morphStyle: "innerHTML", callbacks: { beforeNodeMorphed, beforeAttributeUpdated } })
 }
-
-// What is told apart by a name is never taken for another; space between elements is of no interest.
-const name = node => node.id || node.getAttribute?.("aria-labelledby") || ""
-const alike = (old, fresh) => old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName && name(old) === name(fresh)
-
-function solid(node) {
-  while (node && node.nodeType === Node.TEXT_NODE && !node.nodeValue.trim()) node = node.nextSibling
-  return node
-}
-
-function following(at, fresh) {
-  while (at && !alike(at, fresh)) at = solid(at.nextSibling)
-  return at
-}
-
-function update(old, fresh) {
-  if (old.nodeType !== Node.ELEMENT_NODE) {
-    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue
-    return
-  }
-  if (old.isEqualNode(fresh) || changed(old) || (old.matches("time") && old.dateTime === fresh.dateTime)) return
-  for (const { name, value } of [...fresh.attributes]) if (old.getAttribute(name) !== value) old.setAttribute(name, value)
-  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !(name === "open" && old.matches("details"))) old.removeAttribute(name)
-  if (old.matches("input, textarea")) old.value = fresh.defaultValue
-  morph(old, fresh)
-}
+const beforeNodeMorphed = (old, fresh) => old.nodeType !== Node.ELEMENT_NODE
+  || !(old.isEqualNode(fresh) || changed(old) || (old.matches("time") && old.dateTime === fresh.dateTime))
+const beforeAttributeUpdated = (name, node, change) => !(change === "remove" && name === "open" && node.matches("details"))
 
 // A form that somebody is filling in, or a field that differs from what the server sent, is left alone.
 const changed = node => node.matches("form") && [...node.elements].some(each => each === document.activeElement && each.matches("input:not([type=hidden]), textarea, select")
