@@ -51,6 +51,14 @@ def owners() -> dict[str, set[str]]:
     }
 
 
+def absent(extra: str | None) -> set[str]:
+    """Return the top-level modules that neither the core nor an extra brings."""
+    installed = distributions("aioqless", *([extra] if extra else []))
+    others = {module for module, names in owners().items() if not names & installed}
+    # Copies of standard modules, such as argparse, are installed with some packages.
+    return others - sys.stdlib_module_names
+
+
 def run(
     *words: str,
     extra: str | None = None,
@@ -58,10 +66,7 @@ def run(
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command as if only the core and perhaps one extra were installed."""
-    installed = distributions("aioqless", *([extra] if extra else []))
-    others = {module for module, names in owners().items() if not names & installed}
-    # Copies of standard modules, such as argparse, are installed with some packages.
-    hidden = " ".join(others - sys.stdlib_module_names)
+    hidden = " ".join(absent(extra))
     return subprocess.run(
         [sys.executable, "-m", "tests.unit.core_only", *words],
         cwd=folder,
