@@ -179,7 +179,7 @@ def spark_versions(session: nox.Session, spark: str) -> None:
 
 @nox.session
 def newer(session: nox.Session) -> None:
-    """Run unit, client and worker tests on Python 3.12 and 3.13, if installed."""
+    """Run a part of the tests on Python 3.12 and 3.13, if installed, with Django 6."""
     groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")
     for python in interpreters("3.12", "3.13"):
         environment = (
@@ -196,7 +196,8 @@ def newer(session: nox.Session) -> None:
             *groups,
             external=True,
         )
-        tests = session.posargs or ("tests/unit", "tests/client", "tests/worker")
+        folders = ("tests/unit", "tests/client", "tests/worker", "tests/contrib/django")
+        tests = session.posargs or folders
         session.run(
             str(environment / "bin" / "python"),
             "-m",

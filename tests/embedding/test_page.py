@@ -17,7 +17,8 @@ from aioqless import Client
 from tests.conftest import Until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "embedding.md").read_text("utf-8")
-WORK, CONTEXT, REQUEST, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+WORK, CONTEXT, QUART_WORKER, SANIC_WORKER, REQUEST, STREAM = BLOCKS
 
 JOBS = """
 import asyncio, aioqless
@@ -76,7 +77,42 @@ app.cleanup_ctx.append(context)
 app.router.add_post("/greetings/Ada", greet)
 aiohttp.web.run_app(app, host="127.0.0.1", port=0, print=lambda told: print(told, flush=True))
 """
+QUART = f"""
+from quart import Quart
+from app import jobs
+from app.work import client, working
+app = Quart(__name__)
+{QUART_WORKER}
+@app.post("/greetings/<name>")
+async def greet(name):
+    return {{"jid": await client.put(jobs.greet.data(name=name), queue="mail")}}
+
+import asyncio
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+config = Config()
+config.bind = ["127.0.0.1:0"]
+asyncio.run(serve(app, config))
+"""
+SANIC = f"""
+import contextlib, socket
+from sanic import Sanic, json
+from app import jobs
+from app.work import client, working
+app = Sanic("app")
+{SANIC_WORKER}
+@app.post("/greetings/<name:str>")
+async def greet(request, name):
+    return json({{"jid": await client.put(jobs.greet.data(name=name), queue="mail")}})
+
+if __name__ == "__main__":
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print("http://127.0.0.1:%s" % listening.getsockname()[1], flush=True)
+        app.run(sock=listening, single_process=True, access_log=False, motd=False)
+"""
 MAINS = {
+    "quart": QUART,
+    "sanic": SANIC,
     "fastapi": UVICORN.format(application=FASTAPI),
     "starlette": UVICORN.format(application=STARLETTE),
     "litestar": UVICORN.format(application=LITESTAR),

@@ -20,7 +20,6 @@ from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.connections import own_connections, with_connections
 from aioqless.contrib.django.options import RESULT_TTL
-from aioqless.contrib.django.outbox import Relay
 from aioqless.contrib.django.results import read_result, result_of, set_fields
 from aioqless.contrib.django.task import Task, declared_tasks
 from aioqless.contrib.django.task_framework import (
@@ -165,6 +164,7 @@ def _around_tasks(backend: Backend) -> list[Source]:
 
 def _relay_of(backend: Backend) -> Resource:
     """Return the background task that puts the jobs of the outbox."""
+    from aioqless.contrib.django.outbox import Relay  # imports models, which need Django set up
 
     @lifespan
     async def relay_outbox(client: Client = Inject) -> AsyncIterator[None]:

@@ -1,0 +1,60 @@
+"""The examples of docs/django.md, in one module of the project."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import django
+import pytest
+from django.test import override_settings
+
+from aioqless.contrib.django.task_framework import TaskResultStatus, task_backends
+from tests.contrib.django.shop import models
+
+PAGE = (Path(__file__).parents[3] / "docs" / "django.md").read_text("utf-8")
+SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, RUN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def page(redis_url: str, sqlite: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """The names of a module that has been run in the project of the page."""
+    settings: dict[str, Any] = {}
+    exec(SETTINGS, settings)
+    tasks = settings["TASKS"]
+    tasks["default"]["OPTIONS"]["url"] = redis_url
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", "page")
+    shop = ModuleType("shop")
+    monkeypatch.setitem(sys.modules, "shop", shop)
+    monkeypatch.setitem(sys.modules, "shop.models", models)
+    models.Order.objects.all().delete()
+    with override_settings(TASKS=tasks):
+        yield {"__name__": "shop.tasks"}
+        task_backends["default"].settings.client().close()  # type: ignore[attr-defined]  # ours
+
+
+def run(code: str, names: dict[str, Any]) -> None:
+    if django.VERSION < (6,):
+        code = code.replace("from django.tasks import", "from django_tasks import")
+    else:
+        code = code.replace("from django_tasks import", "from django.tasks import")
+    exec(code, names)
+
+
+def test_task_of_the_page_is_enqueued_and_run(page: dict[str, Any]) -> None:
+    models.Order.objects.create(number=1042)
+    run(TASKS + OPTIONS + RUN, page)
+    run(VIEWS.partition("...")[0], page)
+    page["run_tasks"]()
+    assert page["confirm"].get_result(page["result"].id).status == TaskResultStatus.SUCCESSFUL
+    run(VIEWS.partition("...")[2], page)
+    assert page["charge"].job_options["retries"] == 3
+
+
+def test_outbox_of_the_page_puts_a_row(page: dict[str, Any]) -> None:
+    run("from shop.models import Order\n" + OUTBOX, page)
+    assert len(page["jid"]) == 32
