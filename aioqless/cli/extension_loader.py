@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 EXTENSION_COMMANDS = "aioqless.contrib.commands"
+METRICS = "aioqless.contrib.telemetry.prometheus"
+METRICS_SERVER = "aioqless.contrib.telemetry.metrics_server"
 PRIVATE_REDIS = "aioqless.contrib.private_redis"
 SUPERVISOR = "aioqless.contrib.supervisor.run"
 
@@ -28,6 +31,7 @@ class Supervise(Protocol):
         burst: bool,
         reload: bool,
         health: str | None,
+        metrics: str | None,
         sandbox: Path | None,
     ) -> int:
         """Start the processes, and return when all have ended."""
@@ -36,6 +40,12 @@ class Supervise(Protocol):
 def load_supervisor() -> Supervise:
     """Import the supervisor."""
     return cast(Supervise, import_module(SUPERVISOR).supervise)
+
+
+def serve_metrics(address: str) -> AbstractContextManager[None]:
+    """Serve the metrics of this process over HTTP while in the block."""
+    server = import_module(METRICS_SERVER)
+    return cast(AbstractContextManager[None], server.serve_metrics(address))
 
 
 def is_private_redis_running() -> bool:

@@ -13,7 +13,7 @@ from aioqless.runtime.log import log
 REQUEST_TIMEOUT = 5.0  # seconds for a client to send its request
 
 
-def parse_address(text: str) -> tuple[str | None, int]:
+def parse_address(option: str, text: str) -> tuple[str | None, int]:
     """Return host and port of `8080`, `127.0.0.1:8080` or `[::1]:8080`; without a host, all.
 
     Raises:
@@ -21,7 +21,7 @@ def parse_address(text: str) -> tuple[str | None, int]:
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise ValueError(f"health {text!r} must be PORT or HOST:PORT")
+        raise ValueError(f"{option} {text!r} must be PORT or HOST:PORT")
     return host.strip("[]") or None, int(port)
 
 
@@ -35,7 +35,7 @@ async def serve_health_checks(
         ValueError: if the address is malformed.
         AioqlessError: if the port is taken.
     """
-    host, port = parse_address(address)
+    host, port = parse_address("health", address)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 
 STARTING, READY, PAUSED = b"-", b"+", b"="
+NUMBER_VARIABLE = "AIOQLESS_PROCESS_NUMBER"  # set by a supervisor for each process
 INTERVAL = 1.0  # seconds between two reports
 STARTING_INTERVAL = 0.05  # and until the process is ready
 

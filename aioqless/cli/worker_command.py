@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from aioqless.cli.extension_loader import load_supervisor
+from aioqless.cli.extension_loader import METRICS, load_supervisor
 from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.worker_options import WorkerOptions, parse_options
 from aioqless.cli.worker_process import WorkerProcess
@@ -77,6 +77,7 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
             burst=options.burst,
             reload=options.reload,
             health=options.health,
+            metrics=options.metrics,
             sandbox=options.sandbox,
         )
     sys.path.insert(0, str(Path.cwd()))
@@ -86,12 +87,14 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         url=options.url,
         namespace=options.namespace,
         health=options.health,
+        metrics=options.metrics,
         sandbox=options.sandbox,
         number=options.process_number,
         status_fd=options.status_fd,
         paused=options.paused,
     )
-    modules = [_import_module(name) for name in options.modules]
+    extensions = [METRICS] if options.metrics else []
+    modules = [_import_module(name) for name in [*options.modules, *extensions]]
     if host is None:
         Handlers.collect(*modules)  # raises before Redis is connected
     return process.run(host.collect(modules) if host else modules)

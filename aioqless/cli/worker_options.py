@@ -189,6 +189,14 @@ class WorkerOptions:
             metavar="ADDRESS",
         ),
     ] = None
+    metrics: Annotated[
+        str | None,
+        Option(
+            "--metrics",
+            help="PORT or HOST:PORT to serve metrics for Prometheus at.",
+            metavar="ADDRESS",
+        ),
+    ] = None
     name: Annotated[
         str | None,
         Option("--name", help="The worker's name; default: host-pid-nonce.", metavar="NAME"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
+from aioqless.cli.extension_loader import serve_metrics
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.shutdown import ShutdownTimer
@@ -43,6 +44,7 @@ class WorkerProcess:
     url: str | None
     namespace: str
     health: str | None = None
+    metrics: str | None = None
     sandbox: Path | None = None
     number: int | None = None
     status_fd: int | None = None
@@ -89,7 +91,7 @@ class WorkerProcess:
         return timer.exit_code
 
     async def _report(self, worker: Worker, timer: ShutdownTimer, stack: AsyncExitStack) -> None:
-        """Report the status to the supervisor, or else to health checks."""
+        """Report the status to the supervisor, or else to health checks and scrapes of metrics."""
         if self.status_fd is not None:
             reporter = StatusReporter(
                 self.status_fd, lambda: _status(worker), _orphan_handler(worker, timer)
@@ -98,6 +100,8 @@ class WorkerProcess:
         elif self.health:
             checks = serve_health_checks(self.health, live=lambda: True, ready=lambda: worker.ready)
             await stack.enter_async_context(checks)
+        if self.metrics and self.status_fd is None:
+            stack.enter_context(serve_metrics(self.metrics))
 
 
 def _status(worker: Worker) -> bytes:

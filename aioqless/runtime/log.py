@@ -1,118 +1,27 @@
-"""Logs: the table of events, and how they are written.
+"""Logs: events with fields, as records of the standard library's `logging`.
 
-Events are the interface to operators and tests. Start and end of a job are `info`, what is periodic
-is `debug`. Every line within a run says its jid, klass and queue, every line of a worker its name;
-a job's data are never logged.
-
-    event                        level    fields beside those
-    worker.started               info     queues concurrency handlers
-    worker.eviction_allowed      warning  policy
-    worker.eviction_unknown      warning  error
-    worker.recovered             info     jobs
-    worker.name_lost             error    why
-    worker.subscribed            info     worker queue
-    worker.unsubscribed          info     worker queue
-    worker.paused                info     worker running
-    worker.resumed               info     worker
-    worker.registration_failed   debug    error
-    worker.reply_failed          debug    order error
-    worker.shutdown_started      info     worker running
-    worker.stopped               info
-    worker.crashed               error    error
-    worker.loop_blocked          warning  seconds where, and jid klass queue or running
-    worker.loop_resumed          info
-    worker.stuck                 error    jids where, and jid klass queue or running
-    worker.heartbeat_delayed     warning  seconds where, and jid klass queue or running
-    worker.recycling             info     why
-    worker.orphaned              warning
-    worker.reload_ignored        warning  why
-    worker.sandboxed             info     directory
-    job.stack_dumped             info     jid klass queue seconds stack
-    worker.stacks_dumped         info     running
-    worker.redis_lost            error    error
-    worker.redis_reconnected     info     seconds
-    poller.popped                debug    jobs asked
-    job.stale_pop_dropped        warning  jid klass queue why
-    job.started                  info
-    job.progress_lost            debug    jid error
-    job.completed                info     seconds
-    job.advanced                 info     seconds to state
-    job.retried                  info     seconds delay remaining
-    job.failed                   warning  seconds group message exhausted
-    job.released                 info     seconds delay why
-    job.declined                 warning  why delay timeout
-    job.settled                  info     seconds error
-    job.abandoned                warning  jid klass queue seconds stack
-    job.lock_lost                warning  seconds why
-    job.refused                  error    seconds why
-    job.outcome_dropped          error    outcome why
-    hook.failed                  error    hook end error
-    queue.unserved               warning  queue why
-    queue.unused                 warning  queue why
-    queue.lag_exceeded           warning  queue seconds
-    recurring.declared           info     recurring done
-    recurring.dropped            info     recurring
-    recurring.lost               warning  why
-    recurring.triggered          info     jid recurring late
-    recurring.blocked            warning  error
-    recurring.refused            error    recurring why
-    intake.started               info     source url program data
-    intake.taken                 info     source jobs
-    intake.refused               error    key jid why
-    intake.unreadable            error    source what error
-    intake.blocked               warning  source error
-    outbox.started               info     database table url program data
-    outbox.put                   info     queue jobs
-    outbox.refused               error    row queue why
-    outbox.blocked               error    error
-    archive.cut                  warning  after entries
-    archive.unread               warning  why
-    archive.rewound              warning  after
-    pipeline.rows_put            info     put existing rejected
-    pipeline.put_failed          warning  put
-    outcomes.stored              debug    jobs
-    listener.failed              debug    error
-    redis.used                   info     url program data
-    web.started                  info     url users
-    web.action_performed         info     user action details outcome
-    web.request_refused          warning  why client path
-    web.token_created            warning  link why
-    web.logged_in                info     user client
-    web.login_refused            warning  user client why
-    web.logged_out               info     user client
-    web.audit_failed             error    user action why
-    web.page_failed              error    path error exc_info
-    human_tasks.token_created    warning  startup_token why
-    human_tasks.sign_in_refused  warning  client why
-    health.listening             info     port
-    supervisor.started           info     processes
-    supervisor.shutdown_started  info     processes
-    supervisor.stopped           info     code
-    supervisor.sources_changed   info     files
-    supervisor.restart_started   info
-    supervisor.restart_finished  info
-    supervisor.restart_failed    error    process code
-    process.started              info     process pid
-    process.became_ready         info     process seconds
-    process.ended                info     process code seconds
-    process.replaced             info     process seconds
-    process.start_failed         error    error pause
-    process.killed               error    process seconds
-    process.died                 error    process code seconds pause
-    process.start_refused        error    process code
-    process.exit_forced          warning  code threads
-    log.lines_dropped            warning  lines error
+The first word of an event names its logger: `aioqless.job` logs `job.completed`. Where records go
+is up to the program; `write_to` decides it for commands. Events are an interface to operators and
+tests: docs/monitoring.md lists them. Start and end of a job are `info`, what is periodic is
+`debug`. Every record within a run has its jid, klass and queue, every record of a worker its name;
+a job's data is never logged.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import NamedTuple, TextIO, TypeAlias, TypedDict
 
 import structlog
 from structlog.contextvars import bind_contextvars as bind
 from structlog.contextvars import bound_contextvars as bound
+from structlog.contextvars import merge_contextvars
+from structlog.dev import ConsoleRenderer
+from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
+from structlog.stdlib import ExtraAdder
+from structlog.typing import EventDict, ExcInfo
 
 from aioqless.runtime import output
 
@@ -127,50 +36,111 @@ class LogOptions(TypedDict):
     process: int | None
 
 
+class Fields(dict[str, object]):
+    """An event and its fields; the text has `name=value` of each field."""
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={_text(self[name])}" for name in self if name != "event")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value.isprintable() and value and " " not in value:
+        return value
+    return repr(value)
+
+
+class RecordParts(NamedTuple):
+    """What a record is made of."""
+
+    message: str
+    fields: Fields
+    raised: ExcInfo | bool | None
+    extra: dict[str, object]
+
+
+LoggerArguments: TypeAlias = tuple[tuple[str, Fields], dict[str, object]]
+
 written: LogOptions | None = None
 
-LEVELS = ("debug", "info", "warning", "error")
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+# Attributes that every record has: a field of that name gets an underscore, such as `message_`.
+RESERVED = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+
+
+class LoggersByEvent(dict[str, logging.Logger]):
+    """Finds the logger of an event."""
+
+    def __missing__(self, event: str) -> logging.Logger:
+        logger = self[event] = logging.getLogger(f"aioqless.{event.partition('.')[0]}")
+        return logger
 
 
 class Log:
-    """Passes events to structlog, as the application or `write_to` configured it.
+    """Logs events; costs next to nothing where the program's level excludes them.
 
-    Never raises: a line that can't be rendered or written is dropped, and the number of dropped
-    lines is logged when one can be written again.
+    Never raises: a record that can't be handled is dropped, and the number of dropped records is
+    logged when one can be handled again.
     """
 
     def __init__(self) -> None:
-        self._lines: Any = structlog.get_logger("aioqless")
+        self._loggers = LoggersByEvent()
 
     def debug(self, event: str, **fields: object) -> None:
         """Log something periodic."""
-        self.write("debug", event, fields)
+        if self._loggers[event].isEnabledFor(logging.DEBUG):
+            self._write(logging.DEBUG, event, fields)
 
     def info(self, event: str, **fields: object) -> None:
         """Log something that happens to a job or a worker."""
-        self.write("info", event, fields)
+        if self._loggers[event].isEnabledFor(logging.INFO):
+            self._write(logging.INFO, event, fields)
 
     def warning(self, event: str, **fields: object) -> None:
         """Log something that an operator may want to change."""
-        self.write("warning", event, fields)
+        if self._loggers[event].isEnabledFor(logging.WARNING):
+            self._write(logging.WARNING, event, fields)
 
     def error(self, event: str, **fields: object) -> None:
         """Log something that is wrong."""
-        self.write("error", event, fields)
+        if self._loggers[event].isEnabledFor(logging.ERROR):
+            self._write(logging.ERROR, event, fields)
 
-    def write(self, level: str, event: str, fields: dict[str, object]) -> None:
+    def write(self, level: str, event: str, fields: Mapping[str, object]) -> None:
         """Log an event at a level: debug, info, warning or error."""
+        if self._loggers[event].isEnabledFor(LEVELS[level]):
+            self._write(LEVELS[level], event, fields)
+
+    def _write(self, level: int, event: str, fields: Mapping[str, object]) -> None:
         before = output.dropped.lines
+        caller = sys._getframe(2)  # noqa: SLF001  # `Logger.findCaller` takes as long as the rest
         try:
-            getattr(self._lines.bind(), level)(event, **fields)  # structlog caches `bind`
-        except Exception as error:  # of processors, of a value's methods, of a closed stream
-            output.dropped.add(1, str(getattr(error, "strerror", None) or type(error).__name__))
+            parts = split_event(merge_contextvars(None, "", {**fields, "event": event}))
+            logger = self._loggers[event]
+            record = logger.makeRecord(
+                logger.name,
+                level,
+                caller.f_code.co_filename,
+                caller.f_lineno,
+                parts.message,
+                (parts.fields,),
+                sys.exc_info() if parts.raised else None,
+                caller.f_code.co_name,
+            )
+            vars(record).update(parts.extra)
+            logger.handle(record)
+        except Exception as error:  # of filters, handlers, and a value's methods
+            output.dropped.add(1, _reason(error))
         if before and before == output.dropped.lines and event != "log.lines_dropped":
             self._log_dropped()
 
     def _log_dropped(self) -> None:
         lines, error = output.dropped.take()
-        log.warning("log.lines_dropped", lines=lines, error=error)
+        self.warning("log.lines_dropped", lines=lines, error=error)
         if output.dropped.lines:  # this line can't be written either, and doesn't count
             output.dropped.lines += lines - 1
 
@@ -178,14 +148,40 @@ class Log:
 log = Log()
 
 
+def split_event(event_dict: EventDict) -> RecordParts:
+    """Make the parts of a record of an event and its fields.
+
+    The message is text for people, of one format for each event; each field is an attribute.
+    """
+    raised = event_dict.pop("exc_info", None)
+    fields = Fields(event_dict)
+    message = str(fields["event"]).replace("%", "%%")
+    if len(fields) > 1:
+        message += " %s"
+    extra = {f"{name}_" if name in RESERVED else name: fields[name] for name in fields}
+    return RecordParts(message, fields, raised, extra)
+
+
+def _to_logger(_logger: object, _method: str, event_dict: EventDict) -> LoggerArguments:
+    """Return what structlog passes to a method of a logger."""
+    parts = split_event(event_dict)
+    return (parts.message, parts.fields), {"exc_info": parts.raised, "extra": parts.extra}
+
+
+def _reason(error: BaseException | None) -> str:
+    return str(getattr(error, "strerror", None) or type(error).__name__)
+
+
 def write_to(
-    stream: object = None,
+    stream: TextIO | None = None,
     *,
     level: str = "info",
     as_json: bool | None = None,
     process: int | None = None,
 ) -> None:
-    """Write events to a stream, for commands; an application configures structlog itself.
+    """Write logs to a stream, for commands; other programs configure `logging` themselves.
+
+    All logs are written in one format: events, those of structlog, and other records of `logging`.
 
     Args:
         stream: Default: standard error; then writing to standard output and error never raises
@@ -199,39 +195,73 @@ def write_to(
     """
     if level not in LEVELS:
         raise ValueError(f"log level {level!r} must be one of {', '.join(LEVELS)}")
-    global written  # noqa: PLW0603  # one configuration per process, as structlog has it
+    global written  # noqa: PLW0603  # one configuration per process, as `logging` has it
     written = {"level": level, "as_json": as_json, "process": process}
     if stream is None:
         output.protect()
         stream = sys.stderr
+    root = logging.getLogger()
+    for former in [each for each in root.handlers if isinstance(each, LineHandler)]:
+        root.removeHandler(former)
+    handler = LineHandler(stream)
+    terminal = stream.isatty()
+    handler.setFormatter(
+        LineFormatter(
+            as_json=not terminal if as_json is None else as_json, terminal=terminal, process=process
+        )
+    )
+    root.addHandler(handler)
+    root.setLevel(LEVELS[level])
     structlog.configure(
-        processors=_processors(stream, as_json=as_json, process=process),
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]  # any object that has write and flush
+        processors=[merge_contextvars, _to_logger],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
 
 
-def _processors(
-    stream: object, *, as_json: bool | None, process: int | None
-) -> list[structlog.typing.Processor]:
-    terminal = bool(getattr(stream, "isatty", lambda: False)())
-    processors: list[structlog.typing.Processor] = [structlog.contextvars.merge_contextvars]
-    if process is not None:
-        processors.append(lambda _, __, event: {"process": process, **event})
-    processors.append(structlog.processors.add_log_level)
-    if terminal if as_json is None else not as_json:
-        return [
-            *processors,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
-            # The default of `colors` depends on the system.
-            structlog.dev.ConsoleRenderer(pad_event_to=20)
-            if terminal
-            else structlog.dev.ConsoleRenderer(pad_event_to=20, colors=False),
-        ]
-    return [
-        *processors,
-        structlog.processors.TimeStamper(fmt="iso"),
-        structlog.processors.format_exc_info,
-        structlog.processors.JSONRenderer(),
-    ]
+_add_extra = ExtraAdder()
+
+
+class LineHandler(logging.StreamHandler[TextIO]):
+    """Writes records to a stream; counts those that can't be written."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  # of `logging`
+        """Count a record whose values can't be rendered, or whose stream is closed."""
+        output.dropped.add(1, _reason(sys.exc_info()[1]))
+
+
+class LineFormatter(logging.Formatter):
+    """Formats a record as one line, in JSON or for a terminal or file, by structlog's renderers."""
+
+    def __init__(self, *, as_json: bool, terminal: bool, process: int | None) -> None:
+        super().__init__()
+        self._as_json = as_json
+        self._process = {} if process is None else {"process": process}
+        self._add_time = (
+            TimeStamper(fmt="iso") if as_json else TimeStamper(fmt="%H:%M:%S", utc=False)
+        )
+        self._render = JSONRenderer() if as_json else _console_renderer(terminal)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        line: EventDict = dict(self._process)
+        if isinstance(record.args, Fields):
+            line.update(record.args)
+        else:
+            line.update(event=record.getMessage(), logger=record.name, _record=record)
+            _add_extra(logging.root, "", merge_contextvars(None, "", line))
+            del line["_record"]
+        line["level"] = level = record.levelname.lower()
+        if record.exc_info:
+            line["exc_info"] = record.exc_info
+        self._add_time(None, level, line)
+        if self._as_json:
+            format_exc_info(None, level, line)
+        return str(self._render(None, level, line))
+
+
+def _console_renderer(terminal: bool) -> ConsoleRenderer:
+    if terminal:
+        return ConsoleRenderer(pad_event_to=20)  # the default of `colors` depends on the system
+    return ConsoleRenderer(pad_event_to=20, colors=False)

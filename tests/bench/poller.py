@@ -14,7 +14,6 @@ import sys
 import time
 from unittest import mock
 
-import structlog
 import uvloop
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
@@ -72,7 +71,7 @@ async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> 
 
 
 def main(jobs: int = 6_000, rounds: int = 20) -> None:
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    logging.getLogger("aioqless").setLevel(logging.ERROR)
     pollers = (Poller, OverlappingPoller)
     with server() as url:
         for concurrency in CONCURRENCIES:

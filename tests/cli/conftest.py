@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 import os
 import signal
 import sys
@@ -26,7 +27,6 @@ import structlog
 
 from aioqless import Client
 from aioqless.cli.main import main
-from aioqless.runtime.log import log
 from tests.conftest import Until
 
 ROOT = Path(__file__).parents[2]
@@ -204,15 +204,15 @@ def cli(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iter
 @contextmanager
 def restored_process() -> Iterator[None]:
     """Undo the changes that a command makes to its process."""
-    path, argv = list(sys.path), sys.argv
+    path, argv, root = list(sys.path), sys.argv, logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     try:
         yield
     finally:
         sys.path[:], sys.argv = path, argv
+        root.handlers[:] = handlers
+        root.setLevel(level)
         structlog.reset_defaults()
-        vars(log._lines).pop(
-            "bind", None
-        )  # structlog caches the loggers of the command line; later tests need others
 
 
 def run_main(*arguments: str) -> Ended:

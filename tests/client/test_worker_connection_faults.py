@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import structlog
 
 from aioqless import Client, Job, LockLost, Settings, Worker, WrongState, job
 from tests.client.proxy import Proxy
 from tests.client.proxy_faults import Fault, over_each_fault
 from tests.conftest import Until
+from tests.worker.conftest import Lines, lines
 
-
-@pytest.fixture
-def lines() -> Any:
-    lines: list[dict[str, Any]] = []
-
-    def keep(logger: object, method: str, line: Any) -> Any:
-        lines.append(dict(line))
-        raise structlog.DropEvent
-
-    structlog.configure(processors=[keep])
-    yield lines
-    structlog.reset_defaults()
+__all__ = ["lines"]
 
 
 @over_each_fault
@@ -33,7 +22,7 @@ async def test_worker_runs_each_job_once_despite_connection_faults(
     proxy: Proxy,
     fault: Fault,
     until: Until,
-    lines: list[dict[str, Any]],
+    lines: Lines,
 ) -> None:
     ran: list[str] = []
 
@@ -49,19 +38,17 @@ async def test_worker_runs_each_job_once_despite_connection_faults(
         proxied_client, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)
     ):
         await until(lambda: client.jobs.complete(count=100))
-        await until(
-            lambda: len([line for line in lines if line["event"] == "job.completed"]) == 12, 15
-        )
+        await until(lambda: len(lines.of("job.completed")) == 12, 15)
     assert sorted(ran) == sorted(f"j{number}" for number in range(12))
     assert not [
         line
-        for line in lines
+        for line in lines.all
         if line["event"] in ("job.lock_lost", "job.refused", "job.outcome_dropped")
     ]
 
 
 async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
-    client: Client, proxied_client: Client, proxy: Proxy, until: Until, lines: list[dict[str, Any]]
+    client: Client, proxied_client: Client, proxy: Proxy, until: Until, lines: Lines
 ) -> None:
     ran: list[tuple[str, int, int]] = []
 
@@ -73,7 +60,7 @@ async def test_jobs_of_a_pop_whose_reply_was_lost_are_run_after_the_outage(
         await until(lambda: proxied_client._connected and proxy.connections >= 2)
         proxy.drop = 6  # longer than the retry window of a call
         await client.queue("mail").put(greet, jid="a")
-        await until(lambda: [line for line in lines if line["event"] == "worker.redis_lost"])
+        await until(lambda: lines.of("worker.redis_lost"))
         await until(lambda: ran)
     assert ran == [("a", 1, 5)]
 

@@ -13,8 +13,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import structlog
-
 from aioqless import Client, Durability
 from tests.servers.load import Load, lost, until
 from tests.servers.processes import SentinelSetup, Server, wheel
@@ -64,7 +62,7 @@ async def kill_under_load(
 
 async def main(times: int, *names: str) -> None:
     """Print a row for each promise, or for the given ones, with new servers for each kill."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    logging.getLogger("aioqless").setLevel(logging.ERROR)
     for name, stall in itertools.product(names or PROMISES, (0.0, 0.8)):
         rows = [await _row(PROMISES[name], stall) for _ in range(times)]
         what = f"{name}, {f'replicas behind by {stall} s' if stall else 'kill -9'}"

@@ -23,13 +23,13 @@ from aioqless.cli.worker_options import WorkerOptions, parse_options, parse_size
 def test_address_is_a_port_with_or_without_a_host(
     text: str, address: tuple[str | None, int]
 ) -> None:
-    assert parse_address(text) == address
+    assert parse_address("health", text) == address
 
 
 @pytest.mark.parametrize("text", ["", "here", "here:", "80x", "-1", "65536", "²"])
 def test_address_without_a_port_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be PORT or HOST:PORT"):
-        parse_address(text)
+        parse_address("health", text)
 
 
 def test_size_is_in_bytes_or_with_a_binary_unit() -> None:

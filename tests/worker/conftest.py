@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 
 import pytest
-import structlog
 
 from aioqless import Client, Handler, Job, Settings, Worker, job
 from tests.conftest import Until
@@ -16,15 +16,16 @@ Idle: TypeAlias = Callable[[Worker], Awaitable[None]]
 Work: TypeAlias = Callable[..., AbstractAsyncContextManager[Worker]]
 
 
-class Lines:
+class Lines(logging.Handler):
     """The log, line by line."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.all: list[dict[str, Any]] = []
 
-    def keep(self, logger: object, method: str, line: Any) -> Any:
-        self.all.append(dict(line, level=method))
-        raise structlog.DropEvent
+    def emit(self, record: logging.LogRecord) -> None:
+        assert isinstance(record.args, dict)
+        self.all.append(dict(record.args, level=record.levelname.lower()))
 
     def of(self, event: str, **fields: Any) -> list[dict[str, Any]]:
         """Return the lines of an event that have these fields."""
@@ -36,10 +37,14 @@ class Lines:
 @pytest.fixture
 def lines() -> Iterator[Lines]:
     """Record the log while the test runs."""
-    lines = Lines()
-    structlog.configure(processors=[structlog.contextvars.merge_contextvars, lines.keep])
+    lines, logger = Lines(), logging.getLogger("aioqless")
+    logger.addHandler(lines)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False  # pytest's own handler would format each line
     yield lines
-    structlog.reset_defaults()
+    logger.propagate = True
+    logger.setLevel(logging.NOTSET)
+    logger.removeHandler(lines)
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from typing import Self
 
 from aioqless.cli.extension_loader import ProcessCommand
-from aioqless.cli.status_reporter import PAUSED, READY
+from aioqless.cli.status_reporter import NUMBER_VARIABLE, PAUSED, READY
 from aioqless.runtime.log import log
 
 HUNG_AFTER = 60.0  # seconds without a report until a process counts as hung
@@ -52,6 +53,7 @@ class Child:
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 process_group=0,
+                env={**os.environ, NUMBER_VARIABLE: str(number)},
             )
             unless_started.pop_all()
         return cls(number, process, ours)

@@ -26,6 +26,7 @@ def supervise(
     burst: bool,
     reload: bool,
     health: str | None,
+    metrics: str | None,
     sandbox: Path | None,
 ) -> int:
     """Run worker processes until all have ended.
@@ -37,6 +38,7 @@ def supervise(
         burst: end when the processes have nothing more to do.
         reload: restart the processes when source files change.
         health: address to serve health checks at.
+        metrics: address to serve metrics at.
         sandbox: the folder of the processes' working directories, which is not watched.
 
     Returns:
@@ -56,10 +58,12 @@ def supervise(
     settings = SupervisorSettings(
         command=command, processes=processes, grace=grace, burst=burst, reload=reload
     )
-    return asyncio.run(_run(Supervisor(settings), health, changes))
+    return asyncio.run(_run(Supervisor(settings), health, metrics, changes))
 
 
-async def _run(supervisor: Supervisor, health: str | None, changes: Changes | None) -> int:
+async def _run(
+    supervisor: Supervisor, health: str | None, metrics: str | None, changes: Changes | None
+) -> int:
     notifier = make_notifier()
     _install_signal_handlers(supervisor, notifier)
     async with AsyncExitStack() as stack:
@@ -68,6 +72,10 @@ async def _run(supervisor: Supervisor, health: str | None, changes: Changes | No
                 health, live=lambda: not supervisor.hung, ready=lambda: supervisor.ready > 0
             )
             await stack.enter_async_context(checks)
+        if metrics:
+            from aioqless.contrib.telemetry.metrics_server import serve_shared_metrics
+
+            stack.enter_context(serve_shared_metrics(metrics, lambda: supervisor.numbers))
         await stack.enter_async_context(notifier.watch(lambda: _service_state(supervisor)))
         if changes is not None:
             stack.callback(asyncio.create_task(_restart_on_change(supervisor, changes)).cancel)

@@ -91,6 +91,11 @@ class Supervisor:
         """The number of processes that sent no report for too long."""
         return sum(child.hung for child in self._children)
 
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of the processes that are alive or starting."""
+        return frozenset(self._numbers)
+
     def stop(self) -> None:
         """Start the graceful shutdown of every process."""
         stopping, self._stopping = self._stopping, True

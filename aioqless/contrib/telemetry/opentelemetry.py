@@ -1,23 +1,48 @@
-"""OpenTelemetry traces from put to finish, across processes. Needs `aioqless[opentelemetry]`.
+"""OpenTelemetry traces and metrics. Needs `aioqless[opentelemetry]`.
 
-A worker that loads this module traces its runs and the jobs that they put. Other clients call
+A worker that loads this module traces its runs and the jobs that they put, counts and measures its
+runs, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace goes on
+from put to finish, across processes: other clients call
 `client.set_default_context(inject_context)`. Configure exporters as usual, by OpenTelemetry's SDK
-or its environment variables.
+or its environment variables. Names of OpenTelemetry's semantic conventions are used where they
+exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from aioqless import Client, Inject, Job, NewJob, middleware, resource
+from aioqless import Client, Inject, Job, NewJob, middleware, on_finish, resource
+from aioqless.contrib.telemetry.queue_readings import (
+    DURATIONS,
+    LatestReading,
+    QueueReading,
+    reading_queues,
+)
 from aioqless.errors import require_extra
-from aioqless.handlers import Call
+from aioqless.handlers import ENDS, Call
 
 with require_extra("opentelemetry"):
     from opentelemetry import propagate, trace
+    from opentelemetry.metrics import CallbackOptions, Observation, get_meter
 
 _tracer = trace.get_tracer("aioqless")
+_meter = get_meter("aioqless")
+_ended = _meter.create_counter(
+    "messaging.client.consumed.messages", unit="{message}", description="Runs by outcome"
+)
+_seconds = _meter.create_histogram(
+    "messaging.process.duration",
+    unit="s",
+    description="How long handlers took",
+    explicit_bucket_boundaries_advisory=DURATIONS,
+)
+_running = _meter.create_up_down_counter(
+    "aioqless.running", unit="{job}", description="Handlers that run"
+)
+_latest = LatestReading()
 
 
 class Tracing:
@@ -52,11 +77,9 @@ async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
 async def trace_run(job: Job[Any], call: Call) -> Any:
     """Trace each run within the trace that the job was put in; record exceptions."""
     attributes: dict[str, str | int] = {
-        "messaging.system": "aioqless",
+        **_attributes_of(job),
         "messaging.operation.type": "process",
-        "messaging.destination.name": job.queue,
         "messaging.message.id": job.jid,
-        "aioqless.klass": job.klass,
         "aioqless.retries_used": job.retries - job.remaining,
     }
     context = propagate.extract(job.context)
@@ -64,3 +87,103 @@ async def trace_run(job: Job[Any], call: Call) -> Any:
         f"run {job.klass}", context=context, kind=trace.SpanKind.CONSUMER, attributes=attributes
     ):
         return await call()
+
+
+class Metrics:
+    """Marks that the queues are read."""
+
+
+@middleware
+async def measure(job: Job[Any], call: Call) -> Any:
+    """Count running handlers, and measure their durations."""
+    attributes = _attributes_of(job)
+    started = time.perf_counter()
+    _running.add(1, attributes)
+    error: dict[str, str] = {}
+    try:
+        return await call()
+    except BaseException as raised:
+        error = {"error.type": type(raised).__qualname__}
+        raise
+    finally:
+        _running.add(-1, attributes)
+        _seconds.record(
+            time.perf_counter() - started,
+            {**attributes, "messaging.operation.name": "process", **error},
+        )
+
+
+@on_finish(*ENDS)
+def count(job: Job[Any], end: str, **_fields: Any) -> None:
+    """Count runs by outcome."""
+    outcome = end.removeprefix("job.")
+    _ended.add(
+        1,
+        {
+            **_attributes_of(job),
+            "messaging.operation.name": "process",
+            "aioqless.outcome": outcome,
+        },
+    )
+
+
+@resource
+async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
+    """Read the queues while the worker runs."""
+    async with reading_queues(client, _latest.save):
+        yield Metrics()
+
+
+def _attributes_of(job: Job[Any]) -> dict[str, str]:
+    return {
+        "messaging.system": "aioqless",
+        "messaging.destination.name": job.queue,
+        "aioqless.klass": job.klass,
+    }
+
+
+def _observe_gauge(
+    name: str, unit: str, description: str, values: Callable[[QueueReading], Iterator[Observation]]
+) -> None:
+    """Report a value of the latest reading whenever metrics are collected."""
+
+    def observe(_options: CallbackOptions) -> Iterator[Observation]:
+        if reading := _latest.find():
+            yield from values(reading)
+
+    _meter.create_observable_gauge(name, [observe], unit=unit, description=description)
+
+
+def _jobs(reading: QueueReading) -> Iterator[Observation]:
+    for queue, counts in reading.jobs.items():
+        for state, count in counts.items():
+            yield Observation(count, {"messaging.destination.name": queue, "aioqless.state": state})
+
+
+def _lags(reading: QueueReading) -> Iterator[Observation]:
+    for queue, lag in reading.lags.items():
+        yield Observation(lag, {"messaging.destination.name": queue})
+
+
+def _failed(reading: QueueReading) -> Iterator[Observation]:
+    for group, count in reading.failed.items():
+        yield Observation(count, {"aioqless.group": group})
+
+
+_observe_gauge("aioqless.queue.jobs", "{job}", "Jobs of a queue by state", _jobs)
+_observe_gauge(
+    "aioqless.queue.lag", "s", "For how long the next job of a queue has been waiting", _lags
+)
+_observe_gauge("aioqless.failed.jobs", "{job}", "Failed jobs by group", _failed)
+_observe_gauge(
+    "aioqless.archive.entries",
+    "{entry}",
+    "Entries of the archive that are in Redis",
+    lambda reading: iter([Observation(reading.archive_entries)]),
+)
+_observe_gauge(
+    "aioqless.archive.lag",
+    "s",
+    "For how long the oldest entry of the archive has been unread",
+    lambda reading: iter([Observation(reading.archive_lag)]),
+)

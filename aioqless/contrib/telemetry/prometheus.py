@@ -1,55 +1,65 @@
 """Metrics for Prometheus. Needs `aioqless[prometheus]`.
 
 A worker that loads this module counts its runs in prometheus_client's registry, and reads the
-depths and lags of all queues every 15 seconds. With AIOQLESS_METRICS_PORT it also serves the
-metrics; an application with an endpoint of its own needs no port.
+numbers of jobs and the lags of all queues every 15 seconds. `aioqless worker --metrics PORT` loads
+it and serves the metrics, with `-w` those of all processes; an application with an endpoint of its
+own only loads it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
-from redis import exceptions
-
 from aioqless import Client, Inject, Job, middleware, on_finish, resource
-from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.cli.status_reporter import NUMBER_VARIABLE
+from aioqless.contrib.telemetry.metrics_server import (
+    FOLDER,
+    QueueCollector,
+    SharedReading,
+    identity_of,
+)
+from aioqless.contrib.telemetry.queue_readings import (
+    DURATIONS,
+    INTERVAL,
+    LatestReading,
+    reading_queues,
+)
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, Call
-from aioqless.runtime.tasks import cancel_and_wait
 
 with require_extra("prometheus"):
-    from prometheus_client import Counter, Gauge, Histogram, start_http_server
+    from prometheus_client import REGISTRY, Counter, Gauge, Histogram, values
 
-READ_INTERVAL = 15.0  # seconds
-STATES = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
+_folder = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
+# Not for processes that this one starts: they have files of their own.
+_number = os.environ.pop(NUMBER_VARIABLE, None)
+if _folder and _number:
+    _identity = identity_of(int(_number))
+    for _left in _folder.glob(f"gauge_live*_{_identity}.db"):  # by the former process
+        _left.unlink()
+    # There is no other way to name the files otherwise than by pid.
+    values.ValueClass = values.MultiProcessValue(lambda: _identity)  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
 
-ended = Counter(
-    "aioqless_runs", "Runs of this process by how they ended", ("queue", "klass", "end")
+ended = Counter("aioqless_runs", "Runs by outcome", ("queue", "klass", "outcome"))
+running = Gauge(
+    "aioqless_running", "Handlers that run", ("queue", "klass"), multiprocess_mode="livesum"
 )
-running = Gauge("aioqless_running", "Handlers that run in this process", ("queue", "klass"))
 seconds = Histogram(
-    "aioqless_run_seconds", "How long handlers of this process took", ("queue", "klass")
+    "aioqless_run_seconds", "How long handlers took", ("queue", "klass"), buckets=DURATIONS
 )
-depth = Gauge(
-    "aioqless_queue_jobs", "Jobs of a queue by state, in all processes", ("queue", "state")
-)
-lag = Gauge(
-    "aioqless_queue_lag_seconds", "How long the next job of a queue has been waiting", ("queue",)
-)
-failed = Gauge("aioqless_failed_jobs", "Failed jobs by group", ("group",))
-archive_entries = Gauge("aioqless_archive_entries", "Entries of the archive that are in Redis")
-archive_lag = Gauge(
-    "aioqless_archive_lag_seconds", "How long the oldest entry of the archive has been unread"
-)
+
+
+latest = SharedReading(_folder) if _folder else LatestReading()
+queues = QueueCollector(latest.find)
+REGISTRY.register(queues)
 
 
 class Metrics:
-    """Marks that the gauges are updated, and perhaps served."""
+    """Marks that the queues are read."""
 
 
 @middleware
@@ -67,51 +77,17 @@ async def measure(job: Job[Any], call: Call) -> Any:
 
 @on_finish(*ENDS)
 def count(job: Job[Any], end: str, **_fields: Any) -> None:
-    """Count runs by how they ended."""
+    """Count runs by outcome."""
     ended.labels(job.queue, job.klass, end.removeprefix("job.")).inc()
 
 
 @resource
 async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
-    """Update the gauges while the worker runs, and serve them if a port is set."""
-    reading = asyncio.create_task(_update_gauges(client), name="aioqless metrics")
-    port = os.environ.get("AIOQLESS_METRICS_PORT")
-    server, thread = (
-        start_http_server(int(port), os.environ.get("AIOQLESS_METRICS_HOST", "127.0.0.1"))
-        if port
-        else (None, None)
-    )
-    try:
+    """Read the queues while the worker runs; of processes with one endpoint, only one does."""
+    async with reading_queues(client, latest.save, _is_due):
         yield Metrics()
-    finally:
-        await cancel_and_wait(reading)
-        if server and thread:
-            await asyncio.to_thread(server.shutdown)
-            server.server_close()
-            thread.join()
 
 
-async def _update_gauges(client: Client) -> None:
-    while True:
-        # the worker logs the outage; the gauges keep their values
-        with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
-            await read_gauges(client)
-        await asyncio.sleep(READ_INTERVAL)
-
-
-async def read_gauges(client: Client) -> None:
-    """Update the gauges of queues, failure groups and the archive from Redis."""
-    queues = await client.queues()
-    lags = await client.lags(*[counts.name for counts in queues])
-    depth.clear()
-    lag.clear()
-    failed.clear()
-    for counts, waited in zip(queues, lags, strict=True):
-        for state in STATES:
-            depth.labels(counts.name, state).set(getattr(counts, state))
-        lag.labels(counts.name).set(waited)
-    for group, jobs in (await client.jobs.failed()).items():
-        failed.labels(group).set(jobs)
-    archive = await client.archive.state()
-    archive_entries.set(archive.length)
-    archive_lag.set(archive.unread_since(time.time()))
+def _is_due() -> bool:
+    reading = latest.find()
+    return reading is None or time.time() - reading.read_at > INTERVAL - 1

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-import structlog.testing
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -138,11 +137,13 @@ async def test_startup_token_can_be_pasted_and_logout_ends_the_session(site: str
         assert (await http.get("/queues")).status_code == 303
 
 
-def test_startup_link_is_generated_and_logged_without_users(client: Client) -> None:
-    with structlog.testing.capture_logs() as logs:
-        tokens = {create_app(client).state.dashboard.startup_token for _ in range(2)}
-        create_app(client, access=OPEN)
-        create_app(client, access=Access(users=USERS))
+def test_startup_link_is_generated_and_logged_without_users(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = {create_app(client).state.dashboard.startup_token for _ in range(2)}
+    create_app(client, access=OPEN)
+    create_app(client, access=Access(users=USERS))
+    logs = [vars(record) for record in caplog.records]
     assert [log["event"] for log in logs] == ["web.token_created"] * 2
     assert {log["link"] for log in logs} == {f"/?token={each}" for each in tokens} and all(
         len(each) >= 32 for each in tokens

@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import pytest
-import structlog.testing
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
@@ -291,10 +290,11 @@ async def test_sign_in_requires_the_startup_token_without_identify(
     ) and not browser.http.cookies
 
 
-def test_startup_token_is_generated_by_default(tasks: TaskQueue) -> None:
-    with structlog.testing.capture_logs() as logs:
-        create_api({"review": tasks})
-    (made,) = logs
+def test_startup_token_is_generated_by_default(
+    tasks: TaskQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_api({"review": tasks})
+    (made,) = map(vars, caplog.records)
     assert made["event"] == "human_tasks.token_created" and len(made["startup_token"]) >= 32
 
 

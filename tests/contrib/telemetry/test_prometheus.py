@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
@@ -11,7 +10,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from aioqless import Client, Fail, Job, job
-from aioqless.contrib.telemetry import prometheus
+from aioqless.contrib.telemetry import metrics_server, prometheus, queue_readings
+from aioqless.contrib.telemetry.queue_readings import read_queues
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -30,7 +30,7 @@ async def test_runs_are_counted_by_outcome_and_timed(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     def counted(end: str) -> float:
-        return value("aioqless_runs_total", queue="mail", klass="Measured", end=end)
+        return value("aioqless_runs_total", queue="mail", klass="Measured", outcome=end)
 
     async with work(measured, prometheus.measure, prometheus.count):
         before = (
@@ -54,13 +54,13 @@ async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) 
     await mail.put(measured)
     (popped,) = await mail.pop()
     await popped.fail("broken", "it broke")
-    await prometheus.read_gauges(client)
+    prometheus.latest.save(await read_queues(client))
     assert value("aioqless_queue_jobs", queue="mail", state="waiting") == 1
     assert value("aioqless_queue_jobs", queue="mail", state="scheduled") == 1
     assert value("aioqless_queue_lag_seconds", queue="mail") > 0
     assert value("aioqless_failed_jobs", group="broken") == 1
     await client.jobs.cancel(*await mail.jobs("waiting"), popped.jid)
-    await prometheus.read_gauges(client)
+    prometheus.latest.save(await read_queues(client))
     assert (
         value("aioqless_queue_lag_seconds", queue="mail")
         == value("aioqless_failed_jobs", group="broken")
@@ -68,37 +68,33 @@ async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) 
     )
 
 
-async def test_worker_serves_its_metrics(
+async def test_queues_are_read_while_a_worker_runs_and_not_reported_when_that_was_long_ago(
     client: Client, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setenv("AIOQLESS_METRICS_PORT", str(port))
+    def waiting() -> float:
+        return value("aioqless_queue_jobs", queue="elsewhere", state="waiting")
+
     await client.queue("elsewhere").put(measured)
-    opened = build_opener(ProxyHandler({})).open
-
-    def page() -> str:
-        with opened(f"http://127.0.0.1:{port}/metrics") as answer:
-            return str(answer.read().decode())
-
-    async def told() -> bool:
-        return (
-            'aioqless_queue_jobs{queue="elsewhere",state="waiting"} 1.0'
-            in await asyncio.to_thread(page)
-        )
-
     async with work(measured, prometheus.metrics):
-        await until(lambda: value("aioqless_queue_jobs", queue="elsewhere", state="waiting") == 1)
-        assert await told()
+        await until(lambda: waiting() == 1)
+    monkeypatch.setattr(queue_readings, "MAX_AGE", 0)
+    assert waiting() == 0
+
+
+async def test_metrics_are_served_over_http(lines: Lines) -> None:
+    with metrics_server.serve_metrics("127.0.0.1:0"):
+        (listening,) = lines.of("metrics.listening")
+        url = f"http://127.0.0.1:{listening['port']}/metrics"
+        with await asyncio.to_thread(build_opener(ProxyHandler({})).open, url) as answer:
+            assert b"aioqless_runs_total" in answer.read()
     with pytest.raises(OSError):
-        await asyncio.to_thread(page)
+        await asyncio.to_thread(build_opener(ProxyHandler({})).open, url)
 
 
 async def test_the_lag_of_the_archive_is_read(client: Client) -> None:
     await client.config.set("archive", "on")
     jid = await client.queue("mail").put("Send", {})
     await client.jobs.cancel(jid)
-    await prometheus.read_gauges(client)
+    prometheus.latest.save(await read_queues(client))
     assert value("aioqless_archive_entries") == 1
     assert 0 <= value("aioqless_archive_lag_seconds") < 60

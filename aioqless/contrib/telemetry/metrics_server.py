@@ -1,0 +1,194 @@
+"""Serves metrics for Prometheus: those of this process, or of all below a supervisor.
+
+Worker processes below a supervisor write their metrics to files of one folder, as
+prometheus_client's multiprocess mode does, and the supervisor adds them up. A process that replaces
+another one has its number and goes on with its files, so that no counter ever goes backwards.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from aioqless.cli.health_check import parse_address
+from aioqless.contrib.telemetry.queue_readings import QueueReading
+from aioqless.errors import AioqlessError, require_extra
+from aioqless.runtime.log import log
+
+with require_extra("prometheus"):
+    from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
+    from prometheus_client.core import GaugeMetricFamily, Metric
+    from prometheus_client.multiprocess import MultiProcessCollector
+    from prometheus_client.registry import Collector
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name
+QUEUES = "queues.json"
+
+
+class QueueCollector(Collector):
+    """Yields gauges of all queues, as the latest reading has them.
+
+    Args:
+        find_latest: Returns the latest reading, if there is a recent one.
+    """
+
+    def __init__(self, find_latest: Callable[[], QueueReading | None]) -> None:
+        self._find_latest = find_latest
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Return the metrics without values."""
+        return [
+            GaugeMetricFamily(
+                "aioqless_queue_jobs", "Jobs of a queue by state", labels=("queue", "state")
+            ),
+            GaugeMetricFamily(
+                "aioqless_queue_lag_seconds",
+                "For how long the next job of a queue has been waiting",
+                labels=("queue",),
+            ),
+            GaugeMetricFamily("aioqless_failed_jobs", "Failed jobs by group", labels=("group",)),
+            GaugeMetricFamily(
+                "aioqless_archive_entries", "Entries of the archive that are in Redis", labels=()
+            ),
+            GaugeMetricFamily(
+                "aioqless_archive_lag_seconds",
+                "For how long the oldest entry of the archive has been unread",
+                labels=(),
+            ),
+        ]
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Return the metrics."""
+        reading = self._find_latest()
+        if reading is None:
+            return []
+        jobs, lags, failed, entries, archive_lag = metrics = self.describe()
+        for queue, counts in reading.jobs.items():
+            for state, count in counts.items():
+                jobs.add_metric((queue, state), count)
+        for queue, seconds in reading.lags.items():
+            lags.add_metric((queue,), seconds)
+        for group, count in reading.failed.items():
+            failed.add_metric((group,), count)
+        entries.add_metric((), reading.archive_entries)
+        archive_lag.add_metric((), reading.archive_lag)
+        return metrics
+
+
+class SharedReading:
+    """The latest reading of all processes that share a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / QUEUES
+
+    def save(self, reading: QueueReading) -> None:
+        """Replace the latest reading."""
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, delete=False) as file:
+            file.write(msgspec.json.encode(reading))
+        Path(file.name).replace(self._path)
+
+    def find(self) -> QueueReading | None:
+        """Return the latest reading, unless there is none or it is too old to be reported."""
+        try:
+            reading = msgspec.json.decode(self._path.read_bytes(), type=QueueReading)
+        except FileNotFoundError:
+            return None
+        return reading if reading.is_current else None
+
+
+class SharedMetrics(Collector):
+    """Yields the metrics of the worker processes of a supervisor.
+
+    Args:
+        folder: The folder of their files.
+        find_numbers: Returns the numbers of the processes that are alive.
+    """
+
+    def __init__(self, folder: Path, find_numbers: Callable[[], Collection[int]]) -> None:
+        self._folder = folder
+        self._find_numbers = find_numbers
+        self._files = MultiProcessCollector(None, str(folder))  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
+        self._queues = QueueCollector(SharedReading(folder).find)
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the metrics, without gauges of processes that have ended."""
+        alive = {identity_of(number) for number in self._find_numbers()}
+        for path in self._folder.glob("gauge_live*.db"):
+            owner = path.stem.rpartition("_")[2]
+            if owner not in alive and not (owner.isdigit() and _is_alive(int(owner))):
+                path.unlink(missing_ok=True)
+        yield from self._files.collect()  # type: ignore[no-untyped-call]  # the same
+        yield from self._queues.collect()
+
+
+def identity_of(number: int) -> str:
+    """Return how the files of a worker process are named."""
+    return f"worker-{number}"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@contextmanager
+def serve_metrics(address: str, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
+    """Serve metrics over HTTP, in a thread, while in the block.
+
+    Args:
+        address: PORT or HOST:PORT; without a host, all interfaces.
+        registry: What is served; default: the metrics of this process.
+
+    Raises:
+        ValueError: The address is malformed.
+        AioqlessError: The port is taken.
+    """
+    host, port = parse_address("metrics", address)
+    try:
+        server, thread = start_http_server(port, host or "0.0.0.0", registry)
+    except OSError as error:
+        raise AioqlessError(
+            f"metrics can't be served at {address}: {error.strerror or error}"
+        ) from None
+    log.info("metrics.listening", port=server.server_port)
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def serve_shared_metrics(
+    address: str, find_numbers: Callable[[], Collection[int]]
+) -> Iterator[None]:
+    """Serve the metrics of all processes that are started while in the block.
+
+    Args:
+        address: As for `serve_metrics`.
+        find_numbers: Returns the numbers of the worker processes that are alive.
+    """
+    with tempfile.TemporaryDirectory(prefix="aioqless-metrics-") as folder:
+        registry = CollectorRegistry()
+        registry.register(SharedMetrics(Path(folder), find_numbers))
+        former = os.environ.get(FOLDER)
+        os.environ[FOLDER] = folder
+        try:
+            with serve_metrics(address, registry):
+                yield
+        finally:
+            if former is None:
+                del os.environ[FOLDER]
+            else:
+                os.environ[FOLDER] = former

@@ -1,0 +1,103 @@
+"""Reads the numbers of jobs and the lags of all queues at intervals, for metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+from redis import exceptions
+
+from aioqless import Client
+from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.runtime.tasks import cancel_and_wait
+
+INTERVAL = 15.0  # seconds between two readings
+MAX_AGE = 4 * INTERVAL  # seconds after which a reading is too old to be reported
+# seconds: the bounds of a histogram's buckets
+DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+STATES = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
+
+
+class QueueReading(msgspec.Struct, frozen=True):
+    """What one reading found.
+
+    Attributes:
+        read_at: When it was read, in seconds since 1970.
+        jobs: The number of jobs, by queue and state.
+        lags: For how many seconds the next job of each queue has been waiting.
+        failed: The number of failed jobs, by group.
+        archive_entries: The number of the archive's entries in Redis.
+        archive_lag: For how many seconds the archive's oldest entry has been unread.
+    """
+
+    read_at: float
+    jobs: dict[str, dict[str, int]]
+    lags: dict[str, float]
+    failed: dict[str, int]
+    archive_entries: int
+    archive_lag: float
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is recent enough to be reported."""
+        return time.time() - self.read_at < MAX_AGE
+
+
+class LatestReading:
+    """The latest reading of this process."""
+
+    def __init__(self) -> None:
+        self._reading: QueueReading | None = None
+
+    def save(self, reading: QueueReading) -> None:
+        """Replace the latest reading."""
+        self._reading = reading
+
+    def find(self) -> QueueReading | None:
+        """Return the latest reading, unless there is none or it is too old to be reported."""
+        return self._reading if self._reading and self._reading.is_current else None
+
+
+async def read_queues(client: Client) -> QueueReading:
+    """Read what Redis knows of all queues, failure groups and the archive."""
+    queues = await client.queues()
+    lags = await client.lags(*[counts.name for counts in queues])
+    archive = await client.archive.state()
+    now = time.time()
+    return QueueReading(
+        read_at=now,
+        jobs={
+            counts.name: {state: getattr(counts, state) for state in STATES} for counts in queues
+        },
+        lags={counts.name: lag for counts, lag in zip(queues, lags, strict=True)},
+        failed=await client.jobs.failed(),
+        archive_entries=archive.length,
+        archive_lag=archive.unread_since(now),
+    )
+
+
+@asynccontextmanager
+async def reading_queues(
+    client: Client,
+    save: Callable[[QueueReading], object],
+    is_due: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[None]:
+    """Read the queues every 15 seconds while in the block, unless others have done so."""
+
+    async def read() -> None:
+        while True:
+            # the worker logs the outage
+            with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
+                if is_due():
+                    save(await read_queues(client))
+            await asyncio.sleep(INTERVAL)
+
+    reader = asyncio.create_task(read(), name="aioqless metrics")
+    try:
+        yield
+    finally:
+        await cancel_and_wait(reader)
