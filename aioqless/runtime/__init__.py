@@ -1,6 +1,6 @@
 """What every process of aioqless needs, whatever it runs.
 
-log.py      log, write_to      the table of log events, and how they are written
+log.py      log, write_to      log events, and how commands write them
 output.py                      standard output and error that never block for long
 signals.py  handle, hold       signal handlers that forked children don't inherit
 tasks.py    cancel_and_wait    waiting for events and for canceled tasks

@@ -20,7 +20,6 @@ from structlog.contextvars import bound_contextvars as bound
 from structlog.contextvars import merge_contextvars
 from structlog.dev import ConsoleRenderer
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
-from structlog.stdlib import ExtraAdder
 from structlog.typing import EventDict, ExcInfo
 
 from aioqless.runtime import output
@@ -140,7 +139,7 @@ class Log:
 
     def _log_dropped(self) -> None:
         lines, error = output.dropped.take()
-        self.warning("log.lines_dropped", lines=lines, error=error)
+        log.warning("log.lines_dropped", lines=lines, error=error)
         if output.dropped.lines:  # this line can't be written either, and doesn't count
             output.dropped.lines += lines - 1
 
@@ -220,9 +219,6 @@ def write_to(
     )
 
 
-_add_extra = ExtraAdder()
-
-
 class LineHandler(logging.StreamHandler[TextIO]):
     """Writes records to a stream; counts those that can't be written."""
 
@@ -249,9 +245,11 @@ class LineFormatter(logging.Formatter):
         if isinstance(record.args, Fields):
             line.update(record.args)
         else:
-            line.update(event=record.getMessage(), logger=record.name, _record=record)
-            _add_extra(logging.root, "", merge_contextvars(None, "", line))
-            del line["_record"]
+            line.update(event=record.getMessage(), logger=record.name)
+            line.update(
+                (name, value) for name, value in vars(record).items() if name not in RESERVED
+            )
+            merge_contextvars(None, "", line)
         line["level"] = level = record.levelname.lower()
         if record.exc_info:
             line["exc_info"] = record.exc_info

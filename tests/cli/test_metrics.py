@@ -80,8 +80,11 @@ async def test_worker_without_a_supervisor_serves_its_metrics(
 ) -> None:
     async with start("--metrics", "127.0.0.1:0") as worker:
         await client.queue("mail").put("Slow")
-        await until(lambda: worker.logged("job.completed"))
-        assert await total(worker, "aioqless_runs_total", outcome="completed") == 1
+
+        async def completed() -> bool:
+            return await total(worker, "aioqless_runs_total", outcome="completed") == 1
+
+        await until(completed)
         assert await total(worker, "process_open_fds") > 0
 
 

@@ -1,25 +1,36 @@
-"""Log output and the table of log events."""
+"""Log records, log output and the table of log events."""
 
 from __future__ import annotations
 
 import ast
 import io
 import json
+import logging
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import structlog
 
 from aioqless.runtime import log
+from tests.unit.pages import ROOT
 from tests.unit.source import FILES, tree_of
 
+MONITORING = ROOT / "docs" / "monitoring.md"
 LEVELS = ("debug", "info", "warning", "error")
 
 
 def table() -> dict[str, tuple[str, set[str]]]:
-    """Return level and fields of each event in the docstring."""
-    rows = [line.split() for line in (log.__doc__ or "").splitlines() if line.startswith("    ")]
-    return {event: (level, set(fields)) for event, level, *fields in rows[1:]}
+    """Return level and fields of each event on the page."""
+    rows = re.findall(
+        r"^\| `(\w+\.\w+)` \| (debug|info|warning|error) \| (.*?) \| \S",
+        MONITORING.read_text("utf-8"),
+        re.MULTILINE,
+    )
+    return {event: (level, set(re.findall(r"`(\w+)`", fields))) for event, level, fields in rows}
 
 
 def logged() -> Iterator[tuple[str, str, set[str], bool]]:
@@ -52,6 +63,11 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
 LOGGED = list(logged())
 
 
+def test_page_lists_every_event_once_in_order() -> None:
+    listed = re.findall(r"^\| `(\w+\.\w+)` \| \w+ \|", MONITORING.read_text("utf-8"), re.MULTILINE)
+    assert listed == sorted(set(listed))
+
+
 def test_table_of_events_matches_the_code() -> None:
     assert set(table()) == {event for event, *_ in LOGGED}
 
@@ -67,16 +83,20 @@ def test_events_have_the_level_and_fields_of_the_table(
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
     structlog.reset_defaults()
 
 
-def written(**options: object) -> str:
+def written(**options: Any) -> str:
     stream = io.StringIO()
-    log.write_to(stream, **options)  # type: ignore[arg-type]
+    log.write_to(stream, **options)
     with log.bound(jid="a"):
-        structlog.get_logger().info("job.started", seconds=1)
-        structlog.get_logger().debug("outcomes.stored")
+        log.log.info("job.started", seconds=1)
+        log.log.debug("outcomes.stored")
     return stream.getvalue()
 
 
@@ -103,3 +123,118 @@ def test_file_output_has_no_colors() -> None:
 def test_level_filters_less_severe_events() -> None:
     assert len(written(level="debug").splitlines()) == 2
     assert written(level="error") == ""
+
+
+@pytest.mark.parametrize("log_it", ["logging", "structlog"])
+def test_lines_of_handlers_have_the_format_of_events_and_the_bound_fields(log_it: str) -> None:
+    stream = io.StringIO()
+    log.write_to(stream, process=2)
+    with log.bound(jid="a"):
+        if log_it == "logging":
+            logging.getLogger("shop").info("charged %s", 5, extra={"card": "x"})
+        else:
+            structlog.get_logger("shop").info("charged 5", card="x")
+    line = json.loads(stream.getvalue())
+    assert line.pop("timestamp")
+    logger = {"logger": "shop"} if log_it == "logging" else {}
+    assert line == {
+        "event": "charged 5", "card": "x", "jid": "a", "process": 2, "level": "info", **logger,
+    }  # fmt: skip
+
+
+def test_traceback_is_a_field_of_the_line() -> None:
+    stream = io.StringIO()
+    log.write_to(stream)
+    try:
+        raise ValueError("it broke")
+    except ValueError:
+        log.log.error("web.page_failed", exc_info=True)
+    assert "ValueError: it broke" in json.loads(stream.getvalue())["exception"]
+
+
+def test_record_has_the_fields_as_attributes_and_in_its_message(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with log.bound(jid="a"):
+        log.log.warning("job.failed", group="typo", message="50% %s off", process=1)
+    (record,) = caplog.records
+    assert record.name == "aioqless.job" and record.filename == "test_log.py"
+    assert record.getMessage() == "job.failed group=typo message='50% %s off' process=1 jid=a"
+    assert record.msg == "job.failed %s"  # what Sentry groups by
+    fields = vars(record)
+    assert (fields["event"], fields["group"], fields["jid"]) == ("job.failed", "typo", "a")
+    # logging has attributes of its own by these names
+    assert (fields["message_"], fields["process_"]) == ("50% %s off", 1)
+    assert fields["process"] != 1
+
+
+def test_event_without_fields_is_its_own_message(caplog: pytest.LogCaptureFixture) -> None:
+    log.log.warning("worker.loop_resumed")
+    assert caplog.messages == ["worker.loop_resumed"]
+
+
+def test_structlog_formatter_of_a_program_sees_events_and_fields() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(sort_keys=True),
+            ],
+        )
+    )
+    logging.getLogger().handlers[:] = [handler]
+    log.log.warning("archive.cut", after="1-0", entries=3)
+    assert json.loads(stream.getvalue()) == {"after": "1-0", "entries": 3, "event": "archive.cut"}
+
+
+def test_levels_of_loggers_decide_which_events_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    logging.getLogger("aioqless.job").setLevel(logging.ERROR)
+    try:
+        log.log.info("job.started")
+        log.log.info("worker.stopped")
+        log.log.write("warning", "job.failed", {})
+    finally:
+        logging.getLogger("aioqless.job").setLevel(logging.NOTSET)
+    assert caplog.messages == ["worker.stopped"]
+
+
+def test_handler_that_raises_is_counted_and_changes_nothing() -> None:
+    seen: list[str] = []
+
+    class Broken(logging.Handler):
+        def handle(self, record: logging.LogRecord) -> bool:
+            if record.getMessage() == "worker.stopped":
+                raise OSError(28, "No space left on device")
+            seen.append(record.getMessage())
+            return True
+
+    logger = logging.getLogger("aioqless")
+    logger.addHandler(broken := Broken())
+    try:
+        log.log.warning("worker.stopped")
+        log.log.warning("worker.stopped")
+        log.log.warning("worker.loop_resumed")
+    finally:
+        logger.removeHandler(broken)
+    assert seen == [
+        "worker.loop_resumed",
+        "log.lines_dropped lines=2 error='No space left on device'",
+    ]
+
+
+def test_only_warnings_are_printed_by_a_program_that_configures_no_logging() -> None:
+    code = """
+from aioqless import Client, Worker
+from aioqless.runtime.log import log
+log.debug("poller.popped")
+log.info("job.started")
+log.warning("archive.cut", entries=3)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert (ended.stdout, ended.stderr) == ("", "archive.cut entries=3\n")

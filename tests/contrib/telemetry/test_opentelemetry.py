@@ -1,4 +1,4 @@
-"""OpenTelemetry traces from put to completion, across jobs."""
+"""OpenTelemetry traces from put to completion, across jobs, and metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from opentelemetry import trace
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    HistogramDataPoint,
+    InMemoryMetricReader,
+    NumberDataPoint,
+)
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -17,6 +23,7 @@ from tests.conftest import Until
 from tests.worker.conftest import Work
 
 EXPORTER = InMemorySpanExporter()
+READER = InMemoryMetricReader()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -24,6 +31,7 @@ def provider() -> None:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(EXPORTER))
     trace.set_tracer_provider(provider)
+    metrics.set_meter_provider(MeterProvider([READER]))
 
 
 @pytest.fixture(autouse=True)
@@ -76,3 +84,64 @@ async def test_job_without_a_trace_starts_one(client: Client, work: Work, until:
 
 def named() -> dict[str, ReadableSpan]:
     return {span.name: span for span in EXPORTER.get_finished_spans()}
+
+
+def points(name: str, **attributes: str) -> list[HistogramDataPoint | NumberDataPoint]:
+    """The data points of a metric that have these attributes, with `_` for each dot."""
+    collected = READER.get_metrics_data()
+    if collected is None:
+        return []
+    return [
+        point
+        for resource in collected.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        if metric.name == name
+        for point in metric.data.data_points
+        if attributes.items()
+        <= {key.replace(".", "_"): value for key, value in (point.attributes or {}).items()}.items()
+    ]
+
+
+async def test_runs_are_counted_by_outcome_and_measured(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Counted")
+    async def counted(job: Job[Any], error: bool = False) -> None:
+        if error:
+            raise KeyError("it broke")
+
+    ran = {"messaging_destination_name": "mail", "aioqless_klass": "Counted"}
+    for error in (False, False, True):
+        await client.queue("mail").put(counted.data(error=error))
+    async with work(counted, opentelemetry.measure, opentelemetry.count):
+        await until(
+            lambda: points("messaging.client.consumed.messages", aioqless_outcome="failed", **ran)
+        )
+    (completed,) = points("messaging.client.consumed.messages", aioqless_outcome="completed", **ran)
+    durations = points("messaging.process.duration", **ran)
+    (running,) = points("aioqless.running", **ran)
+    assert isinstance(completed, NumberDataPoint) and completed.value == 2
+    assert isinstance(running, NumberDataPoint) and running.value == 0
+    assert {
+        ((point.attributes or {}).get("error.type"), point.count)
+        for point in durations
+        if isinstance(point, HistogramDataPoint) and point.explicit_bounds[-1] == 1800
+    } == {(None, 2), ("KeyError", 1)}
+
+
+async def test_queues_are_observed_while_a_worker_runs(
+    client: Client, work: Work, until: Until
+) -> None:
+    await client.queue("elsewhere").put(second)
+    async with work(second, opentelemetry.metrics):
+        (jobs,) = await until(
+            lambda: points(
+                "aioqless.queue.jobs",
+                messaging_destination_name="elsewhere",
+                aioqless_state="waiting",
+            )
+        )
+        (lag,) = points("aioqless.queue.lag", messaging_destination_name="elsewhere")
+    assert isinstance(jobs, NumberDataPoint) and jobs.value == 1
+    assert isinstance(lag, NumberDataPoint) and lag.value > 0
