@@ -9,6 +9,7 @@ import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import (
+    DataPointT,
     HistogramDataPoint,
     InMemoryMetricReader,
     NumberDataPoint,
@@ -86,7 +87,7 @@ def named() -> dict[str, ReadableSpan]:
     return {span.name: span for span in EXPORTER.get_finished_spans()}
 
 
-def points(name: str, **attributes: str) -> list[HistogramDataPoint | NumberDataPoint]:
+def points(name: str, **attributes: str) -> list[DataPointT]:
     """The data points of a metric that have these attributes, with `_` for each dot."""
     collected = READER.get_metrics_data()
     if collected is None:
