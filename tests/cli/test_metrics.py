@@ -73,6 +73,8 @@ async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one
         for _ in range(6):
             await mail.put("Slow", 0.05)
         await until(lambda: completed(12))
+        worker.process.terminate()
+        assert await worker.ended() == 0
 
 
 async def test_worker_without_a_supervisor_serves_its_metrics(
