@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,10 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         options = parse_options(
             arguments, program=host.program, url=host.url, namespace=host.namespace
         )
-    log.write_to(level=options.log_level, as_json=options.log_json, process=options.process_number)
+    if host is None or not logging.getLogger().hasHandlers():  # else the project configured them
+        log.write_to(
+            level=options.log_level, as_json=options.log_json, process=options.process_number
+        )
     settings = _read_settings(options, host.queues if host else ())
     if options.process_number is None and (options.workers or options.reload):
         processes = options.workers or 1
