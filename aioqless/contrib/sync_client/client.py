@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self
 
+from anyio.from_thread import BlockingPortal
 from typing_extensions import TypeVar, Unpack
 
 from aioqless import client as async_
@@ -149,19 +150,21 @@ class Client:
 
 
 class _Thread(threading.Thread):
-    """Runs an event loop with a connected client; as a daemon thread it keeps no process alive."""
+    """Runs an event loop with a connected client; as a daemon thread it keeps no process alive.
+
+    `anyio.from_thread.start_blocking_portal` would run the thread, too, but has to be left before
+    the process ends: it would wait forever in a forked child, or at an exit without `close`.
+    """
 
     def __init__(self, client: async_.Client) -> None:
         super().__init__(name="aioqless", daemon=True)
         self._client = client
-        self._connected: Future[asyncio.AbstractEventLoop] = Future()
-        self._calls: set[asyncio.Task[Any]] = set()
-        self._ending = asyncio.Event()
+        self._portal: Future[BlockingPortal] = Future()
         self.start()
 
     def call(self, act: Callable[[async_.Client], Awaitable[Result]]) -> Result:
         """Await what `act` returns on the event loop; return its result."""
-        future = asyncio.run_coroutine_threadsafe(self._call(act), self._connected.result())
+        future = self._portal.result().start_task_soon(act, self._client)
         try:
             return future.result()
         except BaseException:  # such as KeyboardInterrupt: the caller doesn't wait any more
@@ -170,8 +173,9 @@ class _Thread(threading.Thread):
 
     def end(self) -> None:
         """End the thread after the calls in progress."""
-        if self._connected.exception() is None:
-            self._connected.result().call_soon_threadsafe(self._ending.set)
+        if self._portal.exception() is None:
+            portal = self._portal.result()
+            portal.start_task_soon(portal.stop)
         self.join()
 
     def run(self) -> None:
@@ -180,24 +184,13 @@ class _Thread(threading.Thread):
 
     async def _serve(self) -> None:
         try:
-            async with self._client:
-                self._connected.set_result(asyncio.get_running_loop())
-                await self._ending.wait()
-                while self._calls:
-                    await asyncio.wait(self._calls)
+            async with self._client, BlockingPortal() as portal:
+                self._portal.set_result(portal)
+                await portal.sleep_until_stopped()
         except Exception as error:
-            if self._connected.done():
+            if self._portal.done():
                 raise
-            self._connected.set_exception(error)
-
-    async def _call(self, act: Callable[[async_.Client], Awaitable[Result]]) -> Result:
-        task = asyncio.current_task()
-        assert task
-        self._calls.add(task)
-        try:
-            return await act(self._client)
-        finally:
-            self._calls.discard(task)
+            self._portal.set_exception(error)
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
