@@ -1,4 +1,4 @@
-"""Formats numbers, sizes, durations, times and events for people; most are template filters."""
+"""Formats numbers, sizes, times and events for people; most are template filters."""
 
 from __future__ import annotations
 
@@ -57,24 +57,6 @@ def size(count: float) -> str:
             return f"{count:.0f} {name}" if name == "B" else f"{count:.3g} {name}"
         count /= 1024
     return f"{count:.3g} GiB"
-
-
-def duration(seconds: float) -> str:
-    """Format a duration in its two largest units."""
-    if seconds < 0.00005:
-        return "0 s"
-    if seconds < 0.00995:
-        return f"{seconds * 1000:.1f} ms".replace(".0 ms", " ms")
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    parts, left = [], round(seconds)
-    for name, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, length)
-        if count:
-            parts.append(f"{count} {name}")
-    return " ".join(parts[:2])
 
 
 def timestamp(when: float | None) -> Markup | str:

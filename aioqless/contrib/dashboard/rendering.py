@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client.job.state import explain_failure
 from aioqless.contrib.dashboard import charts, formatting
 from aioqless.contrib.dashboard.access import Role
@@ -25,7 +26,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
     "day",
     "describe_event",
-    "duration",
     "event_details",
     "last_line",
     "number",
@@ -62,7 +62,11 @@ def _templates() -> Environment:
         finalize=_show_invisible,
     )
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
-    environment.filters |= {"explain_failure": explain_failure, "exact": escape}
+    environment.filters |= {
+        "duration": format_duration,
+        "explain_failure": explain_failure,
+        "exact": escape,
+    }
     environment.globals |= {"charts": charts, "Role": Role, "NAVIGATION": NAVIGATION}
     return environment
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client.queue_statistics import DayTotals, Durations
 from aioqless.contrib.dashboard import formatting
 
@@ -57,7 +58,7 @@ def histogram(kind: str, stats: Durations) -> Markup:
         for at, (label, _) in enumerate(counts)
         if label in (*LABELED, *FINE)
     )
-    jobs, mean = formatting.number(stats.count), formatting.duration(stats.mean)
+    jobs, mean = formatting.number(stats.count), format_duration(stats.mean)
     return _chart(f"{kind} of {jobs} jobs: {mean} on average", WIDTH, bars + labels)
 
 

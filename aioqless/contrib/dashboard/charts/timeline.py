@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from aioqless.contrib.dashboard import formatting
+from aioqless.cli.presentation.formatting import format_duration
 
 WIDTH, HEIGHT = 1000, 22
 MIN_WIDTH = 6.0
@@ -46,9 +46,9 @@ def strip(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Markup
         drawn += Markup(
             '<g><title>{} {}</title><rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="{}" '
             'rx="3"/></g>'
-        ).format(what, formatting.duration(length), KINDS[what], at, max(1.0, width - 1.5), HEIGHT)
+        ).format(what, format_duration(length), KINDS[what], at, max(1.0, width - 1.5), HEIGHT)
         at += width
-    label = ", ".join(f"{what} {formatting.duration(length)}" for what, length in spans[-6:])
+    label = ", ".join(f"{what} {format_duration(length)}" for what, length in spans[-6:])
     return Markup(
         '<svg class="strip" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
         'aria-label="{}">{}</svg>'
