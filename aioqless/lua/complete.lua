@@ -23,5 +23,5 @@ local state = completion.complete({
 })
 completion.flush(worker, now)
 if state == 'complete' then retention.prune_completed(now, 22) end
-dependency.run_deferred(now)
+if presence.has('deferred') then dependency.run_deferred(now) end
 return state

@@ -8,6 +8,11 @@
 -- @role    worker
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
+-- @usual   args.between args.count clock.now completion.complete completion.flush config.number
+-- @usual   history.append history.encode layout.batch presence.has presence.read
+-- @usual   queue_sets.remove_running record.format_time record.read_running record.require_held
+-- @usual   requests.parse retention.prune_completed stats.add stats.find_millisecond_bin
+-- @usual   stats.flush stats.write
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)
   return completion.complete({
@@ -18,5 +23,5 @@ local states = each(function(jid, queue, fence, data, next, delay, depends, resu
 end)
 completion.flush(worker, now)
 retention.prune_completed(now, 20 + 2 * #states)
-dependency.run_deferred(now)
+if presence.has('deferred') then dependency.run_deferred(now) end
 return states

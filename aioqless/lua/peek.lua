@@ -9,7 +9,7 @@
 -- @present view.encode_many(answer)
 -- @returns json                   the jobs
 
-dependency.run_deferred(now)
+if presence.has('deferred') then dependency.run_deferred(now) end
 local wanted = math.min(count, constants.MAX_BATCH)
 if wanted == 0 then return {} end
 offset = offset or 0

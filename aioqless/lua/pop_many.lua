@@ -11,13 +11,18 @@
 -- @present rotation.reply(answer, worker, count, each, now)
 -- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become
 --                                 due ('': the batch is full, or none is in sight), and now
+-- @usual   args.between args.count clock.is_used clock.now config.number config.queue
+-- @usual   history.append history.encode job_row.keep job_row.list job_row.read layout.batch
+-- @usual   locks.compute_expiry pop.lock pop.prepare pop.register_worker pop.take presence.has
+-- @usual   presence.read requests.parse rotation.pop_in_order rotation.read_queues rotation.reply
+-- @usual   stats.add stats.find_millisecond_bin stats.flush stats.write
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
 if order ~= 'rotation' and order ~= 'ordered' then
   errors.bad_argument('order', order, 'must be ordered or rotation')
 end
 local queues = rotation.read_queues(each)
-dependency.run_deferred(now)
+if presence.has('deferred') then dependency.run_deferred(now) end
 local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now)
 stats.flush(now)
 return jids

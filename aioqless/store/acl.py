@@ -49,6 +49,7 @@ ZINCRBY ZPOPMAX ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE
 """
 _ONLY_READ = set(_READS.split())
 _KNOWN = _ONLY_READ | set(_WRITES.split())
+_EXISTS = re.compile(r"redis\.call\('EXISTS'((?:,\s*keys\.[a-z_]+\([\w.]*\))+)\)")
 _KEY = re.compile(r"(?:redis\.p?call\(\s*'([A-Z]+)',\s*)?\bkeys\.([a-z_]+)")
 
 
@@ -122,10 +123,15 @@ def _key_uses(name: str) -> Iterator[tuple[str, bool]]:
     It may where it is not seen to be the key of a command that only reads.
     """
     command = read_command(name)
+    text = source(name)
+    asked_for = " ".join(_EXISTS.findall(text))
     uses = [
-        (key, command.writes and redis_command not in _ONLY_READ)
-        for redis_command, key in _KEY.findall(source(name))
-        if redis_command != "PUBLISH"
+        *((key, False) for _, key in _KEY.findall(asked_for)),
+        *(
+            (key, command.writes and redis_command not in _ONLY_READ)
+            for redis_command, key in _KEY.findall(_EXISTS.sub("", text))
+            if redis_command != "PUBLISH"
+        ),
     ]
     for key, writes in [*uses, *command.key_uses.items()]:
         if pattern := _pattern(key):

@@ -22,6 +22,8 @@
     -- @reads   *                       keys that it reads without naming them: functions of
                                         lib/keys.lua, or patterns
     -- @writes  job history             keys that it changes without naming them
+    -- @usual   job.put record.find     the library functions that its usual call reaches; a call
+                                        that needs another one defines all others
     -- @durable                         its caller relies on it: it is retried for as long as a
                                         fail-over may take, and sent durably
     -- @returns json                    how to read the reply: json, number, count, text, strings,
@@ -85,6 +87,7 @@ class Command:
         lead: The arguments before the word, or all of them where there is none.
         forms: The arguments after each word.
         key_uses: Keys that it uses without naming them, and whether it writes them.
+        usual: The library functions that its usual call reaches; empty: all that it may reach.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Command:
     roles: tuple[str, ...] = ()
     key_uses: dict[str, bool] = field(default_factory=dict)
     durable: bool = False
+    usual: list[str] = field(default_factory=list)
     body: list[tuple[int, str]] = field(default_factory=list)
 
     def names(self) -> Iterator[str]:
@@ -205,6 +209,8 @@ def _directive(  # noqa: C901, PLR0912  # one short case for each directive read
             command.roles = tuple(rest)
         case "reads" | "writes":
             command.key_uses |= dict.fromkeys(rest, word == "writes")
+        case "usual":
+            command.usual += rest
         case "durable":
             command.durable = True
         case _:

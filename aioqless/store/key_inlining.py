@@ -1,4 +1,4 @@
-"""Keys and constants, written out where scripts use them.
+"""Keys, constants and functions of one expression, written out where scripts use them.
 
 A script pays for each function that it defines, on every call, and for each call of one:
 `keys.job(jid)` becomes `('ql:j:' .. jid)`.
@@ -7,6 +7,8 @@ A script pays for each function that it defines, on every call, and for each cal
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from aioqless.lua import LUA, constants
@@ -16,6 +18,12 @@ _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", r
 # an argument that can be evaluated anywhere, any number of times
 _SIMPLE = r"(?:[\w.]+(?:\[[\w. +*]+\])?|'[^']*')"
 _CALL = re.compile(rf"\bkeys\.(\w+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
+_ANY_CALL = re.compile(rf"\b([a-z_]+)\.([a-z_]+)\(((?:{_SIMPLE}(?:, {_SIMPLE})*)?)\)")
+# what stands before a call whose value is used; other calls are statements
+_USED = re.compile(r"(?:[=(,{\[<>+*/]|\.\.|\b(?:and|or|not|return))\s*$")
+_EXPRESSION = re.compile(r"function \w+\.\w+\(([\w, ]*)\)\s+return (.*?)\s+end", re.DOTALL)
+_LONGEST = 200  # characters of an expression that is written out
+_STATEMENT = re.compile(r"\b(?:return|if|for|while|repeat|local|function|do|end)\b|\.\.\.|--")
 _CONSTANT = re.compile(r"\bconstants\.([A-Z_]+)\b")
 
 
@@ -50,8 +58,66 @@ def _inline(call: re.Match[str]) -> str:
     arguments = re.findall(_SIMPLE, call[2])
     if not key or len(arguments) != len(parameters):
         return call[0]
+    return _fill_in(key, parameters, arguments)
+
+
+def _fill_in(expression: str, parameters: Sequence[str], arguments: Sequence[str]) -> str:
+    """Write out an expression with arguments for its parameters, which fields may be named as."""
     given = dict(zip(parameters, arguments, strict=True))
-    return "(" + re.sub(r"'[^']*'|\w+", lambda word: given.get(word[0], word[0]), key) + ")"
+    return (
+        "("
+        + re.sub(r"'[^']*'|(?<![\w.])\w+", lambda word: given.get(word[0], word[0]), expression)
+        + ")"
+    )
+
+
+def _has_several(text: str) -> bool:
+    """Return whether a text is a list of expressions."""
+    depth = 0
+    for character in re.sub(r"'[^']*'", "", text):
+        depth += (character in "({[") - (character in ")}]")
+        if character == "," and depth == 0:
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A function of one expression, which can be written out instead of called."""
+
+    parameters: tuple[str, ...]
+    text: str
+
+
+def read_expression(source: str, hidden: Iterable[str]) -> Expression | None:
+    """Return the expression of a function, if that is all it consists of.
+
+    Args:
+        source: The function.
+        hidden: Names that only the functions of its library see: it may not mention them.
+    """
+    found = _EXPRESSION.fullmatch(source)
+    if not found or _STATEMENT.search(found[2]) or set(re.findall(r"\w+", found[2])) & set(hidden):
+        return None
+    if len(found[2]) > _LONGEST or _has_several(found[2]):
+        return None
+    return Expression(tuple(re.findall(r"\w+", found[1])), " ".join(found[2].split()))
+
+
+def inline_expressions(line: str, expressions: Mapping[str, Expression]) -> str:
+    """Write out the calls of functions of one expression, by `library.name`."""
+
+    def written_out(call: re.Match[str]) -> str:
+        found = expressions.get(f"{call[1]}.{call[2]}")
+        arguments = re.findall(_SIMPLE, call[3])
+        used = _USED.search(call.string, 0, call.start())
+        if found is None or not used or len(arguments) != len(found.parameters):
+            return call[0]
+        return _fill_in(found.text, found.parameters, arguments)
+
+    while (written := _ANY_CALL.sub(written_out, line)) != line:
+        line = written
+    return line
 
 
 def insert_namespace(namespace: str, line: str) -> str:

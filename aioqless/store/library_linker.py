@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from aioqless.lua import LUA
 from aioqless.store.command_header import HeaderError
-from aioqless.store.key_inlining import inline_keys
+from aioqless.store.key_inlining import Expression, inline_expressions, inline_keys, read_expression
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
@@ -24,7 +24,6 @@ class Block:
         name: Name of the function or local.
         shared: Whether it is a local, known by its bare name to the functions of its library.
         lines: Its lines, with their numbers.
-        seldom: Whether it is a function that most calls don't need.
         source: Its text as written, with the names of keys.
     """
 
@@ -32,7 +31,6 @@ class Block:
     name: str
     shared: bool
     lines: tuple[tuple[int, str], ...]
-    seldom: bool
     source: str
 
     @property
@@ -41,7 +39,7 @@ class Block:
         return f"{self.lib}.{self.name}"
 
     @property
-    def has_state(self) -> bool:
+    def is_state(self) -> bool:
         """Whether it is a local that changes; the names of those that don't are in capitals."""
         return (
             self.shared
@@ -54,6 +52,18 @@ class Block:
         """Its lines."""
         return "\n".join(text for _, text in self.lines)
 
+    @cached_property
+    def written_out(self) -> tuple[tuple[int, str], ...]:
+        """Its lines as they are put into scripts, with their numbers."""
+        return tuple(
+            (number, inline_expressions(text, expressions())) for number, text in self.lines
+        )
+
+    @cached_property
+    def needs(self) -> tuple[Block, ...]:
+        """What it mentions in scripts."""
+        return tuple(_mentions(self.lib, "\n".join(text for _, text in self.written_out)))
+
 
 @cache
 def _blocks(library: str) -> tuple[Block, ...]:
@@ -64,19 +74,19 @@ def _blocks(library: str) -> tuple[Block, ...]:
     """
     file = known_libraries()[library]
     begins = re.compile(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))")
-    blocks: list[tuple[re.Match[str], bool, list[tuple[int, str]]]] = []
-    seldom, inside = False, False
+    blocks: list[tuple[re.Match[str], list[tuple[int, str]]]] = []
+    inside = False
     for number, line in enumerate((LUA / file).read_text("utf-8").splitlines(), 1):
         if begin := begins.match(line):
-            blocks.append((begin, seldom, []))
-            seldom, inside = False, True
+            blocks.append((begin, []))
+            inside = True
         elif line.startswith("--"):
-            seldom, inside = seldom or line == "-- @seldom", False
+            inside = False
         elif line and not (inside and re.match(r"\s|end$|}$", line)):
             raise HeaderError(f"{file}:{number}: {line!r} starts neither a function nor a local")
         if line and inside:
-            blocks[-1][2].append((number, line))
-    for _, _, lines in blocks:
+            blocks[-1][1].append((number, line))
+    for _, lines in blocks:
         first, last = lines[0][1], re.sub(r"\s+--.*", "", lines[-1][1])
         is_open = "function" in first and not last.endswith("end")
         if is_open or (first.endswith("{") and last != "}"):
@@ -87,11 +97,27 @@ def _blocks(library: str) -> tuple[Block, ...]:
             name=begin[1] or begin[2] or begin[3],
             shared=not begin[2],
             lines=tuple((n, line if library == "keys" else inline_keys(line)) for n, line in lines),
-            seldom=seldom,
             source="\n".join(line for _, line in lines),
         )
-        for begin, seldom, lines in blocks
+        for begin, lines in blocks
     )
+
+
+@cache
+def expressions() -> dict[str, Expression]:
+    """Return all functions of one expression, by `library.name`."""
+    found = {}
+    for library in known_libraries().keys() - {"keys", "constants"}:
+        hidden = {block.name for block in _blocks(library) if block.shared}
+        for block in _blocks(library):
+            if not block.shared and (expression := read_expression(block.text, hidden)):
+                found[block.path] = expression
+    return found
+
+
+def write_out(line: str) -> str:
+    """Write out the keys, constants and functions of one expression that a line uses."""
+    return inline_expressions(inline_keys(line), expressions())
 
 
 @cache
@@ -109,46 +135,88 @@ def known_libraries() -> dict[str, str]:
     }
 
 
-def find_blocks(text: str) -> tuple[list[Block], list[Block], list[Block]]:
-    """Find the blocks that a script needs.
+@dataclass(frozen=True)
+class Reached:
+    """The blocks that a script needs, in the order in which they are defined.
 
-    Returns:
-        The blocks that are always defined, the seldom functions that these mention, and the blocks
-        that the seldom functions need besides.
+    Attributes:
+        states: Locals that change, which the usual functions see.
+        usual: What every call defines.
+        deferred: What a call defines when it first needs one of these functions.
+    """
+
+    states: list[Block]
+    usual: list[Block]
+    deferred: list[Block]
+
+
+def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
+    """Find the blocks that a text needs, directly or through others.
+
+    Args:
+        text: Lua.
+        usual: The functions that the usual call reaches, as `library.name`; none: all.
 
     Raises:
-        HeaderError: A seldom function and another one would share a local that changes.
+        HeaderError: A function is unknown or not needed, or two locals that change have one name.
     """
-    found = _closure(_mentions(None, text), lambda block: not block.seldom)
-    always, stubs = (
-        {block for block in found if not block.seldom},
-        {block for block in found if block.seldom},
-    )
-    deferred = _closure(stubs, lambda block: block not in always or block.shared)
-    deferred -= {block for block in always if not block.shared}
-    for block in deferred & always:
-        if block.has_state:
-            file, why = (
-                known_libraries()[block.lib],
-                "is kept for functions that are @seldom and for others; it can't be both",
+    reached = _closure(_mentions(None, text))
+    states = [block for block in reached if block.is_state]
+    functions = {block for block in reached if not block.shared}
+    wanted = set(usual)
+    if unknown := wanted - {block.path for block in functions}:
+        raise HeaderError(f"{', '.join(sorted(unknown))}: the command doesn't reach it")
+    first = {block for block in functions if block.path in wanted} if wanted else functions
+    names: dict[str, Block] = {}
+    for block in states:
+        if names.setdefault(block.name, block) is not block:
+            raise HeaderError(
+                f"{known_libraries()[block.lib]}: {names[block.name].lib} has a {block.name}, too; "
+                "two locals that change can't have one name"
             )
-            raise HeaderError(f"{file}: {block.name} {why}")
-    return _in_order(always), _in_order(stubs), _in_order(deferred)
+    seen = _with_locals(first)
+    early = {block for block in seen if block.is_state}
+    return Reached(
+        _in_order(early),
+        _in_order(seen - early),
+        _in_order(_with_locals(functions - first) - early),
+    )
 
 
-def _closure(blocks: Iterable[Block], goes_on: Callable[[Block], bool]) -> set[Block]:
-    """Return these and what they mention, recursively, not going on at some blocks."""
+def find_sources(text: str) -> list[str]:
+    """Return what is written in the libraries and reached by a text, directly or through others."""
+    found, todo = dict[Block, None](), list(_mentions(None, text))
+    while todo:
+        block = todo.pop()
+        if block not in found:
+            found[block] = None
+            todo += _mentions(block.lib, block.source)
+    return [block.source for block in found if block.lib not in ("keys", "constants")]
+
+
+def _closure(blocks: Iterable[Block]) -> set[Block]:
+    """Return these blocks and what they mention, recursively."""
     found, todo = set[Block](), list(blocks)
     while todo:
         block = todo.pop()
         if block not in found:
             found.add(block)
-            if goes_on(block):
-                todo += _mentions(block.lib, block.text)
+            todo += block.needs
     return found
 
 
-def _in_order(blocks: set[Block]) -> list[Block]:
+def _with_locals(functions: set[Block]) -> set[Block]:
+    """Return functions, and the locals of their libraries that they mention."""
+    found, todo = set[Block](), list(functions)
+    while todo:
+        block = todo.pop()
+        if block not in found:
+            found.add(block)
+            todo += [each for each in block.needs if each.shared]
+    return found
+
+
+def _in_order(blocks: Iterable[Block]) -> list[Block]:
     """Sort by library, and by position in its file."""
     return sorted(blocks, key=lambda block: (block.lib not in _FIRST, block.lib, block.lines[0][0]))
 

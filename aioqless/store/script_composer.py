@@ -1,9 +1,9 @@
 """Build a Lua script from a command's header and body and the library functions that they reach.
 
 A library is a file of top-level functions `function lib.name(...)`. Only those that a command
-mentions, directly or through others, are put into its script, since Redis pays for each definition
-at each call: for what most calls don't need, too. So a function below a line `-- @seldom`, and what
-only such functions mention, is defined in the first moment in which a call comes to one of them.
+mentions, directly or through others, are put into its script. Redis pays for each definition at
+each call. So a command that is called often names the functions that its usual call reaches
+(`-- @usual`); the others are defined when a call first needs one of them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 from aioqless.store.command_header import Arg, Command, Form, HeaderError, read_command
-from aioqless.store.key_inlining import escape, inline_keys, insert_namespace
-from aioqless.store.library_linker import MENTION, Block, find_blocks, known_libraries
+from aioqless.store.key_inlining import escape, insert_namespace
+from aioqless.store.library_linker import (
+    MENTION,
+    Block,
+    find_blocks,
+    find_sources,
+    known_libraries,
+    write_out,
+)
 
 Line: TypeAlias = tuple[str, tuple[str, int] | None]
 
@@ -74,20 +81,21 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
             f"{name}.lua: its argument {hidden} hides {known_libraries()[hidden]}; "
             "give it another name"
         )
-    arguments = list(_arguments(command))
-    tail = list(_answer_only_tail(command) if answer_only else _tail(command))
-    body = [] if answer_only else [(number, inline_keys(text)) for number, text in command.body]
-    always, stubs, deferred = find_blocks(
-        "\n".join([*arguments, *tail, *(text for _, text in body)])
+    arguments = [write_out(text) for text in _arguments(command)]
+    written = _answer_only_tail(command) if answer_only else _tail(command)
+    tail = [write_out(text) for text in written]
+    body = [] if answer_only else [(number, write_out(text)) for number, text in command.body]
+    reached = find_blocks(
+        "\n".join([*arguments, *tail, *(text for _, text in body)]),
+        () if answer_only else command.usual,
     )
-    names = [f"{block.lib}_{block.name}" for block in [*always, *stubs] if not block.shared]
-    lines: list[Line] = [(f"local lib = {{{', '.join(f'{name} = 0' for name in names)}}}", None)]
-    if stubs:
-        lines += [("local function late()", None), *_definitions(deferred), ("end", None)]
-    lines += _definitions(always)
-    lines += [
-        (f"function {stub.path}(...) late() return {stub.path}(...) end", None) for stub in stubs
-    ]
+    names = [f"{block.lib}_{block.name} = 0" for block in reached.usual if not block.shared]
+    lines: list[Line] = [*_state_definitions(reached.states)]
+    lines.append((f"local lib = {{{', '.join(names)}}}", None))
+    lines += _definitions(reached.usual)
+    if reached.deferred:
+        lines += [("local function define_others()", None), *_definitions(reached.deferred)]
+        lines += [(text, None) for text in _LATER]
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
     lines += [(text, (f"{name}.lua", number)) for number, text in body]
@@ -101,8 +109,31 @@ def source(name: str) -> str:
     """Return the Lua of a command as it is written: its body, and the functions that it reaches."""
     command = read_command(name)
     lines = [*_arguments(command), *_tail(command), *(text for _, text in command.body)]
-    blocks = itertools.chain(*find_blocks("\n".join(map(inline_keys, lines))))
-    return "\n".join([*lines, *{block.source: None for block in blocks}])
+    return "\n".join([*lines, *find_sources("\n".join(lines))])
+
+
+_STORED = """\
+local request_line, request_number, found, answer
+if request then
+  request_line, request_number = requests.parse(request)
+  local stored = redis.call('GET', keys.request(request_line))
+  local latest
+  if stored then latest, answer = cmsgpack.unpack(stored) end
+  found = latest == request_number
+  if stored and latest > request_number then requests.refuse(request_line) end
+end""".splitlines()
+_LATER = """\
+end
+setmetatable(lib, {__index = function(_, name)
+  define_others()
+  return rawget(lib, name)
+end})""".splitlines()
+
+
+def _state_definitions(states: list[Block]) -> Iterator[Line]:
+    """Yield the locals that change, which all functions see."""
+    for block in states:
+        yield from ((text, (known_libraries()[block.lib], number)) for number, text in block.lines)
 
 
 def _definitions(blocks: list[Block]) -> Iterator[Line]:
@@ -112,7 +143,7 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
         yield from (
             (text, (known_libraries()[library], number))
             for block in of_library
-            for number, text in block.lines
+            for number, text in block.written_out
         )
         yield "end", None
 
@@ -174,20 +205,41 @@ def _form(command: Command, form: Form, at: int, *, declare: bool) -> Iterator[s
         yield from _each(form, at)
         last = "batch_end"
     if form.options:
-        known = ", ".join(f"{option.name} = true" for option in form.options)
-        yield f"local option = layout.options({{{known}}}, {last})"
-        for option in form.options:
-            if option not in form.shared:
-                yield f"{local}{option.name} = {_read_option(option)}"
-        if form.shared and not form.batch:
-            reads = [_read_option(option) for option in form.shared]
-            yield f"{local}options = {_table(form.shared, reads)}"
+        yield from _options(form, last, declare=declare)
     elif not command.forms or form is not command.lead:
         yield f"layout.no_more({last})"
 
 
+def _options(form: Form, first: str, *, declare: bool) -> Iterator[str]:
+    """Yield Lua that reads the options; most calls have none but the id of their request."""
+    own = [option for option in form.options if option not in form.shared]
+    has_table = form.shared and not form.batch
+    names = [*(option.name for option in own), *(["options"] if has_table else [])]
+    if declare:
+        yield f"local {', '.join(names)}"
+    if any(option.name == "request" for option in own):
+        yield f"if #ARGV == {first} + 1 and ARGV[{first}] == 'request' then"
+        yield f"  request = ARGV[{first} + 1]"
+        if has_table:
+            yield "  options = {}"
+        yield "else"
+    else:
+        yield "do"
+    known = ", ".join(f"{option.name} = true" for option in form.options)
+    yield f"  local option = layout.options({{{known}}}, {first})"
+    for option in own:
+        yield f"  {option.name} = {_read_option(option)}"
+    if has_table:
+        reads = [_read_option(option) for option in form.shared]
+        yield f"  options = {_table(form.shared, reads)}"
+    yield "end"
+
+
 def _each(form: Form, at: int) -> Iterator[str]:
-    """Yield Lua that defines `each`, by which the body goes through the batch."""
+    """Yield Lua that defines `each`, by which the body goes through the batch.
+
+    It returns a reply for each tuple; an error does not affect the others.
+    """
     width = len(form.batch)
     reads = [_read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch)]
     if form.shared:
@@ -195,8 +247,14 @@ def _each(form: Form, at: int) -> Iterator[str]:
         reads[own:] = [_table(form.shared, reads[own:])]
     yield f"local batch_end = layout.batch({at}, {width})"
     yield "local function each(perform)"
-    function = f"function(i) return perform({', '.join(reads)}) end"
-    yield f"  return layout.each({at + 1}, batch_end, {width}, {function})"
+    yield "  local answers = {}"
+    yield f"  local function perform_one(i) return perform({', '.join(reads)}) end"
+    yield f"  for i = {at + 1}, batch_end - 1, {width} do"
+    yield "    local accepted, answer = pcall(perform_one, i)"
+    yield "    if not accepted then answer = errors.from_pcall(answer) end"
+    yield "    answers[#answers + 1] = answer"
+    yield "  end"
+    yield "  return answers"
     yield "end"
 
 
@@ -208,6 +266,8 @@ def _read(arg: Arg, value: str) -> str:
 def _read_option(option: Arg) -> str:
     """Return Lua that reads an option; nil if absent; an empty one is checked."""
     value = f"option.{option.name}"
+    if option.type == "request":
+        return value
     return f"{value} and args.{option.type}({_quoted(option.name)}, {value})"
 
 
@@ -221,16 +281,19 @@ def _tail(command: Command) -> Iterator[str]:
     if not command.writes:
         yield "return perform()"
         return
-    yield "local kept, answer = requests.find_answer(request)"
-    yield "if not kept then"
+    yield from _STORED
+    yield "if not found then"
     yield "  answer = perform()"
-    yield "  requests.store_answer(request, answer)"
+    yield "  if request then"
+    yield "    local packed = cmsgpack.pack(request_number, answer)"
+    yield ("    redis.call('SET', keys.request(request_line), packed, 'EX', constants.ANSWER_TTL)")
+    yield "  end"
     yield "end"
     yield f"return {command.present}"
 
 
 def _answer_only_tail(command: Command) -> Iterator[str]:
     """Yield Lua that returns the stored answer, or the error of a server without memory."""
-    yield "local kept, answer = requests.find_answer(request)"
-    yield "if not kept then return redis.error_reply('OOM and it was not carried out before') end"
+    yield from _STORED
+    yield "if not found then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ CACHES = (
     script_composer.compose,
     script_composer._lines,
     library_linker._blocks,
+    library_linker.expressions,
     library_linker.known_libraries,
 )
 
@@ -34,6 +36,11 @@ CACHES = (
 def in_script(line: str) -> str:
     """Return a line as the scripts of the namespace `ql` contain it."""
     return insert_namespace("ql", MENTION.sub(script_composer._in_one_table, line))
+
+
+def written_out(call: str) -> str:
+    """A call whose value is used, as the scripts of the namespace `ql` have it."""
+    return in_script(library_linker.write_out(f"= {call}")).removeprefix("= ")
 
 
 # The scripts of the package
@@ -53,38 +60,46 @@ def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
         if origin:
             file, number = origin
             written = (lua.LUA / file).read_text("utf-8").splitlines()[number - 1]
-            assert line in (in_script(written), in_script(inline_keys(written)))
+            assert line in (
+                in_script(written),
+                in_script(inline_keys(written)),
+                in_script(library_linker.write_out(written)),
+            )
 
 
 def test_every_library_function_is_used_by_a_command() -> None:
     used = {origin for name in command_names() for origin in compose(name, "ql").origins if origin}
-    text = "\n".join(file.read_text("utf-8") for file in LUA)
+    generator = Path(script_composer.__file__)
+    text = "\n".join(file.read_text("utf-8") for file in (*LUA, generator))
+    expressions = library_linker.expressions()
     for library, file in library_linker.known_libraries().items():
         for block in library_linker._blocks(library):
-            written_out = library in ("keys", "constants") and any(
-                text.count(f"{library}.{block.name}{ending}") > (library == "keys")
-                for ending in ("(", "")
+            inlined = library in ("keys", "constants") or block.path in expressions
+            defined = library != "constants"
+            mentioned = text.count(block.path) > defined
+            is_type = library == "args" and re.search(
+                rf"^-- @.*\b{block.name}\b", text, re.MULTILINE
             )
-            assert (file, block.lines[0][0]) in used or written_out, f"{library}.{block.name}"
+            assert (file, block.lines[0][0]) in used or (inlined and (mentioned or is_type)), (
+                block.path
+            )
 
 
 def test_only_check_and_find_use_the_consistency_libraries() -> None:
+    libraries = library_linker.known_libraries()
+    only = {name for name, file in libraries.items() if file.startswith("lib/check/")}
     reach = {
         name
         for name in command_names()
-        for origin in compose(name, "ql").origins
-        if origin and origin[0].startswith("lib/check/")
+        if any(library in only for library, _ in MENTION.findall(script_composer.source(name)))
     }
     assert reach == {"check", "find"}
 
 
-def test_seldom_functions_are_one_definition_until_called() -> None:
+def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:
     text = compose("put", "ql").text
-    late, usual = text.index("local function late()"), text.index("function lib.archive_is_on(")
-    assert late < text.index("function lib.archive_append(job, what") < usual
-    assert usual < text.index(
-        "function lib.archive_append(...) late() return lib.archive_append(...) end"
-    )
+    usual, later = text.index("function lib.enqueue_write("), text.index("function define_others()")
+    assert usual < later < text.index("function lib.archive_append(job, what")
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -184,11 +199,9 @@ def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
         "return jid",
     )
     text = compose("do", "ql").text
-    assert "local jid = lib.args_string('jid', ARGV[1])" in text
-    assert (
-        "local delay = ARGV[2] and ARGV[2] ~= '' and lib.args_seconds('delay', ARGV[2]) or nil"
-        in text
-    )
+    assert "local jid = " + written_out("args.string('jid', ARGV[1])") in text
+    seconds = written_out("args.seconds('delay', ARGV[2])")
+    assert f"local delay = ARGV[2] and ARGV[2] ~= '' and {seconds} or nil" in text
     assert "lib.layout_no_more(3)" in text
 
 
@@ -223,7 +236,7 @@ def test_list_argument_ends_before_the_options(write: Write) -> None:
     text = compose("do", "ql").text
     assert "local tags, rest_end = lib.layout_rest('tags', lib.args_name, 2)" in text
     assert "local option = lib.layout_options({now = true}, rest_end)" in text
-    assert "local now = option.now and lib.args_time('now', option.now)" in text
+    assert "now = option.now and " + written_out("args.time('now', option.now)") in text
 
 
 def test_batch_is_iterated_by_each(write: Write) -> None:
@@ -238,7 +251,7 @@ def test_batch_is_iterated_by_each(write: Write) -> None:
     text = compose("do", "ql").text
     assert "local batch_end = lib.layout_batch(1, 2)" in text
     assert (
-        "lib.args_jid('jid', ARGV[i + 0])" in text
+        written_out("args.jid('jid', ARGV[i + 0])") in text
         and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args_data('data', ARGV[i + 1]) or nil"
         in text
     )
@@ -255,7 +268,8 @@ def test_subcommand_selects_the_following_arguments(write: Write) -> None:
         word: form.returns for word, form in command.forms.items()
     } == {"list": "json", "add": "number"}
     assert "local word = lib.layout_word({list = true, add = true}, 'list', ARGV[1])" in text
-    assert "elseif word == 'add' then\njid = lib.args_string('jid', ARGV[2])" in text
+    jid = written_out("args.string('jid', ARGV[2])")
+    assert f"elseif word == 'add' then\njid = {jid}" in text
 
 
 def test_writing_command_returns_the_first_reply_to_a_repeated_request(write: Write) -> None:
@@ -269,7 +283,7 @@ def test_writing_command_returns_the_first_reply_to_a_repeated_request(write: Wr
     )
     text = compose("do", "ql").text
     assert text.startswith("#!lua flags=allow-oom\n")
-    assert "lib.requests_find_answer(request)" in text and text.endswith(
+    assert "lib.requests_parse(request)" in text and text.endswith(
         "return lib.view_encode_many(answer)"
     )
 
@@ -317,7 +331,8 @@ def test_shared_options_are_read_from_their_library(write: Write) -> None:
         "request",
     ]
     text = compose("do", "ql").text
-    assert "local options = {tags = option.tags and lib.args_tags('tags', option.tags)" in text
+    tags = written_out("args.tags('tags', option.tags)")
+    assert f"options = {{tags = option.tags and {tags}" in text
     write("do", "-- do: it.", "-- @batch jid:jid", "-- @options enqueue", "", "return 1")
     assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "tags", "within"]
     assert "{tags = ARGV[i + 1] and ARGV[i + 1] ~= ''" in compose("do", "ql").text
@@ -393,8 +408,8 @@ def test_argument_named_like_a_library_is_refused(write: Write, line: str) -> No
 def test_script_contains_only_reachable_functions(write: Write) -> None:
     write("lib/greet", "local HELLO = 'hello'", "",
         "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
-          "function greet.shout(name)", "  return string.upper(name)", "end", "",
-          "function greet.never()", "end")  # fmt: skip
+          "function greet.shout(name)", "  local loud = string.upper(name)", "  return loud", "end",
+          "", "function greet.never()", "end")  # fmt: skip
     write(
         "do",
         "-- do: it.",
@@ -412,36 +427,57 @@ def test_script_contains_only_reachable_functions(write: Write) -> None:
     assert "never" not in text
 
 
-def test_seldom_function_loads_its_dependencies_when_called(write: Write) -> None:
-    write("lib/greet", "local HELLO = 'hello'", "local greeted = {}", "",
-        "function greet.hello(name) return HELLO .. name end", "",
-          "-- @seldom", "function greet.shout(name) return greet.twice(string.upper(HELLO .. "
-          "name)) end", "",
-          "function greet.twice(name)", "  greeted[name] = true", "  return name .. name",
-          "end")  # fmt: skip
+def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) -> None:
     write(
-        "do",
-        "-- do: it.",
-        "-- @flags no-writes",
-        "",
+        "lib/greet", "local HELLO = 'hello'", "local greeted = {}", "",
+        "function greet.hello(name)", "  greeted[name] = true", "  return HELLO .. name", "end", "",
+        "function greet.shout(name)", "  return HELLO .. greet.twice(name)", "end", "",
+        "function greet.twice(name)", "  greeted[name] = true", "  return name .. name", "end",
+    )  # fmt: skip
+    write(
+        "do", "-- do: it.", "-- @flags no-writes", "-- @usual greet.hello", "",
         "return greet.hello('Ada') .. greet.shout('Bob')",
+    )  # fmt: skip
+    usual, _, others = compose("do", "ql").text.partition("local function define_others()")
+    assert usual.count("local greeted") == 1 and "local greeted" not in others
+    assert usual.count("local HELLO") == others.count("local HELLO") == 1
+    assert "greet_hello(" in usual and "greet_twice(" not in usual
+    assert "function lib.greet_shout(" in others and "function lib.greet_twice(" in others
+
+
+def test_two_libraries_with_a_changing_local_of_one_name_are_refused(write: Write) -> None:
+    write(
+        "lib/greet", "local met = {}", "", "function greet.hello(name)", "  met[name] = true", "end"
     )
-    before, _, usual = compose("do", "ql").text.partition("function lib.greet_hello(")
-    assert before.count("local HELLO") == 2 and before.count("local greeted") == 1
-    assert "greet_twice" in before and "greet_twice" not in usual
-    assert "function lib.greet_shout(...) late() return lib.greet_shout(...) end" in usual
-
-
-def test_state_shared_by_a_seldom_function_and_another_is_refused(write: Write) -> None:
-    write("lib/greet", "local greeted = {}", "",
-        "function greet.hello(name) greeted[name] = true end", "",
-          "-- @seldom", "function greet.again(name) return greeted[name] end")  # fmt: skip
-    write("do", "-- do: it.", "", "greet.hello('Ada') return greet.again('Ada')")
-    with pytest.raises(
-        HeaderError,
-        match=r"lib/greet\.lua: greeted is kept for functions that are @seldom and for others",
-    ):
+    write("lib/leave", "local met = {}", "", "function leave.now(name)", "  met[name] = nil", "end")
+    write("do", "-- do: it.", "", "greet.hello('Ada') leave.now('Ada')")
+    with pytest.raises(HeaderError, match="two locals that change can't have one name"):
         compose("do", "ql")
+
+
+def test_usual_function_that_the_command_does_not_reach_is_refused(write: Write) -> None:
+    write("do", "-- do: it.", "-- @usual json.poem", "", "return 1")
+    with pytest.raises(HeaderError, match=r"json\.poem: the command doesn't reach it"):
+        compose("do", "ql")
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "written"),
+    [
+        ("function odd.half(n) return n / 2 end", "return odd.half(x.y)", "return (x.y / 2)"),
+        ("function odd.half(n) return n / 2 end", "odd.half(x)", "odd.half(x)"),
+        ("function odd.half(n) return n / 2 end", "return odd.half(x + 1)", None),
+        ("function odd.both(n) return n, 2 end", "return odd.both(x)", None),
+        ("function odd.name(name) return name.name end", "return odd.name(x)", "return (x.name)"),
+        ("function odd.list(n) return {n, 2} end", "return odd.list(x)", "return ({x, 2})"),
+        ("function odd.all(...) return f(...) end", "return odd.all(x)", None),
+    ],
+)
+def test_function_of_one_expression_is_written_out_where_its_value_is_used(
+    write: Write, function: str, line: str, written: str | None
+) -> None:
+    write("lib/odd", function)
+    assert library_linker.write_out(line) == (written or line)
 
 
 def test_unknown_library_function_is_refused(write: Write) -> None:
@@ -470,11 +506,11 @@ def test_library_with_statements_beside_functions_is_refused(
 
 
 def test_script_line_is_translated_to_file_and_line(write: Write) -> None:
-    write("lib/greet", "-- greet", "", "function greet.hello()", "  return 1 + nil", "end")
+    write("lib/greet", "-- greet", "", "function greet.hello()", "  error(1 + nil)", "end")
     write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello()")
     script = compose("do", "ql")
     lines = script.text.splitlines()
-    assert script.origin(lines.index("  return 1 + nil") + 1) == "lib/greet.lua:4"
+    assert script.origin(lines.index("  error(1 + nil)") + 1) == "lib/greet.lua:4"
     assert script.origin(lines.index("return lib.greet_hello()") + 1) == "do.lua:4"
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
 

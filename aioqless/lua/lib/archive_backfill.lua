@@ -4,7 +4,6 @@
 local MOST_EVENTS = 100
 
 -- Append the end of such a job, as far as it and its history tell. Return whether it was missing.
--- @seldom
 function archive_backfill.append(job)
   if job.state ~= 'complete' and job.state ~= 'failed' then return false end
   local marked = redis.call('HGET', keys.job(job.jid), 'x-archived')

@@ -8,29 +8,39 @@ local listed = 0
 function args.is_given(value) return value and value ~= '' end
 
 function args.string(name, value)
-  if not value or value == '' then errors.bad_argument(name, value, 'is missing') end
-  return value
+  return value and value ~= '' and value or args.refuse_missing(name, value)
 end
 
+function args.refuse_missing(name, value) errors.bad_argument(name, value, 'is missing') end
+
 -- Any text, including the empty one.
-function args.text(name, value)
-  if not value then errors.bad_argument(name, value, 'is missing') end
-  return value
-end
+function args.text(name, value) return value or args.refuse_missing(name, value) end
 
 -- The name of something new. Existing names may look different: peers are less strict.
 function args.name(name, value)
-  args.string(name, value)
+  return value and value ~= '' and #value <= constants.MAX_NAME_LENGTH
+    and not string.find(value, '%c') and value or args.refuse_name(name, value)
+end
+
+function args.refuse_name(name, value)
+  if not value or value == '' then args.refuse_missing(name, value) end
   if #value > constants.MAX_NAME_LENGTH then
     errors.bad_argument(name, value, 'is longer than ' .. constants.MAX_NAME_LENGTH .. ' bytes')
   end
-  if string.find(value, '%c') then errors.bad_argument(name, value, 'has a control character') end
-  return value
+  errors.bad_argument(name, value, 'has a control character')
 end
 
 -- A new job's id. Some endings are reserved: other keys of a job end like this.
 function args.jid(name, value)
-  args.name(name, value)
+  return value and #value <= constants.MAX_NAME_LENGTH and string.find(value, '^%w+$') and value
+    or args.check_jid(name, value)
+end
+
+function args.check_jid(name, value)
+  if not value or value == '' or #value > constants.MAX_NAME_LENGTH
+    or string.find(value, '%c') then
+    args.refuse_name(name, value)
+  end
   if string.find(value, '%-history$') or string.find(value, '%-dependencies$')
     or string.find(value, '%-dependents$') then
     errors.bad_argument(name, value, 'ends as a key of another job does')
@@ -42,13 +52,15 @@ end
 function args.any_jid(name, value) return args.text(name, value) end
 
 function args.queue(name, key)
-  key = args.string(name, key)
   local prefix = ns .. ':q:'
-  if string.sub(key, 1, #prefix) == prefix then key = string.sub(key, #prefix + 1) end
-  return args.string(name, key)
+  if key and string.sub(key, 1, #prefix) == prefix then key = string.sub(key, #prefix + 1) end
+  return key and key ~= '' and key or args.refuse_missing(name, key)
 end
 
-function args.new_queue(name, key) return args.name(name, args.queue(name, key)) end
+function args.new_queue(name, key)
+  local queue = args.queue(name, key)
+  return args.name(name, queue)
+end
 
 function args.queues(texts)
   if #texts == 0 then errors.bad_argument('queues', nil, 'name at least one queue, as a key') end
@@ -71,17 +83,19 @@ function args.number(name, value)
 end
 
 function args.between(name, value, low, high)
-  local number = args.number(name, value)
-  if number < low or number > high then
-    errors.bad_argument(name, value, string.format('is not between %.17g and %.17g', low, high))
+  local number = tonumber(value)
+  if not number or not (number >= low and number <= high) or string.find(value, '%z') then
+    number = args.number(name, value)
+    if number < low or number > high then
+      errors.bad_argument(name, value, string.format('is not between %.17g and %.17g', low, high))
+    end
   end
   return number
 end
 
 -- Seconds since 1970; empty: the clock of this server, which all workers share.
 function args.time(name, value)
-  if not args.is_given(value) then return clock.now() end
-  return args.between(name, value, 0, 1e11)
+  return value and value ~= '' and args.between(name, value, 0, 1e11) or clock.now()
 end
 
 function args.seconds(name, value) return args.between(name, value, 0, 1e10) end
@@ -109,7 +123,7 @@ end
 -- A job's data, stored byte for byte. Only up to a size is it parsed here, to check that it is
 -- JSON.
 function args.data(name, value)
-  args.string(name, value)
+  if not value or value == '' then args.refuse_missing(name, value) end
   if #value > CHECKED_DATA then return value end
   local valid, parsed = pcall(cjson.decode, value)
   if not valid then valid, parsed = pcall(cjson.decode, json.drop_surrogates(value)) end
@@ -168,12 +182,3 @@ end
 function args.tags(name, value) return args.list(name, value, args.name) end
 
 function args.jids(name, value) return args.list(name, value, args.string) end
-
--- A request id, as `line:number`: the caller's line of requests, and this one's number in it.
-function args.request(name, value)
-  local id, number = string.match(value, '^(%C+):(%d+)$')
-  if not id or #value > constants.MAX_NAME_LENGTH then
-    errors.bad_argument(name, value, 'must have the form line:number')
-  end
-  return {id = id, number = tonumber(number)}
-end

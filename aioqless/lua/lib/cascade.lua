@@ -4,7 +4,6 @@
 local CHOICES = {hold = true, fail = true, cancel = true}
 local PORTION = 200
 
--- @seldom
 function cascade.check_policy(choice)
   if choice and not CHOICES[choice] then
     errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel')
@@ -24,7 +23,6 @@ function cascade.set_policy(jid, choice)
 end
 
 -- Set the policy of one job, and apply it if a dependency has failed before.
--- @seldom
 function cascade.apply_policy(jid, choice, now)
   cascade.set_policy(jid, choice)
   cascade.run_deferred(now)

@@ -9,7 +9,7 @@ local DEFAULTS = {
   ['jobs-history-count'] = 50000,
   ['jobs-history'] = 604800,
   ['max-worker-age'] = 86400,
-  ['max-job-history'] = 100,
+  ['max-job-history'] = constants.JOB_HISTORY,
   ['max-lost'] = 0,
 }
 
@@ -19,34 +19,42 @@ local NUMBERS = {
   'max-worker-age', 'max-job-history',
   'max-lost', 'archive',
 }
+local UNLIMITED = {heartbeat = DEFAULTS.heartbeat, max_concurrency = 0}
 local numbers
-local of_queue = {}
+local queue_options = {}
 
 -- One of NUMBERS; a value that isn't a number counts as unset, except for `archive`: `on`, or
 -- anything else.
 function config.number(option)
-  if not numbers then
-    numbers = {}
-    for i, value in ipairs(redis.call('HMGET', keys.config(), unpack(NUMBERS))) do
-      numbers[NUMBERS[i]] = tonumber(value) or DEFAULTS[NUMBERS[i]] or value
-    end
-  end
+  if not numbers then numbers = presence.has('config') and config.read_numbers() or DEFAULTS end
   return numbers[option]
 end
 
-function config.queue(queue)
-  if not of_queue[queue] then
-    -- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
-    local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue,
-      'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit')
-    of_queue[queue] = {
-      heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3])
-        or DEFAULTS.heartbeat,
-      max_concurrency = tonumber(values[4]) or 0,
-      rate = values[5] and rates.parse(values[5]),
-    }
+function config.read_numbers()
+  local values = redis.call('HMGET', keys.config(), unpack(NUMBERS))
+  local read = {}
+  for i, option in ipairs(NUMBERS) do
+    read[option] = tonumber(values[i]) or DEFAULTS[option] or values[i]
   end
-  return of_queue[queue]
+  return read
+end
+
+function config.queue(queue)
+  if not presence.has('config') then return UNLIMITED end
+  queue_options[queue] = queue_options[queue] or config.read_queue(queue)
+  return queue_options[queue]
+end
+
+-- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
+function config.read_queue(queue)
+  local values = redis.call('HMGET', keys.config(), queue .. '-heartbeat', 'heartbeat-' .. queue,
+    'heartbeat', queue .. '-max-concurrency', queue .. '-rate-limit')
+  return {
+    heartbeat = tonumber(values[1]) or tonumber(values[2]) or tonumber(values[3])
+      or DEFAULTS.heartbeat,
+    max_concurrency = tonumber(values[4]) or 0,
+    rate = values[5] and rates.parse(values[5]),
+  }
 end
 
 -- For how long a lock of this queue lasts, in seconds.
@@ -54,11 +62,6 @@ function config.heartbeat(queue) return config.queue(queue).heartbeat end
 
 -- The maximum number of running jobs of this queue; 0: no limit.
 function config.max_concurrency(queue) return config.queue(queue).max_concurrency end
-
--- Whether there is such a limit, for commands that need nothing else.
-function config.is_limited(queue)
-  return (tonumber(redis.call('HGET', keys.config(), queue .. '-max-concurrency')) or 0) > 0
-end
 
 -- The name under which an option is stored: `heartbeat-<queue>` is an alias.
 function config.stored_name(option)
@@ -76,7 +79,6 @@ local ARCHIVE = {
 local archiving
 
 -- The options of the archive.
--- @seldom
 function config.archive_settings()
   if not archiving then
     local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length',

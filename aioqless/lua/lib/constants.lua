@@ -7,6 +7,7 @@ local MAX_BATCH = 1000         -- entries of a list, a batch or a page in one ca
 local MAX_CONCURRENT = 1000    -- running jobs of a key with a concurrency limit
 local MAX_RATE_STARTS = 10000  -- starts of a rate limit
 local DEFAULT_RETRIES = 5
+local JOB_HISTORY = 100        -- events of a job that are kept, unless configured
 local ANSWER_TTL = 120         -- seconds for which the answer to a request is kept
 local EXHAUSTED_GROUP = 'failed-retries-'  -- and the queue: jobs without retries or locks left
 local NAME_LEASE_TTL = 60      -- seconds of silence after which a stable name is free

@@ -12,7 +12,6 @@ local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
 function constraints.read(text) return text and json.parse_object(text) or {} end
 
 -- Parse what a caller sent, and refuse what is invalid.
--- @seldom
 function constraints.parse(text)
   local own = constraints.read(text)
   if own.exists ~= nil and not EXISTS[own.exists] then
@@ -51,7 +50,6 @@ end
 
 -- The jid of the job that prevents a put with these constraints, if there is one. `job` is the job
 -- of the same jid.
--- @seldom
 function constraints.find_conflict(own, job, now)
   local other = own.exists and job and job.jid
     or own.unique and uniqueness.find_holder(own.unique, now)
@@ -74,7 +72,6 @@ end
 
 -- Set a job's constraints; `former` are its earlier ones. Without a string it keeps them and is to
 -- run again: then it takes its unique key again, unless another job has it by now.
--- @seldom
 function constraints.apply(jid, text, own, former, now)
   local before = constraints.read(former)
   if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
@@ -90,7 +87,6 @@ function constraints.apply(jid, text, own, former, now)
 end
 
 -- Free the unique key of a job that has ended or is deleted.
--- @seldom
 function constraints.release(job, deleted)
   local own = constraints.read(job.terms)
   if own.unique and (deleted or not own['for']) then uniqueness.release(own.unique, job.jid) end

@@ -1,7 +1,7 @@
 -- dependency: which jobs wait for which. Each pair is stored on both sides.
 
 local PORTION = 200
-local room = 1000
+local releases_left = 1000
 
 -- Link a job to those of `jids` that exist and aren't complete; the others count as done.
 function dependency.link(jid, jids)
@@ -46,7 +46,6 @@ end
 
 -- Take a whole set away from its job, process a portion, and leave a note on the rest. The note has
 -- a number, since the job may come back and leave another set before the first is finished.
--- @seldom
 function dependency.defer(what, jid, from, now)
   if redis.call('EXISTS', from) == 0 then return end
   local number = 1
@@ -71,13 +70,8 @@ end
 
 -- Run work that earlier calls deferred.
 function dependency.run_deferred(now)
-  if redis.call('EXISTS', keys.deferred()) == 1 then dependency.run_portions(now) end
-end
-
--- @seldom
-function dependency.run_portions(now)
   local most = PORTION
-  while most > 0 and room > 0 do
+  while most > 0 and releases_left > 0 do
     local note = redis.call('SRANDMEMBER', keys.deferred())
     if not note then return end
     most = most - math.max(1, dependency.run_portion(note, now, most))
@@ -88,8 +82,8 @@ end
 -- number of jobs. Pairs that have been linked again since are left alone.
 function dependency.run_portion(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
-  local others = redis.call('SPOP', keys.deferred_jids(note), math.min(most, room))
-  room = room - #others
+  local others = redis.call('SPOP', keys.deferred_jids(note), math.min(most, releases_left))
+  releases_left = releases_left - #others
   for _, other in ipairs(others) do
     if what == 'release' and redis.call('SISMEMBER', keys.dependents(jid), other) == 0 then
       redis.call('SREM', keys.dependencies(other), jid)
@@ -98,7 +92,11 @@ function dependency.run_portion(note, now, most)
       redis.call('SREM', keys.dependents(other), jid)
     end
   end
-  redis.call(redis.call('EXISTS', keys.deferred_jids(note)) == 1 and 'SADD' or 'SREM',
-    keys.deferred(), note)
+  if redis.call('EXISTS', keys.deferred_jids(note)) == 1 then
+    redis.call('SADD', keys.deferred(), note)
+    presence.add('deferred')
+  else
+    redis.call('SREM', keys.deferred(), note)
+  end
   return #others
 end

@@ -16,7 +16,7 @@
 -- Put a job, `put`, which has queue, jid, klass, data, now, delay, and the worker that puts it.
 function enqueue.put(put, options)
   if options.on_failed then cascade.check_policy(options.on_failed) end
-  max_length.check(put.queue, put.jid)
+  if presence.has('config') then max_length.check(put.queue, put.jid) end
   local jid = enqueue.write(put, options)
   if options.on_failed and jid == put.jid then
     cascade.apply_policy(jid, options.on_failed, put.now)
@@ -26,56 +26,76 @@ end
 
 -- Put a job whose queue has room, without its policy for failed dependencies.
 function enqueue.write(put, options)
-  local job = record.find(put.jid)
+  local jid, queue, now = put.jid, put.queue, put.now
+  local job = redis.call('EXISTS', keys.job(jid)) == 1 and record.read(jid) or nil
   local terms = options.terms and constraints.parse(options.terms)
-  local other = terms and constraints.find_conflict(terms, job, put.now)
+  local other = terms and constraints.find_conflict(terms, job, now)
   if other then return other end
-  local depends = options.depends or {}
-  dependency.check_not_itself(put.jid, depends)
-  if job and #depends > 0
-    and redis.call('SCARD', keys.dependencies(put.jid)) > constants.MAX_BATCH then
-    errors.bad_argument('depends', nil,
-      'would replace more than 1,000 dependencies; remove them first')
-  end
-  local tags = options.tags or (job and json.parse_texts(job.tags)) or {}
+  local depends = options.depends
+  if depends then enqueue.check_dependencies(jid, job, depends) end
+  local tags = options.tags or (job and json.parse_texts(job.tags))
   local retries = options.retries or (job and job.retries) or constants.DEFAULT_RETRIES
   local priority = options.priority or (job and job.priority) or 0
 
-  if job and archive.is_on() then
-    if job.state == 'complete' or job.state == 'failed' then
-      archive_backfill.append(job)
-    else
-      archive.append(job, 'move', put.now, {to = put.queue})
-    end
+  if job then enqueue.archive_move(job, queue, now) end
+  local named = cjson.encode(queue)
+  redis.call('PUBLISH', keys.log_channel(),
+    '{"event":"put","jid":' .. cjson.encode(jid) .. ',"queue":' .. named .. '}')
+  history.append(jid, job, now, 'put', '{"q":' .. named .. '}')
+  if job then enqueue.remove_former(job, put.worker or '', depends or {}, now) end
+  if tags then tagging.attach(jid, tags, now) end
+  if depends then dependency.link(jid, depends) end
+  local delay, state = options.at and options.at - now or put.delay, 'waiting'
+  if job or depends or delay > 0 then
+    state = enqueue.add(jid, queue, priority, delay, now, true)
+  else
+    queue_sets.add_waiting(queue, jid, priority_score.compute(priority, now))
   end
-  events.publish_put(put.jid, put.queue)
-  history.append_put(put.jid, job, put.now, put.queue)
-  if job then enqueue.remove_former(job, put.worker or '', depends, put.now) end
-  tagging.attach(put.jid, tags, put.now)
-  dependency.link(put.jid, depends)
-  local delay = options.at and options.at - put.now or put.delay
-  local state = enqueue.add(put.jid, put.queue, priority, delay, put.now, job or #depends > 0)
-  record.set_fields(put.jid, 'jid', put.jid, 'klass', put.klass, 'data', put.data,
-    'priority', json.number(priority), 'tags', json.texts(tags), 'state', state, 'worker', '',
-    'expires', '0', 'queue', put.queue, 'retries', json.number(retries),
-    'remaining', json.number(retries), 'time', record.format_time(put.now))
-  if #depends > 0 then
-    record.set_fields(put.jid, 'x-after', json.texts(depends))
-    if job then record.delete_fields(put.jid, 'x-on-failed') end
+  redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
+    'priority', priority, 'tags', tags and json.texts(tags) or '[]', 'state', state,
+    'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
+    'time', string.format('%.20f', now))
+  if job or next(options) then enqueue.write_options(put, options, job, terms) end
+  queue_sets.register_queue(queue, now)
+  if presence.has('tracked') then events.publish_tracked('put', jid) end
+  return jid
+end
+
+function enqueue.check_dependencies(jid, job, depends)
+  dependency.check_not_itself(jid, depends)
+  if job and #depends > 0 and redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
+    errors.bad_argument('depends', nil,
+      'would replace more than 1,000 dependencies; remove them first')
+  end
+end
+
+-- The end of a stage is archived: that of a job which is put again.
+function enqueue.archive_move(job, queue, now)
+  if not archive.is_on() then return end
+  if job.state == 'complete' or job.state == 'failed' then
+    archive_backfill.append(job)
+  else
+    archive.append(job, 'move', now, {to = queue})
+  end
+end
+
+-- Write what most jobs don't have: dependencies, expiry, context, constraints.
+function enqueue.write_options(put, options, job, terms)
+  local jid, depends = put.jid, options.depends
+  if depends and #depends > 0 then
+    record.set_fields(jid, 'x-after', json.texts(depends))
+    if job then record.delete_fields(jid, 'x-on-failed') end
   end
   if options.within then
-    record.set_fields(put.jid, 'x-start-by', put.now + options.within)
+    record.set_fields(jid, 'x-start-by', put.now + options.within)
   elseif job then
-    record.delete_fields(put.jid, 'x-start-by')
+    record.delete_fields(jid, 'x-start-by')
   end
-  if options.context then record.set_fields(put.jid, 'x-context', options.context) end
+  if options.context then record.set_fields(jid, 'x-context', options.context) end
   local former = job and job.terms
   if terms or former then
-    constraints.apply(put.jid, options.terms, terms or constraints.read(former), former, put.now)
+    constraints.apply(jid, options.terms, terms or constraints.read(former), former, put.now)
   end
-  queue_sets.register_queue(put.queue, put.now)
-  events.publish_tracked('put', put.jid)
-  return put.jid
 end
 
 -- Add a job to the set where it belongs: held by dependencies, scheduled, or waiting. Return the
@@ -91,7 +111,6 @@ function enqueue.add(jid, queue, priority, delay, now, may_depend)
 end
 
 -- Remove an existing job from everything that refers to its former state.
--- @seldom
 function enqueue.remove_former(job, worker, depends, now)
   tagging.detach(job.jid, json.parse_texts(job.tags))
   if #depends > 0 then

@@ -2,19 +2,21 @@
 -- live clients write and read it; the fraction of a second is ours, and omitted if zero.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
-local put_to = {}
-local latest = {}
+local event_now, event_what, event_extra, event_item
 
 -- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
-  if latest.now ~= now or latest.what ~= what or latest.extra ~= extra then
+  if event_now ~= now or event_what ~= what or event_extra ~= extra then
     local whole = math.floor(now)
     local item = '[' .. string.format('%.0f', whole) .. ',' .. cjson.encode(what)
-    local fraction = now > whole and now - whole >= 1e-6 and string.format(',%.6f', now - whole)
-    if extra or fraction then item = item .. ',' .. (extra or '{}') end
-    latest = {now = now, what = what, extra = extra, item = item .. (fraction or '') .. ']'}
+    if now - whole >= 1e-6 then
+      item = item .. ',' .. (extra or '{}') .. string.format(',%.6f]', now - whole)
+    else
+      item = item .. (extra and ',' .. extra .. ']' or ']')
+    end
+    event_now, event_what, event_extra, event_item = now, what, extra, item
   end
-  return latest.item
+  return event_item
 end
 
 -- `extra` is JSON or nil. `job` is the job's record, nil for a new one.
@@ -27,19 +29,15 @@ function history.append(jid, job, now, what, extra)
     job.old_history = nil
   end
   local length = redis.call('RPUSH', keys.history(jid), history.encode(now, what, extra))
-  if length > 1 then history.trim(jid, length) end
+  if length > constants.JOB_HISTORY or length > 1 and presence.has('config') then
+    history.trim(jid, length)
+  end
 end
 
 -- Remove the latest event if it is of this kind.
 function history.remove_last(jid, what)
   local event = json.parse_list(redis.call('LINDEX', keys.history(jid), -1))
   if event[2] == what then redis.call('RPOP', keys.history(jid)) end
-end
-
--- A job was put into a queue; a batch formats the event once.
-function history.append_put(jid, job, now, queue)
-  put_to[queue] = put_to[queue] or cjson.encode({q = queue})
-  history.append(jid, job, now, 'put', put_to[queue])
 end
 
 -- Keep the first event and the latest ones; 0 or less: all.
@@ -77,7 +75,6 @@ function history.list_holders(job, most)
 end
 
 -- The events of a history as stored before 2013: a list of stages in the job's hash.
--- @seldom
 function history.convert_old(text)
   local items = {}
   for _, stage in ipairs(json.parse_list(text)) do

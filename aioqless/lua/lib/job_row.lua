@@ -18,7 +18,7 @@ function job_row.read(jid)
     jid = jid, state = row[2] or '', queue = row[3] or '', worker = row[4] or '',
     priority = tonumber(row[5]) or 0, time = tonumber(row[8]), time_text = row[8] or nil, row = row,
   }
-  if not job_row.is_plain(key, row) then
+  if redis.call('HLEN', key) ~= PLAIN or not job_row.is_complete(row) then
     local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms',
       unpack(ROW, PLAIN + 1))
     job.grace, job.old_history, job.put, job.terms = rare[1], rare[2], tonumber(rare[3]), rare[4]
@@ -27,11 +27,9 @@ function job_row.read(jid)
   return job
 end
 
-function job_row.is_plain(key, row)
-  for i = 1, PLAIN do
-    if not row[i] then return false end
-  end
-  return redis.call('HLEN', key) == PLAIN
+function job_row.is_complete(row)
+  return row[2] and row[3] and row[4] and row[5] and row[6] and row[7] and row[8] and row[9]
+    and row[10] and row[11] and row[12]
 end
 
 -- Keep the row of a job that this call has locked, with the fields that the lock changed.

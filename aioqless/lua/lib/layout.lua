@@ -46,17 +46,6 @@ function layout.batch(first, width)
   return first + 1 + count * width
 end
 
--- One reply for each tuple of a batch; an error doesn't affect the others.
-function layout.each(first, last, width, perform)
-  local answers = {}
-  for i = first, last - 1, width do
-    local accepted, answer = pcall(perform, i)
-    if not accepted then answer = errors.from_pcall(answer) end
-    answers[#answers + 1] = answer
-  end
-  return answers
-end
-
 function layout.options(known, first)
   local options = {}
   if first <= #ARGV and (#ARGV - first) % 2 == 0 then

@@ -9,7 +9,6 @@ local LATER = 3600
 local MOST_SHOWN = 10
 
 -- Whether the next job may start; if so it counts from now on, otherwise it is held back.
--- @seldom
 function limits.admit(job, queue, score, now)
   local own = constraints.read(job.terms)
   if not own.key then return true end
@@ -57,7 +56,6 @@ function limits.find_busy_until(own, now)
 end
 
 -- A job stops running or waiting: wake the next one of its key.
--- @seldom
 function limits.release(job, now)
   local own = constraints.read(job.terms)
   if not own.key then return end
@@ -94,7 +92,6 @@ end
 
 -- The score in `-work` of a job that was held back and is due; nil for other jobs. It is no longer
 -- held back.
--- @seldom
 function limits.take_held_score(text, jid)
   local key = constraints.read(text).key
   local score = key and redis.call('ZSCORE', keys.held_back(key), jid)
@@ -114,7 +111,6 @@ end
 
 -- JSON: which limit holds a job back, with running jobs of its key or its rate, and when it is
 -- checked again; nil if it isn't held back.
--- @seldom
 function limits.explain_hold(jid, queue, text)
   local own = json.parse_object(text)
   if type(own.key) ~= 'string' or not redis.call('ZSCORE', keys.held_back(own.key), jid) then

@@ -44,7 +44,6 @@ end
 -- Handle an expired lock: notify the holder and start the grace period, or take the job away. A
 -- reservation that a person let expire uses no retry. Return the job's record if this call may pop
 -- it; nil if its grace period began, its retries are used up, or it lost its lock too often.
--- @seldom
 function locks.expire(queue, jid, now)
   local job = record.read(jid)
   if not job or job.state == 'complete' or job.state == 'failed' then

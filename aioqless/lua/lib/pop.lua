@@ -2,34 +2,34 @@
 
 local MOST_HELD_BACK = 50
 local cut_short
+local known_dues = {}
 
 -- Create due instances of recurring jobs, and move scheduled jobs that are due.
 function pop.prepare(queue, now, wanted)
+  if redis.call('EXISTS', keys.recurring(queue), keys.scheduled(queue)) == 0 then return false end
   recurring_spawn.run(queue, now, wanted)
   queue_sets.move_due(queue, now, wanted)
+  return true
 end
 
 -- Lock up to `count` jobs of a queue for a worker: those with an expired lock first, then the
 -- waiting ones. Return their jids in the order in which they are to run.
 function pop.take(queue, worker, count, now)
-  if count <= 0 or redis.call('SISMEMBER', keys.paused(), queue) == 1 then return {} end
+  if count <= 0 or pop.is_paused(queue) then return {} end
   pop.register_worker(worker, now)
-  count = math.min(count, constants.MAX_BATCH, pop.read_capacity(queue, now))
-  local jobs, expired = {}, locks.find_expired(queue, now, count)
-  for _, jid in ipairs(expired) do
-    local job = locks.expire(queue, jid, now)
-    local score = job and priority_score.compute(job.priority, job.put or now)
-    if job and pop.may_start(queue, job, score, now) then jobs[#jobs + 1] = job end
-  end
-  cut_short = cut_short or #expired == count and #jobs < count
-  local held_back = 0
+  if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
+  if presence.has('config') then count = math.min(count, pop.read_capacity(queue, now)) end
+  local jobs, held_back, prepared = {}, 0, false
+  local first = redis.call('ZRANGE', keys.locks(queue), 0, 0, 'WITHSCORES')[2]
+  first = tonumber(first) or math.huge
+  if first <= now then pop.take_expired(queue, jobs, count, now) end
   repeat
     local wanted = count - #jobs
-    if wanted > 0 then pop.prepare(queue, now, wanted) end
+    if wanted > 0 and pop.prepare(queue, now, wanted) then prepared = true end
     local top = wanted > 0 and redis.call('ZPOPMAX', keys.waiting(queue), wanted) or {}
     for i = 1, #top, 2 do
       local job = job_row.read(top[i])
-      if job and pop.may_start(queue, job, top[i + 1], now) then
+      if job and (not job.terms or pop.may_start(queue, job, top[i + 1], now)) then
         jobs[#jobs + 1] = job
       elseif job then
         held_back = held_back + 1
@@ -38,7 +38,29 @@ function pop.take(queue, worker, count, now)
     local more = #top == 2 * wanted and #jobs < count
     cut_short = cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
-  return pop.lock(queue, jobs, worker, now)
+  if #jobs < count and first > now and not prepared and held_back == 0 then
+    known_dues[queue] = first
+  end
+  return #jobs == 0 and jobs or pop.lock(queue, jobs, worker, now)
+end
+
+-- Take away the jobs whose lock has expired.
+function pop.take_expired(queue, jobs, count, now)
+  local expired = locks.find_expired(queue, now, count)
+  for _, jid in ipairs(expired) do
+    local job = locks.expire(queue, jid, now)
+    local score = job and priority_score.compute(job.priority, job.put or now)
+    if job and pop.may_start(queue, job, score, now) then jobs[#jobs + 1] = job end
+  end
+  cut_short = cut_short or #expired == count and #jobs < count
+end
+
+-- When the next job of a queue becomes due by itself, as far as this call knows: that of a lock, if
+-- there is nothing else.
+function pop.get_known_due(queue) return known_dues[queue] end
+
+function pop.is_paused(queue)
+  return presence.has('paused') and redis.call('SISMEMBER', keys.paused(), queue) == 1
 end
 
 -- How many jobs of a queue may start now.
@@ -59,35 +81,35 @@ end
 function pop.was_cut_short() return cut_short end
 
 function pop.lock(queue, jobs, worker, now)
-  if #jobs == 0 then return {} end
-  local fence = redis.call('INCRBY', keys.fence(), #jobs) - #jobs
-  local expires, time = json.number(locks.compute_expiry(queue, now)), record.format_time(now)
-  local popped = cjson.encode({worker = worker})
+  local fence, own = redis.call('INCRBY', keys.fence(), #jobs) - #jobs, config.queue(queue)
+  local expires_at = locks.compute_expiry(queue, now)
+  local expires, time = string.format('%.17g', expires_at), string.format('%.20f', now)
+  local popped = '{"worker":' .. cjson.encode(worker) .. '}'
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
-    history.append(job.jid, job, now, 'popped', popped)
+    local jid, run = job.jid, string.format('%.0f', fence + i)
+    history.append(jid, job, now, 'popped', popped)
     stats.add('wait', queue, now, now - (job.time or now))
-    local run = json.number(fence + i)
-    record.set_fields(job.jid, 'state', 'running', 'worker', worker, 'expires', expires,
+    redis.call('HSET', keys.job(jid), 'state', 'running', 'worker', worker, 'expires', expires,
       'time', time, 'x-put', job.time_text or time, 'x-fence', run)
-    events.publish_tracked('popped', job.jid)
+    if presence.has('tracked') then events.publish_tracked('popped', jid) end
     if job.row then job_row.keep(job, worker, expires, time, run) end
-    jids[i] = job.jid
-    locked[2 * i - 1], locked[2 * i] = expires, job.jid
+    jids[i] = jid
+    locked[2 * i - 1], locked[2 * i] = expires, jid
   end
   redis.call('ZADD', keys.locks(queue), unpack(locked))
   redis.call('ZADD', keys.worker_jobs(worker), unpack(locked))
-  local rate = config.queue(queue).rate
-  if rate then rates.record_starts('q:' .. queue, rate, jids, now) end
+  if own.rate then rates.record_starts('q:' .. queue, own.rate, jids, now) end
+  if known_dues[queue] then known_dues[queue] = math.min(known_dues[queue], expires_at) end
   return jids
 end
 
-local met = {}
+local registered_worker
 
 -- Register a worker that asks for jobs, and forget workers that have been silent for too long.
 function pop.register_worker(worker, now)
-  if met[worker] then return end
-  met[worker] = true
+  if registered_worker == worker then return end
+  registered_worker = worker
   redis.call('ZADD', keys.workers(), now, worker)
   local oldest = now - config.number('max-worker-age')
   local all_silent = redis.call('ZRANGE', keys.workers(), '-inf', oldest, 'BYSCORE', 'LIMIT', 0, 10)
@@ -100,7 +122,7 @@ end
 
 -- The number of jobs that a pop could return now.
 function pop.count_available(queue, now)
-  if redis.call('SISMEMBER', keys.paused(), queue) == 1 then return 0 end
+  if pop.is_paused(queue) then return 0 end
   return redis.call('ZCOUNT', keys.locks(queue), '-inf', now)
     + redis.call('ZCARD', keys.waiting(queue))
     + queue_sets.count_due(queue, now) + redis.call('ZCOUNT', keys.recurring(queue), '-inf', now)

@@ -1,15 +1,15 @@
 -- queue_sets: the sets of a queue's jobs: waiting, scheduled, held by dependencies. (Running:
 -- locks.lua.)
 
-local registered = {}
+local registered_queue
 
 -- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
-  if registered[queue] then return end
+  if registered_queue == queue then return end
   if redis.call('ZADD', keys.queues(), 'NX', now, queue) == 1 then
     redis.call('ZADD', keys.stats_days(), 'LT', stats.start_of_day(now), queue)
   end
-  registered[queue] = true
+  registered_queue = queue
 end
 
 -- Add to the waiting jobs; the first one wakes idle workers.
@@ -39,16 +39,22 @@ function queue_sets.add_depending(queue, jid, now)
   redis.call('ZADD', keys.depends(queue), now, jid)
 end
 
--- Remove jobs from all sets of their queue, whatever their state. Wake idle workers if a
--- concurrency limit may have kept jobs waiting.
+-- Remove jobs from all sets of their queue, whatever their state.
 function queue_sets.remove(queue, ...)
   redis.call('ZREM', keys.waiting(queue), ...)
-  if redis.call('ZREM', keys.locks(queue), ...) > 0 and config.is_limited(queue)
+  queue_sets.remove_running(queue, ...)
+  redis.call('ZREM', keys.scheduled(queue), ...)
+  redis.call('ZREM', keys.depends(queue), ...)
+end
+
+-- Remove jobs from the running ones. Wake idle workers if a concurrency limit may have kept jobs
+-- waiting.
+function queue_sets.remove_running(queue, ...)
+  if redis.call('ZREM', keys.locks(queue), ...) > 0 and presence.has('config')
+    and config.max_concurrency(queue) > 0
     and redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue)) > 0 then
     events.publish_ready(queue)
   end
-  redis.call('ZREM', keys.scheduled(queue), ...)
-  redis.call('ZREM', keys.depends(queue), ...)
 end
 
 -- Move scheduled jobs that are due to the waiting ones, earliest first.

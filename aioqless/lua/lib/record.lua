@@ -1,6 +1,6 @@
 -- record: a job's hash, read as one table and checked before a command writes.
 
-local formatted, text
+local formatted_time, formatted_text
 
 -- The fields that commands decide by; nil for a job that doesn't exist.
 function record.read(jid)
@@ -59,8 +59,10 @@ end
 
 -- Seconds as live clients write the field `time`.
 function record.format_time(seconds)
-  if seconds ~= formatted then formatted, text = seconds, string.format('%.20f', seconds) end
-  return text
+  if seconds ~= formatted_time then
+    formatted_time, formatted_text = seconds, string.format('%.20f', seconds)
+  end
+  return formatted_text
 end
 
 function record.set_fields(jid, ...) redis.call('HSET', keys.job(jid), ...) end

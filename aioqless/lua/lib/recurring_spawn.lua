@@ -17,7 +17,6 @@ function recurring_spawn.run(queue, now, most)
 end
 
 -- Create the instances of one recurring job that are due since `tick`; return their number.
--- @seldom
 function recurring_spawn.spawn_due(queue, jid, tick, now, most)
   local f = redis.call('HMGET', keys.template(jid), 'klass', 'data', 'priority', 'tags', 'retries',
     'interval', 'backlog', 'x-coalesce', 'x-until', 'x-max-runs', 'x-jitter')

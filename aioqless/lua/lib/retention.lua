@@ -1,19 +1,11 @@
 -- retention: how long ended jobs are kept, and how many, with rules by queue and klass.
 
 local LATER = 3600
-local any
-
--- Whether any queue or klass has a rule of its own; read once per call, since most namespaces have
--- none.
-function retention.has_rules()
-  if any == nil then any = redis.call('EXISTS', keys.retention_rules()) == 1 end
-  return any
-end
 
 -- For how many seconds a job is kept by the rule of its klass, its queue, or all; nil without a
 -- rule. `kind`: `jobs` or `failed`.
 function retention.find_rule(kind, job)
-  if not retention.has_rules() then return nil end
+  if not presence.has('retention_rules') then return nil end
   local option = kind .. '-history'
   local klass = redis.call('HGET', keys.job(job.jid), 'klass') or ''
   local values = redis.call('HMGET', keys.config(), klass .. '-' .. option,
@@ -34,7 +26,7 @@ function retention.schedule_failed(job, now)
   local own = retention.find_rule('failed', job)
   if own then
     redis.call('ZADD', keys.failed_expiry(), now + own, job.jid)
-  elseif retention.has_rules() then
+  elseif presence.has('retention_rules') then
     -- A peer may have failed it again after it expired elsewhere.
     redis.call('ZREM', keys.failed_expiry(), job.jid)
   end
@@ -45,7 +37,7 @@ function retention.prune_completed(now, most)
   local completed = keys.completed()
   local old = redis.call('ZRANGE', completed, '-inf', now - config.number('jobs-history'),
     'BYSCORE', 'LIMIT', 0, most)
-  retention.delete(old)
+  if #old > 0 then retention.delete(old) end
   local over = math.min(redis.call('ZCARD', completed) - config.number('jobs-history-count'),
     most - #old)
   if over > 0 then retention.delete(redis.call('ZRANGE', completed, 0, over - 1)) end

@@ -23,7 +23,6 @@ end
 
 -- One job from each queue in turn. The shares are computed first, so that each queue is popped from
 -- once.
--- @seldom
 function rotation.pop_in_turn(queues, worker, count, now)
   if count > 0 then pop.register_worker(worker, now) end  -- even if all queues are empty
   local shares = rotation.compute_shares(queues, count, now)
@@ -71,28 +70,33 @@ function rotation.find_next_due(each, now)
   if pop.was_cut_short() then return '0.001' end
   local first = math.huge
   for _, queue in ipairs(rotation.read_queues(each)) do
-    local from = rotation.is_closed(queue.name, now) and '(' .. json.number(now) or '-inf'
-    for _, key in ipairs({keys.scheduled(queue.name), keys.recurring(queue.name),
-      keys.locks(queue.name)}) do
-      local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-      first = math.min(first, tonumber(due) or math.huge)
-    end
-    local rate = config.queue(queue.name).rate
-    if rate and rates.read_capacity('q:' .. queue.name, rate, now) == 0 then
-      first = math.min(first, rates.find_next_start('q:' .. queue.name, rate, 0, now))
-    end
+    first = math.min(first, pop.get_known_due(queue.name) or rotation.find_queue_due(queue, now))
   end
   if first == math.huge then return '' end
   return json.number(math.max(0, first - now))
 end
 
+function rotation.find_queue_due(queue, now)
+  local first, name = math.huge, queue.name
+  local from = rotation.is_closed(name, now) and '(' .. json.number(now) or '-inf'
+  for _, key in ipairs({keys.scheduled(name), keys.recurring(name), keys.locks(name)}) do
+    local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    first = math.min(first, tonumber(due) or math.huge)
+  end
+  local rate = config.queue(name).rate
+  if rate and rates.read_capacity('q:' .. name, rate, now) == 0 then
+    first = math.min(first, rates.find_next_start('q:' .. name, rate, 0, now))
+  end
+  return first
+end
+
 -- Whether a queue gives nothing now, whatever it holds.
 function rotation.is_closed(queue, now)
-  return redis.call('SISMEMBER', keys.paused(), queue) == 1 or pop.read_capacity(queue, now) == 0
+  return pop.is_paused(queue) or pop.read_capacity(queue, now) == 0
 end
 
 -- The reply of pop_many.
 function rotation.reply(jids, worker, count, each, now)
   local next_due = #jids < count and rotation.find_next_due(each, now) or ''
-  return {job_row.list(jids, worker), next_due, json.number(now)}
+  return {job_row.list(jids, worker), next_due, string.format('%.17g', now)}
 end

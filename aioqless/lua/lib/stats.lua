@@ -5,8 +5,7 @@ local PRUNED_EVERY = 50
 -- The lower bounds of our bins within the first second.
 local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
 local pending = {}
-local latest
-local bins = {}
+local latest_day
 
 function stats.start_of_day(time) return time - time % DAY end
 
@@ -25,9 +24,10 @@ end
 
 -- The histogram's bin: seconds within a minute, then minutes, hours, days.
 function stats.find_bin(seconds)
-  seconds = math.floor(seconds)
-  bins[seconds] = bins[seconds] or stats.format_bin(seconds)
-  return bins[seconds]
+  if seconds < 60 then return 's' .. string.format('%.0f', math.floor(seconds)) end
+  if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
+  if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
+  return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
 end
 
 -- Our bin beside that of the first second: `x-ms0` to `x-ms500`.
@@ -37,81 +37,75 @@ function stats.find_millisecond_bin(seconds)
   return 'x-ms' .. MILLISECONDS[at]
 end
 
-function stats.format_bin(seconds)
-  if seconds < 60 then return 's' .. string.format('%.0f', seconds) end
-  if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
-  if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
-  return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
-end
-
--- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it. Mean and variance in
--- one pass, by Welford's algorithm.
+-- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
 function stats.add(kind, queue, now, seconds)
   if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
-  local day = latest
-  if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= stats.start_of_day(now) then
-    day = stats.read_pending(kind, now, queue)
-    latest = day
+  local day, date = latest_day, now - now % DAY
+  if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= date then
+    local key = keys.stats(kind, date, queue)
+    day = pending[key] or {kind = kind, queue = queue, date = date}
+    pending[key], latest_day = day, day
   end
-  day.total = day.total + 1
-  if day.total == 1 then
-    day.mean, day.vk = seconds, 0
-  else
-    local before = day.mean
-    day.mean = before + (seconds - before) / day.total
-    day.vk = day.vk + (seconds - day.mean) * (seconds - before)
-  end
-  stats.count_bins(day, seconds, 1)
-end
-
-function stats.count_bins(day, seconds, by)
-  local bin = stats.find_bin(seconds)
-  day.bins[bin] = (day.bins[bin] or 0) + by
-  if seconds >= 0 and seconds < 1 then
-    local fine = stats.find_millisecond_bin(seconds)
-    day.bins[fine] = (day.bins[fine] or 0) + by
-  end
+  day[#day + 1] = seconds
 end
 
 -- Remove a value that was added at `time`.
 function stats.remove(kind, queue, time, seconds)
-  local day = stats.read_pending(kind, time, queue)
-  if day.total <= 0 then return end
-  local before = day.mean
-  day.total = day.total - 1
-  day.mean = day.total > 0 and (before * (day.total + 1) - seconds) / day.total or 0
-  day.vk = day.total > 1 and math.max(0, day.vk - (seconds - before) * (seconds - day.mean)) or 0
-  stats.count_bins(day, seconds, -1)
-  latest = day
-end
-
--- The values to write, by kind, day and queue.
-function stats.read_pending(kind, now, queue)
-  local date = stats.start_of_day(now)
-  local key = keys.stats(kind, date, queue)
-  if not pending[key] then
-    local stored = redis.call('HMGET', key, 'total', 'mean', 'vk')
-    local total = tonumber(stored[1]) or 0
-    pending[key] = {
-      kind = kind, queue = queue, date = date, bins = {},
-      before = total, total = total, mean = tonumber(stored[2]) or 0, vk = tonumber(stored[3]) or 0,
-    }
+  local key = keys.stats(kind, stats.start_of_day(time), queue)
+  local bins = {stats.find_bin(seconds)}
+  if seconds >= 0 and seconds < 1 then bins[2] = stats.find_millisecond_bin(seconds) end
+  local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', unpack(bins))
+  local total, before, vk = (tonumber(stored[1]) or 0) - 1, tonumber(stored[2]) or 0,
+    tonumber(stored[3]) or 0
+  if total < 0 then return end
+  local mean = total > 0 and (before * (total + 1) - seconds) / total or 0
+  vk = total > 1 and math.max(0, vk - (seconds - before) * (seconds - mean)) or 0
+  redis.call('HSET', key, 'total', total, 'mean', mean, 'vk', vk)
+  for i, bin in ipairs(bins) do
+    redis.call('HSET', key, bin, math.max(0, (tonumber(stored[3 + i]) or 0) - 1))
   end
-  return pending[key]
 end
 
 -- Write the additions of this call. A call without any prunes old statistics instead.
 function stats.flush(now)
-  local prunes = not latest and stats_pruning.is_due(now)
-  for key, day in pairs(pending) do
-    redis.call('HSET', key, 'total', day.total, 'mean', day.mean, 'vk', day.vk)
-    for bin, count in pairs(day.bins) do redis.call('HINCRBY', key, bin, count) end
-    if day.before == 0 then stats_pruning.register_queue(day.queue, day.date) end
-    prunes = prunes
-      or math.floor((day.before - 1) / PRUNED_EVERY) < math.floor((day.total - 1) / PRUNED_EVERY)
-  end
-  pending, latest = {}, nil
+  local prunes = not latest_day and stats_pruning.is_due(now)
+  for key, day in pairs(pending) do prunes = stats.write(key, day) or prunes end
+  pending, latest_day = {}, nil
   if prunes then stats_pruning.run(now) end
+end
+
+-- Add values to a day's statistics: mean and variance in one pass, by Welford's algorithm. Return
+-- whether it is time to prune.
+function stats.write(key, values)
+  local fields, added = {'total', 'mean', 'vk'}, {}
+  for _, seconds in ipairs(values) do
+    local bin, fine = 's0'
+    if seconds >= 0 and seconds < 1 then
+      fine = stats.find_millisecond_bin(seconds)
+      if not added[fine] then fields[#fields + 1] = fine end
+      added[fine] = (added[fine] or 0) + 1
+    else
+      bin = stats.find_bin(seconds)
+    end
+    if not added[bin] then fields[#fields + 1] = bin end
+    added[bin] = (added[bin] or 0) + 1
+  end
+  local stored = redis.call('HMGET', key, unpack(fields))
+  local before = tonumber(stored[1]) or 0
+  local total, mean, vk = before, tonumber(stored[2]) or 0, tonumber(stored[3]) or 0
+  for _, seconds in ipairs(values) do
+    local deviation = seconds - mean
+    total = total + 1
+    mean = total == 1 and seconds or mean + deviation / total
+    vk = total == 1 and 0 or vk + deviation * (seconds - mean)
+  end
+  local changed = {'total', total, 'mean', mean, 'vk', vk}
+  for i = 4, #fields do
+    changed[2 * i - 1], changed[2 * i] = fields[i], (stored[i] or 0) + added[fields[i]]
+  end
+  redis.call('HSET', key, unpack(changed))
+  if before == 0 then stats_pruning.register_queue(values.queue, values.date) end
+  return math.floor((before - 1) / PRUNED_EVERY) < math.floor((total - 1) / PRUNED_EVERY)
 end
 
 function stats.drop_histogram(key)

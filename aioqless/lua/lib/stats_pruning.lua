@@ -11,7 +11,6 @@ local SAMPLE = 5
 
 -- Register a queue when its first statistics of a day are written. If it is new here, peers may
 -- have written earlier days, since it was first seen.
--- @seldom
 function stats_pruning.register_queue(queue, day)
   for _, listed in ipairs({keys.stats_days(), keys.histogram_days()}) do
     if redis.call('ZADD', listed, 'LT', day, queue) == 1 then
@@ -37,7 +36,6 @@ function stats_pruning.is_due(now)
 end
 
 -- Delete a portion of what is too old, of any queue.
--- @seldom
 function stats_pruning.run(now)
   -- Queues of peers are registered little by little.
   for _, queue in ipairs(redis.call('ZRANDMEMBER', keys.queues(), SAMPLE)) do

@@ -1,0 +1,34 @@
+-- presence: which keys of the namespace exist, of those that most calls don't find. One `EXISTS`
+-- asks for all of them.
+
+local found_keys
+
+-- Whether there is such a key: config (options that differ from the defaults), tracked, paused,
+-- retention_rules, deferred.
+function presence.has(name)
+  if not found_keys then found_keys = presence.read() end
+  return found_keys[name]
+end
+
+-- All but `config` are named twice, so that the count tells when it is the only one.
+function presence.read()
+  local count = redis.call('EXISTS', keys.config(), keys.tracked(), keys.tracked(), keys.paused(),
+    keys.paused(), keys.retention_rules(), keys.retention_rules(), keys.deferred(),
+    keys.deferred())
+  return count < 2 and {config = count == 1} or presence.read_each()
+end
+
+function presence.read_each()
+  return {
+    config = redis.call('EXISTS', keys.config()) == 1,
+    tracked = redis.call('EXISTS', keys.tracked()) == 1,
+    paused = redis.call('EXISTS', keys.paused()) == 1,
+    retention_rules = redis.call('EXISTS', keys.retention_rules()) == 1,
+    deferred = redis.call('EXISTS', keys.deferred()) == 1,
+  }
+end
+
+-- This call has created such a key.
+function presence.add(name)
+  if found_keys then found_keys[name] = true end
+end

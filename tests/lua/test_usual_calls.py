@@ -1,0 +1,158 @@
+"""A command that is called often defines the functions of its usual call, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypedDict
+
+import pytest
+
+from aioqless.store import Call, CompleteManyRow, HeartbeatManyRow, PutManyRow, ScriptStore
+from aioqless.store.call import T
+from aioqless.store.command_header import command_names, read_command
+from aioqless.store.library_linker import known_libraries
+from aioqless.store.script_composer import _lines, compose
+from tests.lua.story import Story
+
+TRACE = """
+for name, f in pairs(lib) do
+  lib[name] = function(...) redis.call('SADD', 'trace:' .. ns, name) return f(...) end
+end
+"""
+JOBS = 60  # statistics are pruned by each fiftieth completion
+
+Scenario = Callable[[Story, "TracingStore"], Awaitable[Any]]
+
+
+class TracingStore(ScriptStore):
+    """Runs one command with a script that notes which functions it calls."""
+
+    command = ""
+    script = ""
+
+    async def send(self, call: Call[T]) -> T:
+        if call.command != self.command:
+            return await super().send(call)
+        words = call.words("trace.0:2" if call.writes else None)
+        return call.read(await self.connection.execute("EVAL", self.script, *words))
+
+
+def compose_traced(name: str, namespace: str) -> str:
+    """Compose a command's script with all functions defined at once, each noting its calls."""
+    lines = compose(name, namespace).text.splitlines()
+    body = lines.index("local function perform()")
+    last = max(at for at, line in enumerate(lines[:body]) if line == "do")
+    end = lines.index("end", last) + 1
+    return "\n".join([*lines[:end], TRACE, *lines[end:]])
+
+
+@pytest.fixture
+def declared() -> Iterator[dict[str, list[str]]]:
+    """What each header names; until the end of the test, scripts are composed as if none did."""
+    lists = {name: read_command(name).usual for name in command_names()}
+    for name in lists:
+        read_command(name).usual = []
+    _lines.cache_clear()
+    compose.cache_clear()
+    yield lists
+    for name, usual in lists.items():
+        read_command(name).usual = usual
+    _lines.cache_clear()
+    compose.cache_clear()
+
+
+async def put_all(story: Story) -> None:
+    for number in range(JOBS):
+        await story.store.put(queue="mail", jid=f"j{number}", klass="Greet", data="{}", delay=0)
+
+
+class Held(TypedDict):
+    """A job that ann runs."""
+
+    jid: str
+    fence: str
+
+
+async def pop_all(story: Story, count: int = 1) -> list[Held]:
+    held: list[Held] = []
+    while rows := (
+        await story.store.pop_many(
+            worker="ann", count=count, order="ordered", batch=[{"queue": "mail"}]
+        )
+    )[0]:
+        held += [{"jid": row[0].decode(), "fence": row[12].decode()} for row in rows]
+    return held
+
+
+def in_mail(job: Held) -> CompleteManyRow:
+    return {"jid": job["jid"], "queue": "mail", "fence": job["fence"]}
+
+
+async def put(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    await store.put(queue="mail", jid="new", klass="Greet", data="{}", delay=0)
+
+
+async def put_many(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    batch: list[PutManyRow] = [
+        {"jid": f"new{n}", "klass": "Greet", "data": "{}", "delay": 0} for n in range(2)
+    ]
+    await store.put_many(queue="mail", batch=batch)
+
+
+async def pop_many(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    for _ in range(JOBS - 5):
+        await story.store.pop_many(
+            worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}]
+        )
+    await store.pop_many(worker="ann", count=2, order="ordered", batch=[{"queue": "mail"}])
+
+
+async def complete_many(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    held = await pop_all(story)
+    for job in held[:52]:
+        await story.store.complete_many(worker="ann", batch=[in_mail(job)])
+    await store.complete_many(worker="ann", batch=[in_mail(held[52])])
+
+
+async def heartbeat_many(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    held = await pop_all(story)
+    batch: list[HeartbeatManyRow] = [{**job} for job in held[:3]]
+    await store.heartbeat_many(worker="ann", batch=batch)
+
+
+async def retry(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    held = await pop_all(story)
+    await story.store.retry(worker="ann", queue="mail", delay=0, **held[0])
+    await store.retry(worker="ann", queue="mail", delay=0, **held[1])
+
+
+async def fail(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    held = await pop_all(story)
+    for which, job in ((story.store, held[0]), (store, held[1])):
+        await which.fail(worker="ann", group="mail-ValueError", message="no", **job)
+
+
+@pytest.mark.parametrize(
+    "scenario", [put, put_many, pop_many, complete_many, heartbeat_many, retry, fail]
+)
+async def test_usual_call_runs_the_functions_that_its_header_names(
+    scenario: Scenario, story: Story, declared: dict[str, list[str]]
+) -> None:
+    name = scenario.__name__
+    store = TracingStore(story.store.connection, story.namespace)
+    store.command, store.script = name, compose_traced(name, story.namespace)
+    await scenario(story, store)
+    libraries = sorted(known_libraries(), key=len, reverse=True)
+    seen = {member.decode() for member in await story.redis.smembers(f"trace:{story.namespace}")}
+    ran = {
+        next(f"{lib}.{each[len(lib) + 1 :]}" for lib in libraries if each.startswith(f"{lib}_"))
+        for each in seen
+    }
+    assert set(declared[name]) == ran, f"its header should say: @usual {' '.join(sorted(ran))}"
