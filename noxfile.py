@@ -22,6 +22,8 @@ OPTIONAL_PROGRAMS = {
     "nginx": "the dashboard behind a reverse proxy",
     "java": "Spark, for the lake",
     "pg_lsclusters": "PostgreSQL, for the outbox of Django",
+    "promtool": "the files for Prometheus",
+    "systemd-analyze": "the unit of a systemd service",
 }
 
 # Tests for the oldest dependencies: they use every extra except Spark.

@@ -13,14 +13,13 @@ from django.core import checks
 from django.db import transaction
 from django.utils import timezone
 from django.utils.asyncio import async_unsafe
-from django.utils.module_loading import autodiscover_modules
 
 from aioqless import NewJob, validation
 from aioqless.client import job_data
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.options import BackendOptions
 from aioqless.contrib.django.results import read_result, set_fields
-from aioqless.contrib.django.task import Task
+from aioqless.contrib.django.task import Task, import_task_modules
 from aioqless.contrib.django.task_framework import (
     FRAMEWORK_APP,
     AnyResult,
@@ -108,7 +107,7 @@ class Backend(BaseTaskBackend):
         Raises:
             TaskResultDoesNotExist: There is no such task, or its result has expired.
         """
-        autodiscover_modules("tasks")  # the task may be one that this process hasn't used yet
+        import_task_modules()  # the task may be one that this process hasn't used yet
         return self.settings.client().call(
             lambda client: read_result(client, result_id, self.alias)
         )

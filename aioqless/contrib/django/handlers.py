@@ -13,7 +13,6 @@ from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.utils.module_loading import autodiscover_modules
 
 from aioqless import AioqlessError, Client, Handler, Inject, Job, job, middleware, on_finish
 from aioqless.client import REDIS_UNAVAILABLE
@@ -21,7 +20,7 @@ from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.connections import own_connections, with_connections
 from aioqless.contrib.django.options import RESULT_TTL
 from aioqless.contrib.django.results import read_result, result_of, set_fields
-from aioqless.contrib.django.task import Task, declared_tasks
+from aioqless.contrib.django.task import Task, declared_tasks, import_task_modules
 from aioqless.contrib.django.task_framework import (
     AnyResult,
     TaskContext,
@@ -60,7 +59,7 @@ def worker_sources(backend: Backend, modules: Sequence[ModuleType] = ()) -> list
     Raises:
         ImproperlyConfigured: There is neither a task nor a handler.
     """
-    autodiscover_modules("tasks")
+    import_task_modules()
     sources = [
         *(sys.modules.get(f"{app.name}.tasks") for app in apps.get_app_configs()),
         *modules,
@@ -95,6 +94,7 @@ def make_handler(task: Task, backend: Backend) -> Handler[...]:
     options.update(backend.settings.job_options)
     options.update(task.job_options)
     options["klass"] = task.module_path
+    options["queue"], options["priority"] = task.queue_name, -task.priority  # of a schedule
     if options.get("executor"):
         raise ImproperlyConfigured(
             f"{task.module_path}: job_options can't have an executor: tasks run in threads, or on "
@@ -169,9 +169,9 @@ def _relay_of(backend: Backend) -> Resource:
     @lifespan
     async def relay_outbox(client: Client = Inject) -> AsyncIterator[None]:
         relay = Relay(client, using=backend.settings.database)
-        running = asyncio.create_task(relay.run(), name="aioqless outbox")
-        yield
-        relay.stop()
-        await running
+        async with asyncio.TaskGroup() as group:  # the worker doesn't outlive its relay
+            group.create_task(relay.run(), name="aioqless outbox")
+            yield
+            relay.stop()
 
     return relay_outbox

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
+
+from django.utils.module_loading import autodiscover_modules
 
 from aioqless.contrib.django.task_framework import AnyTask
 from aioqless.handlers import JobOptions
@@ -26,3 +29,9 @@ class Task(AnyTask):
     def __post_init__(self) -> None:
         AnyTask.__post_init__(self)  # dataclasses with slots have no super()
         declared_tasks.setdefault(self.module_path, self)
+
+
+@cache
+def import_task_modules() -> None:
+    """Import the modules `tasks` of all applications, once."""
+    autodiscover_modules("tasks")

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from aioqless import Client, InvalidData, JobState
 from aioqless.contrib.django.backend import Backend
+from aioqless.contrib.django.task import declared_tasks
 from aioqless.contrib.django.task_framework import (
     TaskResultDoesNotExist,
     TaskResultStatus,
@@ -194,6 +195,19 @@ def test_job_options_of_the_settings_apply_to_all_tasks(
     first, second = tasks.add.enqueue(1), tasks.add.enqueue(2)
     assert first.id == second.id
     assert backend.settings.client().get(first.id).retries == 7
+
+
+def test_schedule_of_a_task_puts_it_into_its_queue(
+    backend: Backend, run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "tests.contrib.django.shop.tasks.tick"
+    monkeypatch.setitem(declared_tasks, path, tasks.declare_tick())
+    run_tasks()
+    (recurring,) = jobs(backend, lambda client: client.queue("mail").recurring())
+    assert (recurring.klass, recurring.interval) == (path, 3600)
+    backend.settings.client().put(path, queue="mail")  # as a schedule does, without data
+    run_tasks()
+    assert tasks.calls == ["tick"]
 
 
 def test_arguments_that_are_no_json_are_refused(backend: Backend) -> None:

@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from aioqless import Job, job
+from aioqless.contrib.django.task import Task, declared_tasks
 from aioqless.contrib.django.task_framework import TaskContext, task
 from tests.contrib.django.shop.models import Order
 
@@ -94,3 +95,15 @@ def query() -> None:
 @task
 async def aquery() -> None:
     await sync_to_async(select_one)()
+
+
+def tick() -> None:
+    calls.append("tick")
+
+
+def declare_tick() -> Task:
+    """Declare a task with a schedule, which not every worker of the tests is to have."""
+    declared = task(queue_name="mail", job_options={"every": 3600})(tick)
+    declared_tasks.pop(declared.module_path)
+    assert isinstance(declared, Task)
+    return declared
