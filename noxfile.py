@@ -214,11 +214,12 @@ def newer(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, and that imports keep to the layers."""
+    """Check style, that imports keep to the layers, and the wording of prose."""
     install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports")
+    session.run("python", "-m", "tests.wording")
 
 
 @nox.session

@@ -138,7 +138,7 @@ class Client:
         if self.url is None:
             await self._ensure_private()
         store = self._shared_store()
-        if self._private:  # the private server stops when nobody is connected
+        if self._private:  # the private server stops without connections
             await store.connection.execute("PING")
         redis = make_redis(
             self._topology(),
@@ -267,7 +267,7 @@ class Client:
             options: See PutOptions.
 
         Returns:
-            The job's jid, or that of the job that has its unique key: a text with methods.
+            The job's jid, or that of the job that has its unique key: a string with methods.
 
         Raises:
             JobExists: The jid or the unique key is taken, and `if_exists` is "raise".

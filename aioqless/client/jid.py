@@ -23,7 +23,7 @@ class ResultType(Protocol[Result_co]):
 
 
 class Jid(str, Generic[Result_co]):
-    """The jid of a job that was put: a text, and a handle to the job.
+    """The jid of a job that was put: a string, and a handle to the job.
 
     Puts that type checkers know give a typed result: `thumb = await jid.result()`. A pickled or
     copied one is a plain text.

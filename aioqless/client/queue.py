@@ -63,7 +63,7 @@ class Queue:
             options: See PutOptions.
 
         Returns:
-            The job's jid, or that of the job that has its unique key: a text with methods.
+            The job's jid, or that of the job that has its unique key: a string with methods.
 
         Raises:
             JobExists: The jid or the unique key is taken, and `if_exists` is "raise".

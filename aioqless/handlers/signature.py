@@ -52,7 +52,7 @@ class Takes:
             job: The job, which gets its typed data.
 
         Raises:
-            InvalidData: The data don't fit.
+            InvalidData: The data doesn't fit.
         """
         try:
             if self.named is not None:
@@ -158,7 +158,7 @@ def takes(fn: Callable[..., object]) -> Takes:
 def returns(fn: Callable[..., object]) -> JsonType[object] | None:
     """Return the type of a function's results; None where it doesn't say, or returns nothing.
 
-    What tells the worker how to go on, such as `Next`, is no result.
+    Instructions for the worker, such as `Next`, are no result.
     """
     hint = type_hints(fn).get("return")
     if get_origin(hint) in (Union, UnionType):

@@ -3,7 +3,7 @@
 -- @arg     id       name          the last entry to delete
 -- @arg     reader   name          who stores them; from then on only this reader may trim
 -- @arg     now      time
--- @option  takeover string        any text: make this reader the owner, whoever owned the archive
+-- @option  takeover string        any value: make this reader the owner of the archive
 --                                 before
 -- @flags   allow-oom
 -- @role    archiver

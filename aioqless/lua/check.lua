@@ -1,7 +1,7 @@
 -- check: check the consistency of the namespace, a bounded portion per call; repair it on request.
 --
 -- Each invariant stands here with the finding that reports its violation, and its repair. No repair
--- loses a job: a job that cannot go on is failed in the group `found-by-check`, from which it can
+-- loses a job: a job that cannot run on is failed in the group `found-by-check`, from which it can
 -- be retried.
 --
 -- A job's hash

@@ -16,7 +16,7 @@
 -- @option  ends     seconds       when it ends: no instance is due later
 -- @option  max_runs count         it ends after this number of instances
 -- @option  jitter   seconds       maximum random delay of each instance
--- @option  anywhere string        any text: a recurring job that exists stays in its queue
+-- @option  anywhere string        any value: a recurring job that exists stays in its queue
 -- @returns text                   `made`, `retimed` (its schedule changed) or `kept`
 -- @when    cron
 -- @arg     queue    name

@@ -1,4 +1,4 @@
--- decline: give back a job without a handler in the worker, as if it had not been popped.
+-- decline: release a job without a handler in the worker, as if it had not been popped.
 --
 -- It uses no retry, and its pop leaves the statistics and the rate limits. Once workers have
 -- declined it for `timeout` seconds without a run in between, it fails.

@@ -4,7 +4,7 @@
 -- @arg     now      time
 -- @batch   jid:jid klass:name data:data delay:seconds?
 -- @options enqueue
--- @option  existing string        any text: leave a job that exists alone, and return ''
+-- @option  existing string        any value: leave a job that exists alone, and return ''
 -- @role    producer
 -- @durable
 -- @returns answers                the jid, as of put, or an error for each

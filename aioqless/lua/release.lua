@@ -1,4 +1,4 @@
--- release: give back a running job unfinished, to its former place in the queue. It uses no retry.
+-- release: return a running job unfinished to its former place in the queue. It uses no retry.
 --
 -- @arg     jid      any_jid
 -- @arg     worker   text          must hold the lock

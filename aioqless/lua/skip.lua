@@ -1,4 +1,4 @@
--- skip: give back a reserved job, behind the others; it is not offered to this person again.
+-- skip: return a reserved job, behind the others; it is not offered to this person again.
 --
 -- @arg     jid      string
 -- @arg     person   name

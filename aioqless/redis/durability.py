@@ -75,7 +75,7 @@ class DurableWrites:
     """Sends writes over a connection of their own, so that waiting doesn't block other calls.
 
     Writes that come while others are waited for are sent together after them, with one wait for
-    all. The wait is on the connection of the write, so it means this write, whoever is master.
+    all. The wait is on the connection of the write, so it means this write, also after a failover.
     """
 
     def __init__(self, connection: Connection, durability: Durability) -> None:

@@ -89,12 +89,12 @@ async def _next_message(pubsub: PubSub) -> dict[str, Json]:
         if not pinged:
             await pubsub.ping()
     raise exceptions.ConnectionError(
-        f"the subscription has been silent for {MAX_SILENCE} s in spite of a PING"
+        f"the subscription has been silent for {MAX_SILENCE} s despite a PING"
     )
 
 
 def read_event(payload: bytes) -> dict[str, Json]:
-    """Return the fields of an event; none for a message of somebody else's application."""
+    """Return the fields of an event; none for a message of another application."""
     try:
         event = decode_json(payload)
     except (ValueError, RecursionError):

@@ -113,7 +113,7 @@ class RespProtocol(asyncio.Protocol):
         self.writable.clear()
 
     def resume_writing(self) -> None:
-        """Let callers go on."""
+        """Let callers continue."""
         self._paused = False
         self.writable.set()
 

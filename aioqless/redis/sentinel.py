@@ -49,8 +49,7 @@ class Sentinels:
         role = await connection.read_response()
         if role[0] != b"master":
             raise exceptions.ConnectionError(
-                f"the server that the sentinels of {self.address} name is a {role[0].decode()} "
-                "just now"
+                f"the server that the sentinels of {self.address} name is a {role[0].decode()}"
             )
 
     def handle_redirect(self, error: Exception) -> None:

@@ -329,7 +329,7 @@ class Store(ABC):
         self, *, jid: str, worker: str, now: float | None = None, delay: float, timeout: float,
         group: str, message: str, fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Give back a job without a handler in the worker, as if it had not been popped."""
+        """Release a job without a handler in the worker, as if it had not been popped."""
         argv = [
             encode(jid), encode(worker), self._encode_time(now), encode(delay), encode(timeout),
             encode(group), encode(message), *encode_option(b"fence", fence),
@@ -939,7 +939,7 @@ class Store(ABC):
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Give back a running job unfinished, to its former place in the queue."""
+        """Return a running job unfinished to its former place in the queue."""
         argv = [
             encode(jid), encode(worker), self._encode_time(now), encode_optional(delay),
             *encode_option(b"fence", fence),
@@ -1064,7 +1064,7 @@ class Store(ABC):
         self, *, jid: str, person: str, worker: str, now: float | None = None,
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Give back a reserved job, behind the others."""
+        """Return a reserved job, behind the others."""
         argv = [
             encode(jid), encode(person), encode(worker), self._encode_time(now),
             *encode_option(b"fence", fence),

@@ -17,7 +17,7 @@ outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is away
 while it runs:
 lock_renewer.py    LockRenewer    renews locks, from a thread with its own loop and connection
 watchdog.py        LoopWatchdog   logs what blocks the event loop; stack dumps
-memory_checks.py   ArchiveMonitor eviction policy of Redis; an archive that nobody reads
+memory_checks.py   ArchiveMonitor eviction policy of Redis; an archive without readers
 
 messages:
 listener.py        Listener       owns the subscription to ready work, lost locks and commands

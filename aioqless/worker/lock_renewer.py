@@ -46,7 +46,7 @@ class Callbacks:
 class LockRenewer:
     """Checks the running jobs twice a second, and renews each lock when a third of it has gone.
 
-    It is not told of runs that end, and of those that begin only if their lock would be renewed too
+    It is not notified of ended runs, and of started ones only if their lock would be renewed too
     late otherwise: jobs that run for milliseconds cost it nothing.
 
     Owns `lock` and `deadline` of every run. It moves `expires` of a run's job, as the handler may

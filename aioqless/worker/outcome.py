@@ -234,7 +234,7 @@ def _overdue(run: Run) -> Failed:
         group, message = "timeout", f"it ran for longer than {run.timeout} s"
     else:
         group = "too-late"
-        message = f"it was to begin by {run.job.start_by:.3f}, and was handed out later"
+        message = f"it was to begin by {run.job.start_by:.3f}, and was popped later"
     return Failed(validation.fit_name(f"{run.job.queue}-{group}"), message)
 
 
@@ -337,7 +337,7 @@ def _end_without_outcome(run: Run) -> End:
 
 
 def record_result(run: Run, result: object) -> None:
-    """Record what the handler returned, and what is to be stored of it and of the job's data.
+    """Record the returned value, and which parts of it and of the job's data to store.
 
     Raises:
         InvalidData: It can't be stored.

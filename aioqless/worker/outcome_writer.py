@@ -1,7 +1,7 @@
 """Store the outcomes of runs.
 
 `store` returns only when Redis has taken or refused the outcome, however long Redis is away: a lock
-that expires meanwhile is nobody else's before Redis is back. Only a worker that is stopping waits
+that expires meanwhile is not taken over before Redis is back. Only a worker that is stopping waits
 no longer than its locks last.
 """
 

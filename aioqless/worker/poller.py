@@ -217,7 +217,7 @@ class Poller:
                 tried = True
                 asked = time.monotonic()
                 try:
-                    # A stop waits for this: canceling it would leave jobs locked that nobody runs.
+                    # A stop waits for this: canceling it would leave locked jobs that no one runs.
                     rows, due, now = await self._store.pop_many(
                         worker=self._worker,
                         count=count,

@@ -1,4 +1,4 @@
-"""Registration: which queues this worker serves, and a warning about queues that nobody serves."""
+"""Registration: which queues this worker serves, and a warning about queues without workers."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class Runner:
         run.task = None
 
     async def _perform_with_timeout(self, run: Run) -> None:
-        """Run the handler in a task of its own: a timeout is stored even if its code goes on."""
+        """Run the handler in a task of its own: a timeout is stored even if its code continues."""
         run.task = asyncio.create_task(self._perform(run), name=f"aioqless handler {run.job.jid}")
         while not run.task.done() and (left := run.time_left()) != 0:
             await asyncio.wait([run.task], timeout=left)

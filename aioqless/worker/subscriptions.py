@@ -206,7 +206,7 @@ class Subscriptions:
         ]
 
     def end_turn(self, queue: str) -> None:
-        """Let the rotation go on behind this queue, which a job came from."""
+        """Continue the rotation behind this queue, which a job came from."""
         if queue in self._served:
             self._last = queue
 

@@ -105,7 +105,7 @@ def main() -> None:
     try:
         asyncio.run(run(arguments.first, arguments.pages))
     except KeyboardInterrupt:  # running pages have been finished, the others are in Redis
-        say("Interrupted. Run it again to go on.")
+        say("Interrupted. Run it again to continue.")
         sys.exit(130)
 
 

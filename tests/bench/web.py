@@ -3,7 +3,7 @@
 There are 1,000 queues, 500 workers and 200 failure groups. The dashboard is a separate process. The
 times are those of a request over loopback, with the processor time of the dashboard and of Redis
 beside it; the difference is waiting for a processor, which is zero on an idle machine. Pages that
-show all queues or workers are requested so slowly that each answer is computed anew, as for a
+show all queues or workers are requested so slowly that no answer is cached, as for a
 person.
 """
 

@@ -19,7 +19,7 @@ import msgspec
 #   start    jid fence worker expires wall pid   a handler starts; `expires` by Redis' clock, `wall`
 #                                             by the process' own
 #   end      jid fence how expires            it has ended; `how` is explained in jobs.py
-#   told     jid fence end                    the worker's hook: Redis has stored the outcome
+#   `told`   jid fence end                    the worker's hook: Redis has stored the outcome
 
 
 @dataclass(frozen=True, slots=True)

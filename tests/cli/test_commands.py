@@ -134,10 +134,10 @@ async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) 
     assert (found.code, json.loads(found.out)["problem"], found.err) == (
         1,
         "nowhere",
-        "1 problem, 0 mended\n",
+        "1 problem, 0 fixed\n",
     )
     mended = await cli("check", "--resolve")
-    assert (mended.code, mended.err) == (0, f"{unserved}1 problem, 1 mended\n")
+    assert (mended.code, mended.err) == (0, f"{unserved}1 problem, 1 fixed\n")
     assert await client.queue("mail").jobs("waiting") == ["a"]
 
 

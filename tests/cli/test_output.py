@@ -263,7 +263,10 @@ async def test_check_counts_problems_by_kind(client: Client, cli: Aioqless) -> N
         await client.redis.zrem(f"{client.namespace}:q:mail-work", jid)
     found = await cli("check")
     assert (found.code, found.out.splitlines()[1].split()[:3]) == (1, ["nowhere", "3", "0"])
-    assert found.err == "3 problems, 0 mended\naioqless check --resolve mends them, losing no job\n"
+    assert (
+        found.err
+        == "3 problems, 0 fixed\naioqless check --resolve fixes them without losing a job\n"
+    )
 
 
 async def test_check_warns_of_an_unread_archive(client: Client, cli: Aioqless) -> None:

@@ -1,4 +1,4 @@
-"""What a service of systemd with Type=notify and WatchdogSec= is told."""
+"""Notifications to systemd: a service with Type=notify and WatchdogSec=."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_abstract_address_and_health_and_status_changes(until: Until) -> N
         await until(lambda: systemd.count("WATCHDOG=1"))
         assert systemd.count("STATUS=two") == 1
     systemd.close()
-    notifier.stopping()  # nobody reads
+    notifier.stopping()  # no reader
 
 
 def test_variables_are_removed_and_a_foreign_watchdog_is_not_ours() -> None:

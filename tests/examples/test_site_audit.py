@@ -167,7 +167,7 @@ async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_ag
         audit.process.send_signal(signal.SIGINT)
         code, report, told = await audit.end()
     assert (code, report) == (130, "")
-    assert told.endswith("Interrupted. Run it again to go on.\n")
+    assert told.endswith("Interrupted. Run it again to continue.\n")
     counts = await client.queue("pages").counts()
     assert counts.running == 0
     assert counts.waiting > 0

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    """A certificate authority; `ca` is the file for those who trust it."""
+    """A certificate authority; `ca` is the file for its clients."""
 
     def __init__(self, folder: Path, name: str = "test authority") -> None:
         self._folder = folder

@@ -134,7 +134,7 @@ async def test_replica_is_not_used_as_the_master(
     async with Client(own_server.url) as client, sentinel_replying(1, own_server.port) as sentinel:
         await client.redis.replicaof("127.0.0.1", 1)
         async with Client(f"redis+sentinel://{sentinel}/m", patience=0) as led:
-            with pytest.raises(exceptions.ConnectionError, match="is a slave just now"):
+            with pytest.raises(exceptions.ConnectionError, match="is a slave"):
                 await led.queue("mail").put("Greet")
             await client.redis.replicaof("NO", "ONE")
             assert await led.queue("mail").put("Greet", jid="a") == "a"

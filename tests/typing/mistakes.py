@@ -70,7 +70,7 @@ async def put(client: Client) -> None:
 
     resize.data(pth="a.png")  # wrong: no such parameter
     resize.data(width=7)  # wrong: no path
-    resize.data(path=7)  # wrong: not a text
+    resize.data(path=7)  # wrong: not a string
     resize_blocking.data("a.png", 7)  # wrong: only by name
     resize_whole.data({"path": "a.png"})  # wrong: not a Resize
     await mail.put(resize.data(path="a.png"), dealy=60)  # wrong: no such option

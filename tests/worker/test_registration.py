@@ -1,4 +1,4 @@
-"""Workers say which queues they serve, and log queues that nobody serves."""
+"""Workers say which queues they serve, and log queues without workers."""
 
 from __future__ import annotations
 

@@ -59,10 +59,10 @@ def check(
             print_json_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
     elif problems:
         _print_problems(problems)
-    mended = f", {len(problems) - len(left)} mended" if problems else ""
+    mended = f", {len(problems) - len(left)} fixed" if problems else ""
     errors.print(pluralize(len(problems), "problem") + mended)
     if left and not resolve and not json:
-        errors.print("aioqless check --resolve mends them, losing no job", style="dim")
+        errors.print("aioqless check --resolve fixes them without losing a job", style="dim")
     if left:
         raise typer.Exit(REFUSED)
 
@@ -81,7 +81,7 @@ def _print_problems(problems: list[Finding]) -> None:
         )
         for kind, found in sorted(kinds.items(), key=lambda each: -len(each[1]))
     ]
-    print_table(["problem", "found", "mended", "such as"], rows, empty="")
+    print_table(["problem", "found", "fixed", "such as"], rows, empty="")
 
 
 def _format_details(problem: Finding) -> list[str]:

@@ -21,7 +21,7 @@ def worker(**_: object) -> None:
 
 
 def _parameter(declaration: Declaration) -> Parameter:
-    """Return an option as Typer reads it; values are any text."""
+    """Return an option as Typer reads it; values are strings."""
     name, default, kind, option = declaration
     values = bool if kind is bool else list[str] if get_origin(kind) is list else str
     last = f"{option.flags[-1]}/{option.off}" if option.off else option.flags[-1]

@@ -65,7 +65,7 @@ def read_keys() -> Iterator[Keys]:
     before = termios.tcgetattr(descriptor)
     now = termios.tcgetattr(descriptor)
     now[3] &= ~(termios.ICANON | termios.ECHO)
-    now[6][termios.VSUSP] = b"\0"  # nobody would restore the screen of what is stopped
+    now[6][termios.VSUSP] = b"\0"  # a suspended program would leave its screen
     termios.tcsetattr(descriptor, termios.TCSADRAIN, now)
 
     def read() -> None:

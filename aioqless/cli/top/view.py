@@ -25,7 +25,11 @@ from aioqless.validation import plain
 COUNTS = ("waiting", "running", "stalled", "scheduled", "depends")
 FIXED_LINES = 6  # lines that are always there: head, titles, foot
 TREND_WIDTH = 20  # columns
-KEYS = {"queues": "p pause/go on", "failures": "r run again  enter why", "workers": "p quiet/go on"}
+KEYS = {
+    "queues": "p pause/resume",
+    "failures": "r run again  enter why",
+    "workers": "p quiet/resume",
+}
 SELECTED_STYLE = "reverse"
 KEEP_SPACES: dict[str, Any] = {"drop_whitespace": False, "replace_whitespace": False}
 

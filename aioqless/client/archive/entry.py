@@ -13,7 +13,7 @@ VERSION: Final = "1"
 MAX_MICROS: Final = 1e17
 ENDS: Final = frozenset({"complete", "advance", "fail", "cancel", "move"})
 
-# Programs may have cut a text for people within a character. In a name, a replaced character would
+# Programs may have cut a message within a character. In a name, a replaced character would
 # name something else.
 _TEXTS_FOR_PEOPLE: Final = frozenset({b"message", b"data", b"history", b"runs"})
 _TEXTS_DECODER = msgspec.json.Decoder(list[str])

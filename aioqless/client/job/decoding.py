@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
@@ -33,8 +34,9 @@ _select_fields = itemgetter(
 T = TypeVar("T", list[Any], dict[str, Any])
 
 
-class JobFields(NamedTuple):
-    """The fields of a Job that come from Redis, in the order in which a Job takes them."""
+@dataclass(slots=True, eq=False)
+class JobFields:
+    """The fields of a Job that come from Redis."""
 
     jid: str
     klass: str
@@ -55,7 +57,7 @@ class JobFields(NamedTuple):
     tracked: bool = False
     held_back: HeldBack | None = None
     last_progress: Progress | None = None
-    details: JobDetails | None = None
+    _details: JobDetails | None = None
 
 
 class JobRecord(TypedDict):
@@ -158,7 +160,7 @@ def decode_record(record: JobRecord) -> JobFields:
         tracked=record["tracked"],
         held_back=_decode_held_back(record.get("held_back")),
         last_progress=_decode_progress(record.get("progress"), record["fence"]),
-        details=JobDetails(
+        _details=JobDetails(
             events=list(record["history"]),
             events_total=record["history_total"],
             dependencies=list(record["dependencies"]),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, cast
 
 import msgspec
@@ -17,12 +19,9 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.state import (
     ENDED,
-    Failure,
-    HeldBack,
     HistoryEvent,
     JobDetails,
     JobState,
-    Progress,
     is_stalled,
     list_stages,
 )
@@ -35,6 +34,7 @@ Data = TypeVar("Data", default=Any)
 StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 
 MAX_PROGRESS_MESSAGE = 1_000  # characters
+_values = attrgetter(*(field.name for field in dataclasses.fields(JobFields)))
 
 
 class HeldLock(TypedDict):
@@ -45,7 +45,7 @@ class HeldLock(TypedDict):
     fence: int | None
 
 
-class Job(Generic[Data]):
+class Job(JobFields, Generic[Data]):
     """A job as it was when it was read; `await job.refresh()` reads it again.
 
     A handler gets the job that it runs. Its data is stored when the job ends, or by `heartbeat`, if
@@ -74,40 +74,11 @@ class Job(Generic[Data]):
         raw_data: The data as Redis has it, byte for byte, perhaps encrypted.
         settled: Whether its run was completed, failed, retried or released.
         stopped: Why the worker wants this run to end: the lock is "lost", "timeout", "shutdown", or
-            it is "too late" to start. None while it may go on.
+            it is "too late" to start. None while it may continue.
     """
 
-    __slots__ = (
-        *(name for name in JobFields._fields if name != "details"),
-        "_backend",
-        "_data",
-        "_details",
-        "_shape",
-        "_text",
-        "settled",
-        "stopped",
-    )
+    __slots__ = ("_backend", "_data", "_shape", "_text", "settled", "stopped")
 
-    jid: str
-    klass: str
-    state: JobState
-    queue: str
-    worker: str
-    raw_data: str
-    priority: float
-    retries: int
-    remaining: int
-    expires: float
-    fence: int
-    tags: list[str]
-    failure: Failure | None
-    spawned_from: str | None
-    context: dict[str, str]
-    start_by: float | None
-    tracked: bool
-    held_back: HeldBack | None
-    last_progress: Progress | None
-    _details: JobDetails | None
     settled: bool
     stopped: StopReason | None
 
@@ -117,12 +88,7 @@ class Job(Generic[Data]):
         self._load(fields)
 
     def _load(self, fields: JobFields) -> None:
-        (
-            self.jid, self.klass, self.state, self.queue, self.worker, self.raw_data, self.priority,
-            self.retries, self.remaining, self.expires, self.fence, self.tags, self.failure,
-            self.spawned_from, self.context, self.start_by, self.tracked, self.held_back,
-            self.last_progress, self._details,
-        ) = fields  # fmt: skip
+        super().__init__(*_values(fields))
         self.settled = False
         self.stopped = None
         self._text: str | None = None  # the decrypted JSON text of the data

@@ -188,7 +188,7 @@ class RecurringJob:
         runs_left: How many of them are left; None: no limit.
         jitter: Maximum random delay of each instance, in seconds.
         ended: Whether it has ended. It stays until it is canceled; another `until` or `max_runs`
-            lets it go on.
+            lets it continue.
     """
 
     jid: str

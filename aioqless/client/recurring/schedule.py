@@ -86,7 +86,7 @@ def read_limits(options: Mapping[str, Any]) -> Limits:
     if max_runs is not None and (
         isinstance(max_runs, bool) or not isinstance(max_runs, int) or max_runs < 1
     ):
-        raise ValueError(f"max_runs must be a whole number of 1 or more (got {max_runs!r})")
+        raise ValueError(f"max_runs must be an integer >= 1 (got {max_runs!r})")
     return {
         "ends": None if until is None else read_until(until),
         "max_runs": max_runs,

@@ -153,7 +153,10 @@ class Endpoints:
         to, kind, message = form.get("back", ""), "done", ""
         if user.role < action.role:
             needed, given = action.role.name.lower(), user.role.name.lower()
-            kind, message = "refused", f"That is for those who may {needed}; you may {given}."
+            kind, message = (
+                "refused",
+                f"This action requires the role {needed} (you have: {given}).",
+            )
         else:
             try:
                 result = await action.perform(ActionRequest(self._dashboard, user, form))

@@ -78,7 +78,9 @@ class BulkActions:
     ) -> BulkAction:
         """Start an action; raise ValueError while another one runs on the group."""
         if any(not each.ended for each in self.recent(group)):
-            raise ValueError(f"somebody is at group {group!r} just now: wait until that is through")
+            raise ValueError(
+                f"another action is running on group {group!r}: wait until it has ended"
+            )
         bulk = BulkAction(next(self._numbers), action, verb, group, total)
         self._actions[bulk.number] = bulk
         for old in list(self._actions)[:-MAX_KEPT]:

@@ -21,7 +21,7 @@ EVENTS = {
     "moved": "Moved",
     "released": "Handed back",
     "declined": "Declined: {worker} has no handler for its klass",
-    "advanced": "Went on to {q}",
+    "advanced": "Advanced to {q}",
     "abandoned": "Time ran out for {worker}",
     "skipped": "Skipped by {worker}",
     "handed-over": "Handed over by {worker} to {to}",

@@ -140,7 +140,7 @@ def _around_tasks(backend: Backend) -> list[Source]:
     async def prepare(job: Job[Any], call: Call, client: Client = Inject) -> Any:
         if task := declared_tasks.get(job.klass):
             details = None
-            # The run needs no details: it goes on without them if Redis doesn't answer.
+            # The run needs no details: it continues without them if Redis doesn't answer.
             with suppress(*REDIS_UNAVAILABLE, AioqlessError, TimeoutError):
                 async with asyncio.timeout(DETAILS_TIMEOUT):
                     details = await client.jobs.get(job.jid)

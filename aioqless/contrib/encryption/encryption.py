@@ -106,11 +106,11 @@ class Encryption:
             text: bytes = self._fernet.decrypt(token.encode())
         except (InvalidToken, ValueError):
             raise DecryptionError(
-                "its data are encrypted with a key that isn't here, or were changed"
+                "its data is encrypted with an unknown key, or was changed"
             ) from None
         prefix = _bound(klass, b"")
         if not text.startswith(prefix):
-            raise DecryptionError(f"its data were encrypted for another klass than {klass}")
+            raise DecryptionError(f"its data was encrypted for another klass than {klass}")
         return text[len(prefix) :]
 
     def _verify(self, mac: str, text: bytes, klass: str) -> bytes:
@@ -119,8 +119,8 @@ class Encryption:
             hmac.compare_digest(_mac(key, klass, text).encode(), mac.encode()) for key in self._keys
         ):
             raise DecryptionError(
-                "its data are signed with a key that isn't here or for another klass than "
-                f"{klass}, or were changed"
+                "its data is signed with an unknown key or for another klass than "
+                f"{klass}, or was changed"
             )
         return text
 
@@ -164,7 +164,7 @@ class Encryption:
             return job_data.decode(self._verify(value[SIGNED], text, bound).decode())
         except DecryptionError:
             raise DecryptionError(
-                f"the result of job {jid} is encoded with a key that isn't here or as that of "
+                f"the result of job {jid} is encoded with an unknown key or as that of "
                 "another job, or was changed"
             ) from None
 

@@ -63,7 +63,7 @@ class Reservation:
     """A job that a person holds until it `expires`, in seconds since 1970 by Redis' clock.
 
     `left` is the number of seconds that remained when it was read. Methods raise LockLost if
-    another person or worker holds the job by now, and WrongState if nobody does. An expired
+    another person or worker holds the job by now, and WrongState if it is not reserved. An expired
     reservation remains valid until another one takes the job. A method with a `request`, a string
     that names this attempt, may be repeated: the second time it returns its first result.
     """

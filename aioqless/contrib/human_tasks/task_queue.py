@@ -15,7 +15,7 @@ from aioqless.validation import Seconds
 class TaskQueue:
     """A queue whose workers are people: each session reserves one job, for a limited time.
 
-    A job whose reservation has expired goes to the next one who asks, person or machine. That uses
+    A job whose reservation has expired goes to the next caller, person or machine. That uses
     no retry and never fails the job. Several task queues, and workers, may share a queue.
 
     Args:

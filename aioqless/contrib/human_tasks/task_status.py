@@ -16,9 +16,9 @@ What: TypeAlias = Literal["yours", "over", "taken", "waiting", "finished", "fail
 class TaskStatus:
     """What became of a job, as a person who held it sees it.
 
-    yours: the reservation has not expired. over: it has, but nobody has taken the job, so that it
-    may still be finished. taken, finished, failed: `by` says by whom. waiting: for the next one
-    who asks. gone: canceled, moved, or completed so long ago that it is not kept.
+    yours: the reservation has not expired. over: it has, but the job was not taken over, so that it
+    may still be finished. taken, finished, failed: `by` says by whom. waiting: for the next
+    caller. gone: canceled, moved, or completed so long ago that it is not kept.
     """
 
     what: What

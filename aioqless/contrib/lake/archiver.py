@@ -3,7 +3,7 @@
 A batch is a range of the stream. Tasks of Spark write its shares as Parquet files, or this process
 does if they are few. The driver adds the files to the table in one commit that records the last
 entry of the batch. Only what is committed is trimmed from Redis. A batch that was not committed is
-planned anew from the position in the table; of two archivers at once, one fails to commit.
+planned again from the position in the table; of two archivers at once, one fails to commit.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Archiver:
     ) -> tuple[Snapshot, Snapshot]:
         """Write a batch and commit it; rejected entries first, so that none is trimmed before.
 
-        If only the quarantine is committed, the batch is planned anew, and entries up to the
+        If only the quarantine is committed, the batch is planned again, and entries up to the
         position of the quarantine aren't rejected again.
         """
         quarantined = Position.of(quarantine, self.namespace).ordinal
@@ -229,7 +229,7 @@ class Archiver:
             raise LakeError(
                 f"{self._lake.url} has the events of {self.namespace} up to entry {position.id}, "
                 f"but those up to {state.read} were archived and trimmed: it is an older copy of "
-                "the lake. Restore the newer one; --take-over goes on without what is missing"
+                "the lake. Restore the newer one; --take-over continues without the missing events"
             )
         if not state.on:
             self._report(

@@ -2,7 +2,7 @@
 
 Users are the connections to the socket, so a user that was killed is gone at once. Nothing depends
 on this process staying alive: a parent process replaces it when it is killed, the kernel terminates
-the server with it (on Linux), and whoever joins a server without a supervisor starts a new one.
+the server with it (on Linux), and the next user of a server without a supervisor starts a new one.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
 START_FAILURES = (REFUSED, USAGE, UNREACHABLE)  # exit codes of a process that can't start
 MIN_DELAY, MAX_DELAY = 0.1, 30.0  # seconds before a restart; the delay doubles each time
 STABLE_AFTER = 60.0  # seconds of life after which earlier failures are forgotten
-# seconds after the grace period when a rolling restart goes on though an old process still runs,
+# seconds after the grace period when a rolling restart continues while an old process runs,
 # and when a hung process is killed
 OVERTIME = 5.0
 

@@ -24,7 +24,7 @@ with require_extra("sentry"):
     from sentry_sdk.utils import current_stacktrace
 
 FILTERED = "[Filtered]"
-MIN_LENGTH = 4  # characters: shorter values would be found in any text
+MIN_LENGTH = 4  # characters: shorter values would be found everywhere
 MAX_DEPTH = 20
 # parts of an event that may hold any value
 TEXTS = (

@@ -89,7 +89,7 @@ function recurring_jobs.has_same_schedule(former, recur)
     or not recur.cron and tonumber(f[1]) == recur.interval
 end
 
--- Schedule the next instance, and wake whoever sleeps until a later time: a worker of the queue, or
+-- Schedule the next instance, and wake those that wait for a later one: a worker of the queue, or
 -- the callers of ticks.
 function recurring_jobs.schedule_next(turns, queue, jid, due)
   if redis.call('ZADD', turns, 'CH', due, jid) == 0

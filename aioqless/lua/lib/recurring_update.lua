@@ -42,7 +42,7 @@ function recurring_update.update(jid, changes)
   return '1'
 end
 
--- End a recurring job that is over by its new limits, or let one that had ended go on.
+-- End a recurring job that is over by its new limits, or let one that had ended continue.
 function recurring_update.apply_limits(template, turns, queue, jid, due)
   local now = args.time('now')
   due = due or now + (tonumber(redis.call('HGET', template.key, 'interval')) or 0)

@@ -1,4 +1,4 @@
--- release: give back a run unfinished.
+-- release: return an unfinished job to its queue.
 
 -- Put a job back at its former place in its queue, without using a retry, or delay it. Return its
 -- new state.
@@ -44,7 +44,7 @@ function release.undo_pop(job, now)
   if freed > 0 then events.publish_ready(job.queue) end
 end
 
--- Schedule a declined job; its wait goes on. The history keeps the first time only.
+-- Schedule a declined job; its wait continues. The history keeps the first time only.
 function release.decline(job, since, now, delay)
   local first = not release.read_declined_since(job)
   local start_by = tonumber(redis.call('HGET', keys.job(job.jid), 'x-start-by'))

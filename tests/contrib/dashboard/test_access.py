@@ -253,9 +253,7 @@ async def test_anonymous_user_is_sent_to_the_login(client: Client) -> None:
         kept = dict(http.cookies)
         await http.post("/logout", data={"token": await token(http)})
         http.cookies.update(kept)
-        assert (await http.get("/")).status_code == 303, (
-            "a cookie of a session that was ended lets nobody in"
-        )
+        assert (await http.get("/")).status_code == 303, "the cookie of an ended session is refused"
 
 
 async def test_failed_logins_are_rate_limited(client: Client) -> None:
@@ -300,7 +298,7 @@ async def test_each_action_requires_its_role(client: Client, name: str, may: Rol
         for each, act in ACTIONS.items():
             await http.post(f"/do/{each}", data=mine)
             told = (await http.get("/queues")).text
-            assert ("That is for those who may" in told) == (act.role > may), each
+            assert ("This action requires the" in told) == (act.role > may), each
         assert (await http.get("/trail")).status_code == (200 if may is Role.ADMIN else 403)
 
 
@@ -438,7 +436,7 @@ async def test_mounted_dashboard_uses_the_authentication_of_its_app(client: Clie
         assert 'href="/jobs/static/page.css"' in page and 'href="/jobs/queue?name=mail"' in page
         assert (
             await do(http, "pause", queue="mail", back="/queue?name=mail")
-            == "done: Queue mail is paused: what runs goes on, nothing else starts."
+            == "done: Queue mail paused. Running jobs finish; no others start."
         )
         assert "boss" in (await http.get("/trail")).text
         http.headers["x-user"] = "clerk"

@@ -74,10 +74,10 @@ async def test_invalid_json_is_refused_and_the_input_is_kept(page: Page, shop: C
     await page.goto(f"/job?jid={jid}")
     await page.get_by_label("Data of the job, as JSON").fill('{"to": ')
     await page.get_by_role("button", name="Save and retry").click()
-    await says(page, "the data are not JSON, nothing was changed")
+    await says(page, "the data is not JSON, nothing was changed")
     assert (await read(shop, jid)).state == "failed"
     assert await page.get_by_label("Data of the job, as JSON").input_value() == '{"to": ', (
-        "it is there to be mended"
+        "the input is kept"
     )
 
 
@@ -161,7 +161,7 @@ async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Unti
     await page.goto(f"/job?jid={jid}")
     await page.get_by_text("Cancel…").click()
     await page.get_by_role("button", name="Delete the job").click()
-    await says(page, "was cancelled")
+    await says(page, "was canceled")
     assert await shop.jobs.get(jid) is None and "/queue" in page.url
 
 
@@ -211,9 +211,9 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await page.get_by_role("button", name="Pause").click()
         await says(page, "It may have been done or not")
         await page.reload()
-        await says(page, "Queue mail is paused")
+        await says(page, "Queue mail paused")
         await page.get_by_role("button", name="Unpause").click()
-        await says(page, "Queue mail goes on")
+        await says(page, "Queue mail resumed")
         await page.unroute("**/do/pause")
         await page.route("**/do/pause", send_old_token)
         await page.get_by_role("button", name="Pause").click()
@@ -223,10 +223,10 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
 async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) -> None:
     await page.goto("/queue?name=mail")
     await page.get_by_role("button", name="Pause").click()
-    await says(page, "Queue mail is paused")
+    await says(page, "Queue mail paused")
     assert (await shop.queue("mail").counts()).paused
     await page.get_by_role("button", name="Unpause").click()
-    await says(page, "Queue mail goes on")
+    await says(page, "Queue mail resumed")
     await page.get_by_text("Forget…").click()
     await page.get_by_role("button", name="Forget it").click()
     await says(page, "only an empty one can be taken off the list")
@@ -248,10 +248,10 @@ async def test_worker_is_subscribed_paused_and_stopped(
         await expect(page.locator("tbody")).to_contain_text("shop.stock.count")
         await page.get_by_role("link", name="ann").click()
         await page.get_by_role("button", name="Pause").click()
-        await says(page, "begins nothing more")
+        await says(page, "takes no new jobs")
         assert worker.paused
         await page.get_by_role("button", name="Resume").click()
-        await says(page, "ann goes on")
+        await says(page, "ann resumed")
         await page.get_by_label("Serve the queue").fill("extra")
         await page.get_by_role("button", name="Add").click()
         await says(page, "ann serves extra")
@@ -261,7 +261,7 @@ async def test_worker_is_subscribed_paused_and_stopped(
         await says(page, "serves extra no longer")
         await page.get_by_text("Stop…").click()
         await page.get_by_role("button", name="Stop it").click()
-        await says(page, "ends when what it runs has ended")
+        await says(page, "stops when its running jobs have ended")
         await until(lambda: not worker.ready)
 
 

@@ -143,7 +143,7 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
             told = [
                 each
                 for each in ("mail", "held", "new", "other")
-                if "nobody takes it" in (await http.get(f"/queue?name={each}")).text
+                if "no worker takes it" in (await http.get(f"/queue?name={each}")).text
             ]
             assert told == ["mail"]
             assert "-q mail</code>" in (await http.get("/queue?name=mail")).text

@@ -104,7 +104,7 @@ async def test_process_handler_gets_decrypted_data_and_no_key(
     ("keys", "why"),
     [
         ((), "this client has no key"),
-        ((OTHERS,), "encrypted with a key that isn't here"),
+        ((OTHERS,), "encrypted with an unknown key"),
     ],
 )
 async def test_job_fails_in_its_own_group_without_the_key(
@@ -172,7 +172,7 @@ async def test_changed_signed_data_is_refused(encrypted: With) -> None:
             f"{client.namespace}:j:{jid}", "data", found.raw_data.replace('"sum":1', '"sum":9')
         )
         await found.refresh()
-        with pytest.raises(DecryptionError, match="were changed"):
+        with pytest.raises(DecryptionError, match="was changed"):
             _ = found.data
 
 

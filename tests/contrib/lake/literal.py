@@ -16,7 +16,7 @@ NAMES = TABLES["bronze/events"].schema.names
 
 
 def at(seconds: float) -> datetime:
-    """So many seconds after midnight."""
+    """Seconds after midnight."""
     return MIDNIGHT + timedelta(seconds=seconds)
 
 

@@ -294,7 +294,7 @@ def copy_lake(source: Storage, target: Storage) -> None:
 
 
 def _double(scene: Scene, _: random.Random, proof: Proof, report: Report) -> None:
-    """Run two archivers at once: each may go on until the other commits before it."""
+    """Run two archivers at once: each may continue until the other commits before it."""
     both = [scene.archiver(*INTERVAL) for _ in range(2)]
     scene.put_portion()
     wait_until(lambda: sum(each.batches() for each in both) >= 2, 900)

@@ -132,7 +132,7 @@ def test_an_invalid_row_is_rejected_with_the_reason(row: dict[str, Any], reason:
         (
             {"n": pa.int64()},
             {"queue": "q", "klass": "k", "retries": "-1"},
-            "retries must be a whole number of at least 0",
+            "retries must be an integer >= 0",
         ),
         (
             {"n": pa.int64()},

@@ -68,7 +68,7 @@ def remove_column(lake: Lake, table: str, column: str) -> None:
 
 
 def replace_schema(lake: Lake, table: str, fields: dict[str, pa.DataType]) -> None:
-    """Write a table anew, as another program may."""
+    """Write a table again, as another program may."""
     url = lake.storage.within(table).url
     schema = pa.schema([*fields.items(), ("namespace", pa.string()), ("date", pa.date32())])
     partitions = ["namespace", "date"]

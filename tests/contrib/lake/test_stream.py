@@ -37,7 +37,7 @@ class Heard:
 
 
 def run(spark: SparkSession, client: Client, checkpoint: Path, each: Heard, **options: Any) -> Any:
-    """Read what there is now, batch by batch."""
+    """Read the present entries, batch by batch."""
     stream = (
         spark.readStream.format("aioqless")
         .option("url", client.url)

@@ -1,4 +1,4 @@
-"""Backlogs are worked off in bounded batches, and none of them is forgotten."""
+"""Backlogs are processed in bounded batches, and none of them is forgotten."""
 
 import pytest
 

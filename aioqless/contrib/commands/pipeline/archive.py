@@ -59,7 +59,7 @@ def archive(
     conf: Conf = None,
     trace: Trace = False,
 ) -> None:
-    """Move the archive's stream to the lake: what there is now, or continuously.
+    """Move the archive's stream to the lake: the present entries, or continuously.
 
     Up to 100,000 entries at once are moved without Spark, unless --master names one.
 

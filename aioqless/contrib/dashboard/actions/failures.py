@@ -31,7 +31,7 @@ async def cancel_all(request: ActionRequest) -> str:
     request.dashboard.bulk_actions.start(
         request.user, "cancel-all", "cancelled", group, total, step
     )
-    return f"{total:,} jobs of {group} are being cancelled."
+    return f"{total:,} jobs of {group} are being canceled."
 
 
 async def _count(client: Client, group: str) -> int:

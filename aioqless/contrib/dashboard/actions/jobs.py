@@ -61,7 +61,7 @@ async def cancel(request: ActionRequest) -> Redirect:
         )
     canceled = await request.client.jobs.cancel(jid)
     return Redirect(
-        f"Job {jid[:12]} was cancelled." if canceled else f"Job {jid[:12]} was gone already.",
+        f"Job {jid[:12]} was canceled." if canceled else f"Job {jid[:12]} was gone already.",
         request.form.get("then", ""),
     )
 
@@ -151,5 +151,5 @@ def _edited_data(request: ActionRequest, stored: str) -> msgspec.Raw:
         restored = redaction.restore(text, stored)
         job_data.decode(restored)
     except ValueError as error:
-        raise ValueError(f"the data are not JSON, nothing was changed: {error}") from None
+        raise ValueError(f"the data is not JSON, nothing was changed: {error}") from None
     return msgspec.Raw(restored.encode())

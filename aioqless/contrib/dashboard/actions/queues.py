@@ -13,14 +13,14 @@ async def pause(request: ActionRequest) -> str:
     """Pause a queue."""
     queue = validation.check_name("queue", request.text("queue"))
     await request.client.queue(queue).pause()
-    return f"Queue {queue} is paused: what runs goes on, nothing else starts."
+    return f"Queue {queue} paused. Running jobs finish; no others start."
 
 
 async def unpause(request: ActionRequest) -> str:
     """Resume a paused queue."""
     queue = validation.check_name("queue", request.text("queue"))
     await request.client.queue(queue).unpause()
-    return f"Queue {queue} goes on."
+    return f"Queue {queue} resumed."
 
 
 async def clear(request: ActionRequest) -> str:

@@ -9,21 +9,21 @@ async def quiet(request: ActionRequest) -> str:
     """Pause a worker: it finishes its running jobs and takes no new ones."""
     name = request.text("worker")
     request.dashboard.worker_states[name] = await request.client.workers.quiet(name)
-    return f"{name} begins nothing more; what runs goes on."
+    return f"{name} takes no new jobs. Running jobs finish."
 
 
 async def resume(request: ActionRequest) -> str:
     """Resume a paused worker."""
     name = request.text("worker")
     request.dashboard.worker_states[name] = await request.client.workers.resume(name)
-    return f"{name} goes on."
+    return f"{name} resumed."
 
 
 async def stop(request: ActionRequest) -> str:
     """Shut a worker down gracefully."""
     name = request.text("worker")
     await request.client.workers.stop(name)
-    return f"{name} ends when what it runs has ended or was handed back."
+    return f"{name} stops when its running jobs have ended or were released."
 
 
 async def subscribe(request: ActionRequest) -> str:

@@ -107,7 +107,7 @@ def _queue_alarms(sample: Sample) -> list[Alarm]:
         queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)
     ]:
         problem = f"Paused, with jobs waiting: {_join(paused)}."
-        found.append(Alarm(problem, "Unpause it to go on.", "/queues"))
+        found.append(Alarm(problem, "Unpause it to continue.", "/queues"))
     return found
 
 
@@ -124,7 +124,7 @@ def _redis_alarms(sample: Sample) -> list[Alarm]:
         found.append(Alarm("Redis failed to write to its disk.", advice, "/redis"))
     if archive := sample.archive_problem:
         problem = f"{archive[0].upper()}{archive[1:]}."
-        found.append(Alarm(problem, "Or turn it off, if nobody wants it.", "/config"))
+        found.append(Alarm(problem, "Or turn the archive off.", "/config"))
     return found
 
 

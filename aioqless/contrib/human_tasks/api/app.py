@@ -234,7 +234,7 @@ class _Api:
     async def _session(self, request: Request) -> Session:
         session = await self._find_session(request)
         if session is None:
-            raise RequestRefused(401, "session", "Nobody is signed in: POST /session first.")
+            raise RequestRefused(401, "session", "Not signed in: POST /session first.")
         return session
 
     async def _find_session(self, request: Request) -> Session | None:
@@ -270,7 +270,7 @@ def _refused(error: Exception) -> RequestRefused:  # noqa: PLR0911 (a table of e
             )
         case errors.WrongState():
             return RequestRefused(
-                409, "state", f"Nobody has the job any more: it is {error.state}."
+                409, "state", f"The job is no longer reserved: it is {error.state}."
             )
         case errors.StaleRequest():
             return RequestRefused(
@@ -281,7 +281,7 @@ def _refused(error: Exception) -> RequestRefused:  # noqa: PLR0911 (a table of e
         case errors.InvalidData():
             return RequestRefused(422, "answer", validation.to_text(error))
         case NotConnected() | NotInTime():
-            return RequestRefused(503, "redis", "The queue can't be reached just now: try again.")
+            return RequestRefused(503, "redis", "The queue can't be reached: try again.")
     return RequestRefused(400, "request", validation.to_text(error))
 
 

@@ -17,11 +17,11 @@ KEY_PATTERN = "^[A-Za-z0-9_.:-]{1,64}$"
 TAB_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 STATUS_MEANINGS = {
     400: "What was sent can't be understood.",
-    401: "Nobody is signed in.",
+    401: "No session.",
     403: "It came from elsewhere, or without the session's token, or the start-up token.",
     404: "There is no such desk or job.",
     408: "The body came too slowly.",
-    409: "Somebody else has the job, or nobody.",
+    409: "The job is reserved by another person, or not at all.",
     413: "Too much was sent.",
     415: "It wasn't sent as JSON.",
     422: "The answer can't be stored.",

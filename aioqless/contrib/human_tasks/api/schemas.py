@@ -71,7 +71,7 @@ class HandOver(ReservationKey):
 
 
 class SessionInfo(msgspec.Struct):
-    """The person of this session and its CSRF token; null if nobody is signed in."""
+    """The person of this session and its CSRF token; null without a session."""
 
     person: str | None
     token: str | None
@@ -108,7 +108,7 @@ class JobStatus(msgspec.Struct):
 
 
 class Outcome(msgspec.Struct):
-    """What became of a job, and by whom. over: expired, but nobody has taken it."""
+    """The state of a job after its reservation, and its holder. over: expired, not taken over."""
 
     what: What
     by: str | None

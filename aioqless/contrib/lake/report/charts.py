@@ -88,7 +88,7 @@ def draw_histogram(
                 left, many, (math.log10(high) - left) * 0.88, align="edge", color=color, alpha=0.85
             )
         top = max((many for _, _, many in bars), default=1)
-        # Marks further to the right are lower, so that no line crosses a text.
+        # Marks further to the right are lower, so that no line crosses a label.
         for level, (name, seconds) in enumerate(reversed(marks.items())):
             place, height = math.log10(max(seconds, least / 1.2)), top * (1.1 + 0.13 * level)
             axes.plot([place, place], [0, height], color=INK, linewidth=0.9, dashes=(3, 3))

@@ -79,7 +79,7 @@ class Options:
         if text is None:
             return default
         if not text.isdecimal() or int(text) < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, not {text!r}")
+            raise ValueError(f"{name} must be an integer >= {least} (got {text!r})")
         return int(text)
 
     def number(self, name: str, default: float | None) -> float | None:

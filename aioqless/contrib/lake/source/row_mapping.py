@@ -52,7 +52,7 @@ KINDS = {
     "jid": "a string",
     "priority": "a number",
     "delay": "a number",
-    "retries": "a whole number",
+    "retries": "an integer",
     "tags": "an array of strings",
     "depends": "an array of strings",
 }
@@ -216,7 +216,7 @@ def _is_of_kind(kind: str, type: pa.DataType) -> bool:
             return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
         case "a number":
             return bool(pa.types.is_integer(type) or pa.types.is_floating(type))
-        case "a whole number":
+        case "an integer":
             return bool(pa.types.is_integer(type))
         case _:
             return bool(pa.types.is_list(type) and pa.types.is_string(type.value_type))

@@ -56,7 +56,7 @@ def tag_sets(tags: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _joined(tags: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return each list as a text: its elements, each after a NUL."""
+    """Return each list as a string: its elements, each after a NUL."""
     lists = pc.fill_null(array(tags).cast(LIST), pa.scalar([], LIST))
     text = pc.binary_join(lists, "\0")
     return pc.if_else(
@@ -67,7 +67,7 @@ def _joined(tags: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def known(by: str) -> str:
-    """The grouping that a text such as `klass,queue` names. Raises ValueError if there is none."""
+    """The grouping that text such as `klass,queue` names. Raises ValueError if there is none."""
     parts = [part.strip() for part in by.split(",") if part.strip()]
     if unknown := [part for part in parts if part not in PARTS]:
         raise ValueError(f"{unknown[0]!r} is nothing to group by; there are {', '.join(PARTS)}")

@@ -90,7 +90,7 @@ function job_location.encode_failure(why, worker, now)
   return failures.encode(GROUP, why, worker, now)
 end
 
--- Fail a job that can't go on, so that an operator sees it and can retry it. `job` and `places` are
+-- Fail a job that can't continue, so that an operator sees it. `job` and `places` are
 -- updated.
 function job_location.fail(jid, job, places, why, now)
   if PLACES[job.state] == 'group' or PLACES[job.state] == 'completed' then return end
