@@ -2,7 +2,7 @@
 
 Worker processes below a supervisor write their metrics to files of one folder, as
 prometheus_client's multiprocess mode does, and the supervisor adds them up. A process that replaces
-another one has its number and goes on with its files, so that no counter ever goes backwards.
+another one has its number and continues with its files, so that no counter ever goes backwards.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OpenTelemetry traces and metrics. Needs `aioqless[opentelemetry]`.
 
 A worker that loads this module traces its runs and the jobs that they put, counts and measures its
-runs, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace goes on
+runs, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace continues
 from put to finish, across processes: other clients call
 `client.set_default_context(inject_context)`. Configure exporters as usual, by OpenTelemetry's SDK
 or its environment variables. Names of OpenTelemetry's semantic conventions are used where they
