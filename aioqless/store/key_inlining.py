@@ -72,7 +72,7 @@ def _fill_in(expression: str, parameters: Sequence[str], arguments: Sequence[str
 
 
 def _has_several(text: str) -> bool:
-    """Return whether a text is a list of expressions."""
+    """Return whether a string is a list of expressions."""
     depth = 0
     for character in re.sub(r"'[^']*'", "", text):
         depth += (character in "({[") - (character in ")}]")

@@ -151,7 +151,7 @@ class Reached:
 
 
 def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
-    """Find the blocks that a text needs, directly or through others.
+    """Find the blocks that a script needs, directly or through others.
 
     Args:
         text: Lua.
@@ -184,7 +184,7 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
 
 
 def find_sources(text: str) -> list[str]:
-    """Return what is written in the libraries and reached by a text, directly or through others."""
+    """Return what is written in the libraries and reached by a script, directly or not."""
     found, todo = dict[Block, None](), list(_mentions(None, text))
     while todo:
         block = todo.pop()

@@ -13,7 +13,7 @@ end
 
 function args.refuse_missing(name, value) errors.bad_argument(name, value, 'is missing') end
 
--- Any text, including the empty one.
+-- Any string, including the empty one.
 function args.text(name, value) return value or args.refuse_missing(name, value) end
 
 -- The name of something new. Existing names may look different: peers are less strict.
