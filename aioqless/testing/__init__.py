@@ -1,17 +1,31 @@
 """Test handlers and what they put.
 
 perform.py         perform        one handler, without Redis
-drain.py           drain          all ready jobs of some queues, by a real worker on a real Redis
+memory_client.py   MemoryClient, put_jobs   what was put, without Redis
+drain.py           drain          all ready jobs of a namespace, by a real worker on a real Redis
 clock.py           Clock          a clock that stands still until it is moved
 event_recorder.py  record_events  wait for events instead of sleeping
 server.py          server         a Redis that ends with the tests
-plugin.py                         pytest fixtures: aioqless_url, aioqless_clock, aioqless_client
+plugin.py                         pytest fixtures: aioqless_url, aioqless_clock, aioqless_client,
+                                  aioqless_memory_client
 """
 
 from aioqless.testing.clock import Clock
 from aioqless.testing.drain import drain
 from aioqless.testing.event_recorder import EventRecorder, record_events
+from aioqless.testing.memory_client import MemoryClient, PutJob, put_jobs
 from aioqless.testing.perform import Performed, perform
 from aioqless.testing.server import server
 
-__all__ = ["Clock", "EventRecorder", "Performed", "drain", "perform", "record_events", "server"]
+__all__ = [
+    "Clock",
+    "EventRecorder",
+    "MemoryClient",
+    "Performed",
+    "PutJob",
+    "drain",
+    "perform",
+    "put_jobs",
+    "record_events",
+    "server",
+]

@@ -13,7 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from aioqless import Client
-    from aioqless.testing import Clock
+    from aioqless.testing import Clock, MemoryClient
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,14 @@ def aioqless_clock() -> Clock:
     from aioqless.testing import Clock
 
     return Clock()
+
+
+@pytest.fixture
+def aioqless_memory_client() -> MemoryClient:
+    """A client without Redis; `aioqless.testing.put_jobs` returns what was put with it."""
+    from aioqless.testing import MemoryClient
+
+    return MemoryClient()
 
 
 @pytest.fixture

@@ -84,3 +84,36 @@ async def test_events_can_be_awaited(aioqless_client: Client) -> None:
             AssertionError, match=f"no failed .* the events were: put {jid}, completed {jid}"
         ):
             await events.wait_for("failed", patience=0.05)
+
+
+async def test_drain_serves_every_queue_also_those_that_jobs_put_into(
+    aioqless_client: Client,
+) -> None:
+    @job(klass="First")
+    async def first(job: Job[Any], client: Client = Inject) -> None:
+        order.append(job.queue)
+        if job.queue != "last":
+            await client.queue("late" if job.queue == "early" else "last").put(first)
+
+    async with aioqless_client as client:
+        await client.queue("early").put(first)
+        await drain(client, first)
+        assert order == ["early", "late", "last"]
+        await client.queue("early").put(first)
+        await drain(client, first, queues=["early"])
+        assert order[3:] == ["early"] and await client.queue("late").length() == 1
+
+
+async def test_drain_leaves_queues_without_a_handler_and_ends_at_a_paused_one(
+    aioqless_client: Client,
+) -> None:
+    async with aioqless_client as client:
+        task = await client.queue("desk").put("Review")
+        await client.queue("paused").put(step.data(name="p"))
+        await client.queue("paused").pause()
+        await client.queue("default").put(step.data(name="a"))
+        await client.queue("default").put("Unknown", jid="unknown")
+        await drain(client, step)
+        assert order == ["a"]
+        assert [job.jid for job in await client.queue("desk").peek()] == [task]
+        assert await client.jobs.failed() == {"default-UnknownKlass": 1}

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOMEBODYS = """
 import asyncio
 import aioqless
@@ -59,3 +61,36 @@ def test_fixtures_work_without_an_asyncio_plugin(tmp_path: Path) -> None:
     ]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "3 passed" in ended.stdout, ended.stdout
+
+
+COROUTINES = """
+import aioqless
+from aioqless.testing import drain, put_jobs
+{mark}
+
+@aioqless.job
+async def greet(job: aioqless.Job, name: str) -> None: ...
+
+async def test_greets(aioqless_client):
+    async with aioqless_client as client:
+        await client.queue("mail").put(greet.data(name="Ada"))
+        await drain(client, greet)
+        assert await client.queue("mail").length() == 0
+
+async def test_puts(aioqless_memory_client):
+    async with aioqless_memory_client as client:
+        await client.put(greet.data(name="Ada"))
+        assert [put.data for put in put_jobs(client)] == [{{"name": "Ada"}}]
+"""
+MARKED = "import pytest; pytestmark = pytest.mark.asyncio"
+
+
+@pytest.mark.parametrize(("mode", "mark"), [("strict", MARKED), ("auto", "")])
+def test_fixtures_work_in_both_modes_of_pytest_asyncio(
+    tmp_path: Path, mode: str, mark: str
+) -> None:
+    (tmp_path / "test_app.py").write_text(COROUTINES.format(mark=mark), "utf-8")
+    options = ["-q", "-o", f"asyncio_mode={mode}", "-p", "no:valkey", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and "2 passed" in ended.stdout, ended.stdout
