@@ -113,6 +113,8 @@ def _read_settings(options: WorkerOptions, default_queues: Sequence[str]) -> Set
         poll=options.poll,
         grace=options.grace,
         stuck_after=options.stuck_after,
+        unknown_klass_delay=options.unknown_klass_delay,
+        unknown_klass_timeout=options.unknown_klass_timeout,
         burst=options.burst,
         scheduler=options.scheduler,
         allow_eviction=options.allow_eviction,

@@ -118,6 +118,20 @@ class WorkerOptions:
             "--stuck-after", help="Seconds of a blocked event loop until locks are not renewed."
         ),
     ] = Settings.stuck_after
+    unknown_klass_delay: Annotated[
+        float,
+        Option(
+            "--unknown-klass-delay",
+            help="Seconds for which a job of an unknown klass is left to other workers.",
+        ),
+    ] = Settings.unknown_klass_delay
+    unknown_klass_timeout: Annotated[
+        float,
+        Option(
+            "--unknown-klass-timeout",
+            help="Seconds of that until it fails; 0: it fails at once.",
+        ),
+    ] = Settings.unknown_klass_timeout
     threads: Annotated[
         int, Option("--threads", help="Maximum number of plain functions at once.")
     ] = ExecutorLimits.threads
