@@ -160,10 +160,13 @@ def check_seconds(what: str, duration: Seconds, *, least: float = 0) -> float:
         seconds = duration.total_seconds()
         duration = int(seconds) if seconds.is_integer() else seconds
     elif isinstance(duration, datetime):
-        raise TypeError(f"{what} is a duration, not a time: pass a timedelta (got {duration!r})")
+        raise TypeError(
+            f"{what} must be a duration, such as a timedelta; put takes a time as at= "
+            f"(got {duration.isoformat()})"
+        )
     elif isinstance(duration, bool) or not isinstance(duration, int | float):
         raise TypeError(f"{what} must be a number of seconds or a timedelta (got {duration!r})")
-    return check_number(what, duration, least=least)
+    return duration if least <= duration < math.inf else check_number(what, duration, least=least)
 
 
 def check_time(what: str, time: datetime) -> float:

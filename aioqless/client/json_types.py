@@ -7,7 +7,8 @@ of pydantic's is left to pydantic as a whole, which is imported for such types a
 from __future__ import annotations
 
 import sys
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, get_args
 
 import msgspec
@@ -42,27 +43,16 @@ class JsonType(Generic[T]):
     def __init__(self, hint: type[T] | Hint, path: str = "$") -> None:
         self._hint = hint
         self._path = path
-        self._is_pydantic = is_pydantic(hint)
 
-    def decode(self, text: bytes | msgspec.Raw) -> T:
-        """Return the value.
+    @cached_property
+    def decode(self) -> Callable[[bytes | msgspec.Raw], T]:
+        """The function that makes the value of JSON; it raises a msgspec.MsgspecError.
 
-        Raises:
-            msgspec.MsgspecError: It is not of the type.
+        Made when it is first used: a class may refer to others that are defined after it.
         """
-        if self._is_pydantic:
-            return _validate(self._adapter, bytes(text), self._path)
-        return self._decoder.decode(text)
-
-    # Made when they are first used: a class may refer to others that are defined after it.
-
-    @cached_property
-    def _decoder(self) -> msgspec.json.Decoder[T]:
-        return msgspec.json.Decoder(self._hint, dec_hook=_decode_other)
-
-    @cached_property
-    def _adapter(self) -> TypeAdapter[T]:
-        return _make_adapter(self._hint)
+        if is_pydantic(self._hint):
+            return partial(_validate, _make_adapter(self._hint), self._path)
+        return msgspec.json.Decoder(self._hint, dec_hook=_decode_other).decode
 
 
 def encode(value: object) -> bytes:
@@ -97,7 +87,7 @@ def _encode_other(value: object) -> object:
 def _decode_other(hint: Hint, value: object) -> object:
     """Return a value of a type that msgspec doesn't know, within one that it knows."""
     if is_pydantic(hint):
-        return _validate(_make_adapter(hint), msgspec.json.encode(value), hint.__name__)
+        return _validate(_make_adapter(hint), hint.__name__, msgspec.json.encode(value))
     if isinstance(value, hint):
         return value
     raise TypeError(f"Expected `{hint.__name__}`, got `{type(value).__name__}`")
@@ -109,11 +99,11 @@ def _make_adapter(hint: Hint) -> TypeAdapter[Any]:
     return TypeAdapter(hint)
 
 
-def _validate(adapter: TypeAdapter[T], text: bytes, path: str) -> T:
+def _validate(adapter: TypeAdapter[T], path: str, text: bytes | msgspec.Raw) -> T:
     from pydantic import ValidationError
 
     try:
-        return adapter.validate_json(text)
+        return adapter.validate_json(bytes(text))
     except ValidationError as error:
         _raise_problems(error, path)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, cast
 
 import msgspec
 from redis import exceptions
@@ -29,7 +29,7 @@ from aioqless.client.constraints import (
     select_constraints,
 )
 from aioqless.client.jid import Result_co, ResultType
-from aioqless.client.put_options import ConstraintOptions, PutOptions, add_options
+from aioqless.client.put_options import ConstraintOptions, PutDefaults, PutOptions, add_options
 from aioqless.errors import AioqlessError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.tasks import cancel_and_wait
@@ -60,16 +60,8 @@ class Klass(ResultType[Result_co], Protocol[Result_co]):
         """Queue of its jobs; None for the default."""
 
     @property
-    def priority(self) -> float | None:
-        """Priority; None for the default."""
-
-    @property
-    def tags(self) -> Sequence[str] | None:
-        """Tags; None for none."""
-
-    @property
-    def retries(self) -> int | None:
-        """Maximum number of retries; None for the default."""
+    def put_defaults(self) -> PutDefaults:
+        """What its jobs are put with, unless the caller says otherwise."""
 
     @property
     def constraints(self) -> ConstraintOptions:
@@ -121,7 +113,7 @@ class NewJob(Generic[Result_co]):
         Raises:
             TypeError: Put has no such option.
         """
-        if not options.keys() <= _OPTIONS:
+        if options and not options.keys() <= _OPTIONS:
             raise TypeError(
                 f"put has no option {', '.join(sorted(options.keys() - _OPTIONS))}; "
                 f"it has {', '.join(_OPTIONS)}"
@@ -205,8 +197,8 @@ class NewJob(Generic[Result_co]):
                 f"(got {self.klass!r})"
             )
         job: PreparedJob = {"jid": "", "klass": klass, "data": codec.encode(text, klass)}
-        if handler:
-            _add_defaults(job, handler)
+        if handler and handler.put_defaults:
+            job.update(cast(PreparedJob, handler.put_defaults))  # some of its members
         if self.options:
             add_options(job, self.options)
         if not job["jid"]:
@@ -216,7 +208,8 @@ class NewJob(Generic[Result_co]):
         return job
 
     def _add_constraints(self, job: PreparedJob, handler: Klass | None, text: bytes) -> None:
-        own = check_constraints(select_constraints(self.options))
+        if own := select_constraints(self.options):
+            own = check_constraints(own)
         if_exists = self.options.get("if_exists")
         if if_exists not in (None, "keep", "raise"):
             raise ValueError(f"if_exists must be 'keep' or 'raise' (got {if_exists!r})")
@@ -225,15 +218,6 @@ class NewJob(Generic[Result_co]):
             return
         read_fields = partial(handler.values if handler else _decode_fields, text)
         job["terms"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
-
-
-def _add_defaults(job: PreparedJob, handler: Klass) -> None:
-    if (retries := handler.retries) is not None:
-        job["retries"] = retries
-    if (priority := handler.priority) is not None:
-        job["priority"] = priority
-    if tags := handler.tags:
-        job["tags"] = tags
 
 
 def _decode_fields(text: bytes) -> Mapping[str, object]:

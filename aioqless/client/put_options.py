@@ -81,6 +81,14 @@ class PutOptions(TemplateOptions, total=False):
     if_exists: Literal["keep", "raise"] | None
 
 
+class PutDefaults(TypedDict, total=False):
+    """The options of put that a handler sets for all of its jobs; checked."""
+
+    priority: float | None
+    tags: Sequence[str] | None
+    retries: int | None
+
+
 class ScheduleOptions(TypedDict, total=False):
     """When the instances of a recurring job are due.
 
@@ -128,7 +136,7 @@ def add_options(  # noqa: C901  # one short case for each option reads best
     if (jid := options.get("jid")) is not None:
         job["jid"] = validation.check_jid(jid)
     if "delay" in options:
-        job["delay"] = _check_delay(options["delay"])
+        job["delay"] = validation.check_seconds("delay", options["delay"])
     if (at := options.get("at")) is not None:
         if "delay" in options:
             raise ValueError("delay and at are mutually exclusive")
@@ -150,12 +158,6 @@ def add_options(  # noqa: C901  # one short case for each option reads best
         if on_failed not in (choices := get_args(OnFailed)):
             raise ValueError(f"on_failed must be one of {', '.join(choices)} (got {on_failed!r})")
         job["on_failed"] = on_failed
-
-
-def _check_delay(delay: Seconds) -> float:
-    if isinstance(delay, datetime):
-        raise TypeError(f"delay is a duration: pass the time as at= (got {delay!r})")
-    return validation.check_seconds("delay", delay)
 
 
 def _encode_context(texts: Mapping[str, str]) -> bytes:

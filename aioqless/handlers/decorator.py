@@ -17,6 +17,7 @@ from aioqless.handlers.job_options import (
     checked,
     constraints_of,
     policy_of,
+    put_defaults_of,
     result_ttl_of,
     timeout_of,
 )
@@ -99,9 +100,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             ),
             aliases=tuple(validation.check_names("aliases", options.get("aliases", ()))),
             queue=options.get("queue"),
-            priority=options.get("priority"),
-            tags=tuple(validation.check_names("tags", options.get("tags", ()))),
-            retries=options.get("retries"),
+            put_defaults=put_defaults_of(options),
             retry=policy_of(options),
             result_ttl=result_ttl_of(options),
             timeout=timeout_of(options),

@@ -15,7 +15,7 @@ from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
 from aioqless.client.put import NewJob
-from aioqless.client.put_options import ConstraintOptions
+from aioqless.client.put_options import ConstraintOptions, PutDefaults
 from aioqless.errors import InvalidData, UnknownKlass, no_attribute
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
@@ -42,9 +42,7 @@ class Handler(Generic[P, R_co]):
     klass: str
     aliases: tuple[str, ...] = ()
     queue: str | None = None  # where its jobs are put unless the caller names a queue
-    priority: float | None = None
-    tags: tuple[str, ...] = ()
-    retries: int | None = None
+    put_defaults: PutDefaults = field(default_factory=PutDefaults, hash=False)
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # maximum duration of a run, in seconds
     executor: Literal["process"] | None = None  # None: the loop or a thread
@@ -111,7 +109,7 @@ class Handler(Generic[P, R_co]):
         Raises:
             InvalidData: It does not.
         """
-        self.takes.arguments(self.klass, text)
+        self.takes.check(self.klass, text)
 
     def values(self, text: bytes) -> dict[str, object]:
         """Return the data by field, with the function's defaults for those that are missing.

@@ -12,7 +12,7 @@ from aioqless.client.constraints import (
     key_fields,
     select_constraints,
 )
-from aioqless.client.put_options import ConstraintOptions, ScheduleOptions
+from aioqless.client.put_options import ConstraintOptions, PutDefaults, ScheduleOptions
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, ExceptionClasses, RetryPolicy
 from aioqless.handlers.signature import Takes
 from aioqless.validation import Seconds
@@ -63,10 +63,6 @@ def checked(options: JobOptions) -> JobOptions:
         validation.check_name("klass", options["klass"])
     if "queue" in options:
         validation.check_name("queue", options["queue"])
-    if "priority" in options:
-        validation.check_number("priority", options["priority"])
-    if "retries" in options:
-        validation.check_number("retries", options["retries"], least=0)
     if options.get("executor", "process") != "process":
         raise ValueError(
             f"executor is 'process' or left out, not {options['executor']!r}: "
@@ -78,6 +74,24 @@ def checked(options: JobOptions) -> JobOptions:
             "for which exceptions"
         )
     return options
+
+
+def put_defaults_of(options: JobOptions) -> PutDefaults:
+    """Return the options that all jobs of the handler are put with.
+
+    Raises:
+        TypeError: One is of the wrong type.
+        ValueError: One is out of range.
+    """
+    defaults: PutDefaults = {}
+    if "priority" in options:
+        defaults["priority"] = validation.check_number("priority", options["priority"])
+    if "tags" in options:
+        defaults["tags"] = validation.check_names("tags", options["tags"])
+    if "retries" in options:
+        validation.check_number("retries", options["retries"], least=0)
+        defaults["retries"] = options["retries"]
+    return defaults
 
 
 def timeout_of(options: JobOptions) -> float | None:

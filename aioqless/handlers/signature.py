@@ -38,6 +38,8 @@ class Takes:
     named: JsonType[msgspec.Struct] | None = None  # all parameters, those of pydantic's types raw
     pydantic: Mapping[str, JsonType[object]] = field(default_factory=dict)  # by parameter
     signature: inspect.Signature | None = None  # of these parameters
+    known: frozenset[str] = frozenset()  # their names
+    required: frozenset[str] = frozenset()  # those without a default
     injected: Mapping[str, object] = field(default_factory=dict)  # types of resources, by parameter
 
     def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, object]:
@@ -54,28 +56,33 @@ class Takes:
         Raises:
             InvalidData: The data doesn't fit.
         """
-        try:
-            if self.named is not None:
-                return self._by_name(self.named, text)
-            if self.whole is not None:
-                value = self.whole.decode(text)
-                if job is not None:
-                    job.read_as(value)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise InvalidData(f"{klass} can't take this data: {error}") from None
+        value = self.check(klass, text)
+        if self.signature is not None:
+            return {name: getattr(value, name) for name in self.signature.parameters}
+        if self.whole is not None and job is not None:
+            job.read_as(value)
         return {}
 
-    def _by_name(self, reader: JsonType[msgspec.Struct], text: bytes) -> dict[str, object]:
-        if text == b"null":  # put without data
-            text = b"{}"
-        elif text.lstrip().startswith(b"["):
-            text = self._named(text)
-        value = reader.decode(text)
-        arguments = {name: getattr(value, name) for name in value.__struct_fields__}
-        for name, type_ in self.pydantic.items():
-            if isinstance(raw := arguments[name], msgspec.Raw):  # else it is the default
-                arguments[name] = type_.decode(raw)
-        return arguments
+    def check(self, klass: str, text: bytes) -> object:
+        """Return the value that the data is read as: T, or all parameters in one.
+
+        Raises:
+            InvalidData: The data doesn't fit.
+        """
+        try:
+            if self.named is None:
+                return None if self.whole is None else self.whole.decode(text)
+            if text == b"null":  # put without data
+                text = b"{}"
+            elif text.lstrip().startswith(b"["):
+                text = self._named(text)
+            value = self.named.decode(text)
+            for name, type_ in self.pydantic.items():
+                if isinstance(raw := getattr(value, name), msgspec.Raw):  # else it is the default
+                    setattr(value, name, type_.decode(raw))
+            return value
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InvalidData(f"{klass} can't take this data: {error}") from None
 
     def values(self, klass: str, text: bytes) -> dict[str, object]:
         """Return the data by field, parameters with their defaults included; raise InvalidData."""
@@ -96,6 +103,8 @@ class Takes:
     def data(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Return the data from which `arguments` makes these; raise TypeError if there is none."""
         if self.signature is not None:
+            if not args and self.required <= kwargs.keys() <= self.known:
+                return dict(kwargs)
             try:
                 return dict(self.signature.bind(*args, **kwargs).arguments)
             except TypeError as error:
@@ -151,8 +160,14 @@ def takes(fn: Callable[..., object]) -> Takes:
         for each in others
     ]
     struct = msgspec.defstruct(fn.__name__, fields, kw_only=True)
-    signature = inspect.Signature(others)
-    return Takes(named=JsonType(struct), pydantic=pydantic, signature=signature, injected=resources)
+    return Takes(
+        named=JsonType(struct),
+        pydantic=pydantic,
+        signature=inspect.Signature(others),
+        known=frozenset(hints),
+        required=frozenset(each.name for each in others if each.default is each.empty),
+        injected=resources,
+    )
 
 
 def returns(fn: Callable[..., object]) -> JsonType[object] | None:

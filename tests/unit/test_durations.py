@@ -69,7 +69,7 @@ def test_at_is_stored_as_time_and_excludes_delay() -> None:
         NewJob("a", at=AWARE, delay=1).prepare(1000)
     with pytest.raises(ValueError, match="has no time zone"):
         NewJob("a", at=NAIVE).prepare(1000)
-    with pytest.raises(TypeError, match="pass the time as at="):
+    with pytest.raises(TypeError, match="put takes a time as at="):
         NewJob("a", delay=cast(Any, AWARE)).prepare(1000)
 
 

@@ -45,7 +45,8 @@ def test_handler_can_have_another_klass_and_aliases() -> None:
     @job(klass="foo.bar.FooJob", aliases=["old.FooJob"], retries=3)
     def foo(job: Job[Any]) -> None: ...
 
-    assert (foo.klass, foo.aliases, foo.retries) == ("foo.bar.FooJob", ("old.FooJob",), 3)
+    assert (foo.klass, foo.aliases) == ("foo.bar.FooJob", ("old.FooJob",))
+    assert foo.put_defaults == {"retries": 3}
     handlers = Handlers([foo])
     assert handlers.find("foo.bar.FooJob") is handlers.find("old.FooJob") is foo
 
