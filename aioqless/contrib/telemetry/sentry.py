@@ -21,7 +21,13 @@ from aioqless.handlers import Call
 
 with require_extra("sentry"):
     import sentry_sdk
+    from sentry_sdk.integrations.logging import ignore_logger
     from sentry_sdk.utils import current_stacktrace
+
+# Their records have messages of exceptions, with data that only an event of the same run is
+# filtered for; Sentry would keep them as breadcrumbs for events of other jobs.
+for _name in ("aioqless.job", "aioqless.hook"):
+    ignore_logger(_name)
 
 FILTERED = "[Filtered]"
 MIN_LENGTH = 4  # characters: shorter values would be found everywhere

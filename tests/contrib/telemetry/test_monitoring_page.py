@@ -43,7 +43,9 @@ def rows(heading: str) -> list[tuple[str, str, str]]:
 
 
 def expressions() -> Iterator[str]:
-    """Every expression of the dashboard and the rules."""
+    """Every expression of the dashboard, the rules, and the scaler for KEDA."""
+    keda = msgspec.yaml.decode((ROOT / "docs/deployment/keda.yaml").read_text("utf-8"))
+    yield from (trigger["metadata"]["query"] for trigger in keda["spec"]["triggers"])
     for panel in json.loads((FILES / "grafana.json").read_text("utf-8"))["panels"]:
         yield from (target["expr"] for target in panel["targets"])
     for group in msgspec.yaml.decode((FILES / "alerts.yml").read_text("utf-8"))["groups"]:

@@ -201,3 +201,25 @@ async def test_event_that_cannot_be_filtered_is_not_sent(
         await client.queue("mail").put(hostile.data(card=CARD))
         await until(lambda: lines.of("job.failed"))
     assert transport.events == []
+
+
+@pytest.mark.parametrize("of_tasks", [[], [AsyncioIntegration()]], ids=["alone", "asyncio"])
+async def test_data_in_the_log_of_an_earlier_job_is_not_sent_with_the_error_of_another(
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., KeepingTransport],
+    until: Until,
+    of_tasks: list[AsyncioIntegration],
+) -> None:
+    @job(klass="Named")
+    async def named(job: Job[Any], card: str) -> None:
+        raise ValueError(f"wrong card {card}")
+
+    transport = sentry_of(integrations=[LoggingIntegration(level=logging.DEBUG), *of_tasks])
+    async with work(named, sentry.report):
+        for number, card in enumerate((CARD, "none", "none")):
+            await client.queue("mail").put(named.data(card=card))
+            await until(lambda count=number + 1: len(lines.of("job.failed")) == count)
+    assert len(transport.events) == 3
+    assert CARD.encode() not in transport.sent
