@@ -73,6 +73,7 @@ MONITORING = (ROOT / "docs" / "monitoring.md").read_text("utf-8")
 EVENTS = set(
     re.findall(r"^\| `(\w+\.\w+)` \| (?:info|debug|warning|error) \|", MONITORING, re.MULTILINE)
 )
+LOGGERS = {event.partition(".")[0] for event in EVENTS}
 # metrics and attributes that are named like modules
 OPENTELEMETRY = set(
     re.findall(
@@ -222,7 +223,7 @@ def test_every_name_of_the_package_in_prose_exists(page: Path) -> None:
                 or find_spec(f"aioqless.{first}.{second}")
             ), (first, second)
         else:
-            assert find_spec(f"aioqless.{first}") or first in OPENTELEMETRY, first
+            assert find_spec(f"aioqless.{first}") or first in OPENTELEMETRY | LOGGERS, first
     for node in ast.walk(ast.parse("\n".join(blocks(page, "python")))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aioqless"):
             module = pytest.importorskip(node.module or "")
