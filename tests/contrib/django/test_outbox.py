@@ -16,8 +16,9 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from aioqless import Client, InvalidData
+from aioqless import Client, InvalidData, Worker
 from aioqless.contrib.django import outbox
+from aioqless.contrib.django.handlers import worker_sources
 from aioqless.contrib.django.models import OutboxJob
 from aioqless.contrib.django.task_framework import TaskResultDoesNotExist, TaskResultStatus
 from tests.conftest import Until
@@ -218,3 +219,22 @@ async def test_killed_relay_loses_and_doubles_nothing(
     assert await asyncio.to_thread(worker.wait, 30) == 0
     assert {job.jid for job in await client.queue("kept").peek(700)} == jids
     assert await sync_to_async(rows)(database) == 0
+
+
+def test_worker_ends_if_its_relay_breaks(
+    make_backend: MakeBackend, sqlite: str, monkeypatch: pytest.MonkeyPatch, redis_url: str
+) -> None:
+    backend = make_backend(enqueue="outbox")
+
+    async def fail(relay: outbox.Relay) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(outbox.Relay, "run", fail)
+
+    async def run() -> None:
+        async with Client(redis_url, namespace=backend.settings.namespace) as client:
+            await asyncio.wait_for(Worker(client, *worker_sources(backend)).run(), 30)
+
+    with pytest.raises(ExceptionGroup) as raised:
+        asyncio.run(run())
+    assert raised.group_contains(RuntimeError, match="a defect")
