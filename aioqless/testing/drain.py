@@ -34,13 +34,13 @@ async def drain(
         await _run(client, jobs, queues, concurrency)
         return
     handlers = Handlers.collect(*jobs)
-    served = dict.fromkeys(["default", *await _ready_queues(client, handlers)])
+    served = dict.fromkeys(["default", *await _own_queues(client, handlers)])
     while True:
         await _run(client, jobs, tuple(served), concurrency)
-        ready = await _ready_queues(client, handlers)
-        if not ready - served.keys():  # others are paused, or at a limit
+        own = await _own_queues(client, handlers)
+        if served.keys() >= set(own):
             return
-        served |= dict.fromkeys(sorted(ready))
+        served |= dict.fromkeys(own)
 
 
 async def _run(
@@ -52,15 +52,15 @@ async def _run(
     await Worker(client, *jobs, settings=settings).run()
 
 
-async def _ready_queues(client: Client, handlers: Handlers) -> set[str]:
-    """Return the queues that have a ready job with a handler."""
-    ready: set[str] = set()
-    queues = await client.queues()
-    for queue in queues:
-        found = await client.queue(queue.name).peek(MOST_LOOKED_AT)
-        if any(handlers.get(job.klass) for job in found):
-            ready.add(queue.name)
-        elif found:
-            why = str(handlers.unknown(found[0].klass))
+async def _own_queues(client: Client, handlers: Handlers) -> list[str]:
+    """Return the queues but those with waiting jobs of which none has a handler."""
+    own: list[str] = []
+    for queue in await client.queues():
+        jids = await client.queue(queue.name).jobs("waiting", count=MOST_LOOKED_AT)
+        klasses = [job.klass for job in await client.jobs.summaries(*jids)]
+        if not klasses or any(handlers.get(klass) for klass in klasses):
+            own.append(queue.name)
+        else:
+            why = str(handlers.unknown(klasses[0]))
             log.warning("queue.skipped", queue=queue.name, why=why)
-    return ready
+    return own

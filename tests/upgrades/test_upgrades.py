@@ -20,7 +20,8 @@ from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, dump, put_everyth
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
 KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
-BRIEF = {"request", "todo", "left", "fallen"}  # reused by later calls
+# Reused by later calls, or written again by each running worker.
+BRIEF = {"request", "todo", "left", "fallen", "serves"}
 NO_LONGER = {"x:pruned"}  # keys that only former versions write
 JIDS = {
     "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed",
