@@ -100,7 +100,8 @@ async def test_specified_calls_read(story: Story) -> None:
     }
     assert json.loads(await call("queues", [], 2)) == [counts]
     assert json.loads(await call("queues", [], 2, "mail")) == counts
-    assert json.loads(await call("workers", [], 2)) == [{"name": "ann", "jobs": 1, "stalled": 0}]
+    (worker,) = json.loads(await call("workers", [], 2))
+    assert worker.items() >= {"name": "ann", "jobs": 1, "stalled": 0}.items()
     assert json.loads(await call("workers", [], 2, "ann")) == {"jobs": ["a"], "stalled": []}
     assert json.loads(await call("stats", [], "mail", 0))["wait"]["total"] == 1
     assert await call("length", ["mail"]) == b"2"

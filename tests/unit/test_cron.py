@@ -135,7 +135,7 @@ def test_next_time_is_later_and_skips_none(now: int, expression: str, timezone: 
         ("* * * 13 *", "Bad month"),
         ("* * 32 2 *", "Bad day-of-month"),
         ("* * * *", "Wrong number of fields"),
-        ("@daily", "Wrong number of fields"),
+        ("@reboot", "is none of @hourly, @daily"),
         ("*/0 * * * *", "Bad minute"),
         ("", "cron must not be empty"),
         ("0 9\n* * *", "control character"),
