@@ -93,7 +93,7 @@ async def test_options_of_single_jobs_are_refused(client: Client, astray: dict[s
         ({"cron": "0 9 * * *", "offset": 5}, TypeError, "offset goes with every"),
         ({"cron": "0 9 * * *", "backlog": 1001}, ValueError, "backlog 1001 is more than 1000"),
         ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
-        ({"every": 5, "offset": float("nan")}, ValueError, "offset must be finite and >= 0 (got nan)"),
+        ({"every": 5, "offset": float("nan")}, ValueError, "offset must be finite and >= 0"),
     ],
 )
 async def test_invalid_schedule_is_refused_before_a_call(
