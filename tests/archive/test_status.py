@@ -63,14 +63,14 @@ def test_old_and_soon_trimmed_entries_are_a_problem() -> None:
 
 
 async def test_worker_check_and_dashboard_warn(
-    client: Client, capsys: pytest.CaptureFixture[str]
+    client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker, key = ArchiveMonitor(client.store), f"{client.namespace}:x:archive"
     await worker.check()
-    assert "unread" not in capsys.readouterr().out
+    assert "unread" not in caplog.text
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago
     await worker.check()
-    assert "archive.unread" in capsys.readouterr().out
+    assert "archive.unread" in caplog.text
     sample = await Sampler(client).refresh()
     assert any(what.startswith("Ended jobs have waited for") for what, _, _ in find_alarms(sample))
 

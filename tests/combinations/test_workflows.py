@@ -27,7 +27,7 @@ async def flaky(job: Job[Any], name: str = "", delay: float = 0) -> str:
 
 
 @job(klass="Sum", result_ttl=60)
-async def total(job: Job[Any]) -> list[str]:
+async def total(job: Job[Any]) -> list[Any]:
     return sorted((await job.results()).values())
 
 

@@ -36,6 +36,7 @@ from app.work import client, working
 import uvicorn
 uvicorn.run(app, port=0, ws="none", timeout_graceful_shutdown=2)
 """
+LOGGING = "import logging\nlogging.basicConfig(level=logging.INFO)\n"
 FASTAPI = "from fastapi import FastAPI\napp = FastAPI(lifespan=working)\n" + REQUEST
 STARLETTE = f"""
 import json
@@ -140,7 +141,7 @@ async def test_stopping_server_ends_after_its_running_job(
     (tmp_path / "app" / "work.py").write_text(
         WORK.replace("Client()", f"Client(namespace={namespace!r})")
     )
-    (tmp_path / "main.py").write_text(MAINS[framework])
+    (tmp_path / "main.py").write_text(LOGGING + MAINS[framework])
     told = tmp_path / "told"
     server = start_page(tmp_path, told, redis_url)
     try:

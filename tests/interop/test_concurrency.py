@@ -34,7 +34,7 @@ class RandomOperations:
         chance = self.chance
         step = getattr(
             self,
-            f"{chance.choice(['our', 'their'])}_{chance.choice(['put', 'pop', 'end', 'word'])}",
+            f"{chance.choice(['our', 'their'])}_{chance.choice(['put', 'pop', 'end', 'change'])}",
         )
         try:
             await step(chance.choice(JIDS), chance.choice(QUEUES))

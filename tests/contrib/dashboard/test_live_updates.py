@@ -261,5 +261,5 @@ async def test_links_and_buttons_work_without_javascript(  # type: ignore[no-unt
         await page.goto("/")
         await page.get_by_role("link", name="mail").click()
         await page.get_by_role("button", name="Pause").click()
-        await expect(page.locator("#notes")).to_contain_text("Queue mail is paused")
+        await expect(page.locator("#notes")).to_contain_text("Queue mail paused")
     assert (await client.queue("mail").counts()).paused
