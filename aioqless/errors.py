@@ -128,6 +128,12 @@ class NoResult(ScriptError):
     Handlers keep results with `@job(result_ttl=seconds)`.
     """
 
+    def describe(self) -> str:
+        """Say what happened, and how results are kept."""
+        if self.detail.get("why") == "the job is not complete":
+            return super().describe()
+        return f"{super().describe()}: handlers keep their results with @job(result_ttl=seconds)"
+
 
 class JobFailed(AioqlessError):
     """A job whose outcome was waited for has failed.

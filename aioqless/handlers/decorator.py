@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
+import sys
 from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any, Concatenate, Protocol, TypeAlias, TypeVar, overload
 
 from typing_extensions import ParamSpec, Unpack
@@ -22,7 +23,7 @@ from aioqless.handlers.job_options import (
     timeout_of,
 )
 from aioqless.handlers.recurrence import recurrence_of
-from aioqless.handlers.signature import Takes, returns, takes
+from aioqless.handlers.signature import HandlerTypes
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,28 +91,35 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
         InvalidData: The data of a recurring job does not fit.
     """
     checked(options)
+    caller = sys._getframe(1)  # noqa: SLF001  # annotations may name local classes of a function
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
-        taken = Takes() if inspect.isclass(fn) else takes(fn)
+        result_ttl = result_ttl_of(options)
+        types = HandlerTypes(fn, _local_names(fn, caller), keeps_result=result_ttl is not None)
         handler: Handler[...] = Handler(
             fn,
             validation.check_name(
                 "klass", options.get("klass") or f"{fn.__module__}.{fn.__qualname__}"
             ),
+            types,
             aliases=tuple(validation.check_names("aliases", options.get("aliases", ()))),
             queue=options.get("queue"),
             put_defaults=put_defaults_of(options),
             retry=policy_of(options),
-            result_ttl=result_ttl_of(options),
+            result_ttl=result_ttl,
             timeout=timeout_of(options),
             executor=options.get("executor"),
-            recurrence=recurrence_of(options, taken),
-            takes=taken,
-            returns=None if inspect.isclass(fn) else returns(fn),
-            constraints=constraints_of(options, taken),
+            recurrence=recurrence_of(options, types.declared),
+            constraints=constraints_of(options, types.declared),
         )
-        if handler.recurrence:
+        if handler.recurrence and not types.unresolved:
             handler.check(job_data.encode(handler.recurrence.data))
         return handler
 
     return declare if fn is None else declare(fn)
+
+
+def _local_names(fn: Callable[..., object], caller: FrameType) -> dict[str, object]:
+    """Return the variables of the function, if any, in which `@job` is applied to its own."""
+    local = "<locals>" in fn.__qualname__ and caller.f_globals is getattr(fn, "__globals__", None)
+    return dict(caller.f_locals) if local else {}

@@ -19,7 +19,7 @@ from aioqless.client.put_options import ConstraintOptions, PutDefaults
 from aioqless.errors import InvalidData, UnknownKlass, no_attribute
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
-from aioqless.handlers.signature import Takes
+from aioqless.handlers.signature import HandlerTypes, Takes
 
 METHODS = ("process", "perform")
 _PUT = (
@@ -40,6 +40,7 @@ class Handler(Generic[P, R_co]):
 
     fn: Callable[..., object]
     klass: str
+    types: HandlerTypes
     aliases: tuple[str, ...] = ()
     queue: str | None = None  # where its jobs are put unless the caller names a queue
     put_defaults: PutDefaults = field(default_factory=PutDefaults, hash=False)
@@ -48,9 +49,17 @@ class Handler(Generic[P, R_co]):
     executor: Literal["process"] | None = None  # None: the loop or a thread
     recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
-    takes: Takes = field(default_factory=Takes)
-    returns: JsonType[object] | None = None  # None: any JSON
     constraints: ConstraintOptions = field(default_factory=ConstraintOptions, hash=False)
+
+    @property
+    def takes(self) -> Takes:
+        """What the function takes; raises TypeError if an annotation can't be resolved."""
+        return self.types.takes
+
+    @property
+    def returns(self) -> JsonType[object] | None:
+        """The type of its results; None: any JSON."""
+        return self.types.returns
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call the function."""

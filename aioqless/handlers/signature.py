@@ -6,9 +6,12 @@ import contextlib
 import functools
 import inspect
 import operator
+import sys
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import NoneType, SimpleNamespace, UnionType
+from functools import cached_property
+from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -27,7 +30,8 @@ class _Inject:
 
 Inject: Any = _Inject()
 
-DATA = (str, bytes, int, float, bool, list, tuple, set, dict)  # types that no job has
+# Names that handlers may import for type checkers alone.
+_OWN_NAMES = {"Job": Job, "Any": Any, "aioqless": sys.modules["aioqless"]}
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,72 @@ class Takes:
         return args[0] if args else None
 
 
-def takes(fn: Callable[..., object]) -> Takes:
-    """Inspect a function.
+class HandlerTypes:
+    """The types of a handler's function, which may be defined after it.
+
+    Args:
+        fn: The function, or a class of the older qless libraries.
+        local_names: The variables of the function that it is defined in, if any.
+        keeps_result: What it returns is stored, and so its type is needed.
+
+    Raises:
+        TypeError: It takes no job, or variable arguments.
+    """
+
+    def __init__(
+        self, fn: Callable[..., object], local_names: Mapping[str, object], *, keeps_result: bool
+    ) -> None:
+        self._fn = fn
+        self._local_names = local_names
+        self._keeps_result = keeps_result
+        self.declared = Takes() if inspect.isclass(fn) else takes(fn, local_names)
+        if not self.unresolved:
+            self.takes, self.returns = self.declared, self._read_return()
+            self._local_names = {}  # so that they can be freed
+
+    @property
+    def unresolved(self) -> dict[str, object]:
+        """The annotations that name nothing yet, by parameter."""
+        if inspect.isclass(self._fn):
+            return {}
+        types = type_hints(self._fn, self._local_names)
+        return {
+            name: hint
+            for name, hint in _annotations(self._fn).items()
+            if name not in types and (name != "return" or self._keeps_result)
+        }
+
+    @cached_property
+    def takes(self) -> Takes:
+        """What the function takes.
+
+        Raises:
+            TypeError: An annotation can't be resolved, so that data could not be checked.
+        """
+        for name, hint in self.unresolved.items():
+            what = "its result" if name == "return" else name
+            raise TypeError(
+                f"{self._fn.__module__}.{self._fn.__qualname__} annotates {what} with {hint!r}, "
+                "a name that its module doesn't have at run time: import it outside of "
+                "`if TYPE_CHECKING:`"
+            )
+        return self.declared if inspect.isclass(self._fn) else takes(self._fn, self._local_names)
+
+    @cached_property
+    def returns(self) -> JsonType[object] | None:
+        """The type of its results; None where it doesn't say, or returns nothing.
+
+        Raises:
+            TypeError: An annotation can't be resolved.
+        """
+        return self._read_return() if self.takes else None
+
+    def _read_return(self) -> JsonType[object] | None:
+        return None if inspect.isclass(self._fn) else returns(self._fn, self._local_names)
+
+
+def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes:
+    """Inspect a function. What an annotation says that can't be resolved is not checked.
 
     Raises:
         TypeError: It takes no job, or variable arguments.
@@ -127,13 +195,15 @@ def takes(fn: Callable[..., object]) -> Takes:
         parameters[0].POSITIONAL_ONLY,
         parameters[0].POSITIONAL_OR_KEYWORD,
     ):
-        raise TypeError(f"{fn.__qualname__} must take the job as its first parameter")
-    types, resources = type_hints(fn), injected_parameters(fn)
-    first, *others = parameters
-    if (hint := get_origin(types.get(first.name)) or types.get(first.name)) in DATA:
         raise TypeError(
-            f"{fn.__qualname__} must take the job as its first parameter, data after it; "
-            f"{first.name} is a {hint.__name__}"
+            f"{fn.__qualname__} must take the job as its first parameter: write `job: Job`"
+        )
+    types, resources = type_hints(fn, local_names), injected_parameters(fn, local_names)
+    first, *others = parameters
+    if first.name in types and not _may_be_a_job(types[first.name]):
+        raise TypeError(
+            f"{fn.__qualname__} must take the job as its first parameter, data after it: write "
+            f"`job: Job` before `{_shown(first)}`"
         )
     whole = get_args(types.get(first.name)) if get_origin(types.get(first.name)) is Job else ()
     if nameless := [
@@ -170,12 +240,28 @@ def takes(fn: Callable[..., object]) -> Takes:
     )
 
 
-def returns(fn: Callable[..., object]) -> JsonType[object] | None:
+def _may_be_a_job(hint: object) -> bool:
+    hint = _without_metadata(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return any(_may_be_a_job(each) for each in get_args(hint))
+    kind = get_origin(hint) or hint
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return True
+    return issubclass(kind, Job) or issubclass(Job, kind)
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    return str(parameter.replace(default=inspect.Parameter.empty)).replace("'", "")
+
+
+def returns(
+    fn: Callable[..., object], local_names: Mapping[str, object]
+) -> JsonType[object] | None:
     """Return the type of a function's results; None where it doesn't say, or returns nothing.
 
     Instructions for the worker, such as `Next`, are no result.
     """
-    hint = type_hints(fn).get("return")
+    hint = type_hints(fn, local_names).get("return")
     if get_origin(hint) in (Union, UnionType):
         own = [each for each in get_args(hint) if not _is_own(each)]
         hint = functools.reduce(operator.or_, own) if own else None
@@ -188,13 +274,15 @@ def _is_own(hint: object) -> bool:
     return getattr(hint, "__module__", "").partition(".")[0] == "aioqless"
 
 
-def injected_parameters(fn: Callable[..., object]) -> dict[str, object]:
+def injected_parameters(
+    fn: Callable[..., object], local_names: Mapping[str, object] = MappingProxyType({})
+) -> dict[str, object]:
     """Return the parameters of a function that resources are injected into, with their types.
 
     Raises:
         TypeError: One has no type.
     """
-    types = type_hints(fn)
+    types = type_hints(fn, local_names)
     names = [
         each.name
         for each in inspect.signature(fn).parameters.values()
@@ -209,12 +297,18 @@ def _without_metadata(hint: object) -> object:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def type_hints(fn: Callable[..., object]) -> dict[str, object]:
-    """Return the types of a function's parameters, but those imported for type checkers alone."""
+def type_hints(
+    fn: Callable[..., object], local_names: Mapping[str, object] = MappingProxyType({})
+) -> dict[str, object]:
+    """Return the types of a function's parameters whose annotations can be resolved."""
     found: dict[str, object] = {}
-    for name, hint in getattr(inspect.unwrap(fn), "__annotations__", {}).items():
-        with contextlib.suppress(NameError):
+    names = ChainMap(dict(local_names), getattr(inspect.unwrap(fn), "__globals__", {}), _OWN_NAMES)
+    for name, hint in _annotations(fn).items():
+        with contextlib.suppress(NameError, AttributeError):
             one = SimpleNamespace(__annotations__={name: hint})
-            namespace = getattr(inspect.unwrap(fn), "__globals__", {})
-            found |= get_type_hints(one, globalns=namespace, include_extras=True)
+            found |= get_type_hints(one, globalns={}, localns=names, include_extras=True)
     return found
+
+
+def _annotations(fn: Callable[..., object]) -> Mapping[str, object]:
+    return getattr(inspect.unwrap(fn), "__annotations__", {})

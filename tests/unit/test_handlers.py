@@ -7,7 +7,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import pytest
 from redis.asyncio import Redis
@@ -18,9 +18,6 @@ from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers import Handlers
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from tests.unit.records import job_of, performed
-
-if TYPE_CHECKING:
-    pass
 
 
 @job
@@ -69,15 +66,27 @@ def test_function_without_a_job_parameter_is_refused(fn: Callable[..., Any]) -> 
         job(fn)
 
 
-@pytest.mark.parametrize("kind", [str, int, dict[str, int], list])
+@pytest.mark.parametrize(
+    "kind", [str, int, dict[str, int], list, RetryPolicy, RetryPolicy | None, Annotated[int, "id"]]
+)
 def test_function_whose_first_parameter_is_data_is_refused(kind: Any) -> None:
     def charge(invoice: Any) -> None: ...
 
     charge.__annotations__["invoice"] = kind
     with pytest.raises(
-        TypeError, match="must take the job as its first parameter, data after it; invoice is a"
+        TypeError, match=r"data after it: write `job: Job` before `invoice: .*(str|int|list|Ret)"
     ):
         job(charge)
+
+
+@pytest.mark.parametrize(
+    "kind", [Job, Job[int], Any, object, Annotated[Job[int], "typed"], Job[int] | None]
+)
+def test_first_parameter_may_be_any_annotation_that_a_job_fits(kind: Any) -> None:
+    def charge(order: Any) -> None: ...
+
+    charge.__annotations__["order"] = kind
+    assert job(charge).klass
 
 
 # Collecting handlers

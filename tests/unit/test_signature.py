@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 import pytest
 
-from aioqless import Inject, InvalidData, Job, NewJob, job
+from aioqless import Client, Inject, InvalidData, Job, NewJob, Worker, job
 from tests.unit.records import performed
 from tests.unit.typed import Box, Point
 
@@ -140,26 +140,83 @@ async def test_mutable_default_is_copied_for_each_run() -> None:
     assert await performed(gather, "{}") == [1]
 
 
-async def test_type_imported_only_for_the_type_checker_is_not_checked() -> None:
+def test_annotation_imported_only_for_type_checkers_is_refused_at_first_use() -> None:
     @job
-    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone) -> Any:
-        return amount
+    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone) -> None: ...
 
-    assert await performed(pay, '{"amount": "12.30"}') == "12.30"
-
-
-async def test_other_types_beside_an_unresolvable_one_are_checked() -> None:
     @job
-    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone, times: int = 1) -> Any:
-        return times
+    async def plot(job: Job[TypeOfTheTypeCheckerAlone]) -> None: ...
 
+    @job(result_ttl=60)
+    async def add(job: Job[Any]) -> TypeOfTheTypeCheckerAlone: ...  # type: ignore[empty-body]
+
+    for handler, what in ((pay, "amount"), (plot, "job"), (add, "its result")):
+        why = f"{handler.fn.__name__} annotates {what} with '.*TypeOfTheTypeChecker.*TYPE_CHECKING"
+        with pytest.raises(TypeError, match=why):
+            handler.check(b'{"amount": "12.30"}')
+    with pytest.raises(TypeError, match="annotates amount"):
+        pay.data(amount="12.30")  # type: ignore[arg-type]
+
+
+async def test_worker_with_an_unresolvable_annotation_refuses_to_start(client: Client) -> None:
+    @job
+    async def pay(job: Job[Any], amount: TypeOfTheTypeCheckerAlone) -> None: ...
+
+    with pytest.raises(TypeError, match="annotates amount with 'TypeOfTheTypeCheckerAlone'"):
+        Worker(client, [pay])
+
+
+async def test_result_that_is_not_kept_may_have_a_type_for_type_checkers_alone() -> None:
     @job
     async def plot(job: Job[Point]) -> TypeOfTheTypeCheckerAlone:
         return job.data  # type: ignore[return-value]
 
-    with pytest.raises(InvalidData, match="Expected `int`, got `str`"):
-        await performed(pay, '{"amount": "12.30", "times": "twice"}')
     assert await performed(plot, '{"x": 1}') == Point(1, 0)
+
+
+def test_job_may_be_imported_for_type_checkers_alone() -> None:
+    names: dict[str, Any] = {}
+    code = (
+        "from __future__ import annotations\n"
+        "def whole(job: Job[list[int]]) -> None: ...\n"
+        "def named(job: aioqless.Job[Any], path: str) -> None: ..."
+    )
+    exec(code, names)
+    assert job(names["whole"]).data([1]).data == [1]
+    with pytest.raises(InvalidData, match="Expected `array`"):
+        job(names["whole"]).check(b"1")
+    with pytest.raises(InvalidData, match="Expected `str`"):
+        job(names["named"]).check(b'{"path": 1}')
+
+
+def test_class_that_is_defined_after_the_handler_is_checked() -> None:
+    with pytest.raises(InvalidData, match="missing required field `number`"):
+        bill.check(b'{"order": {}}')
+    bill.check(b'{"order": {"number": 7}}')
+
+
+@job(every=60, data={"order": {"number": 1}})
+async def bill(job: Job[Any], order: Order) -> None: ...
+
+
+class Order(msgspec.Struct):
+    number: int
+
+
+def test_class_of_the_enclosing_function_is_checked() -> None:
+    class Local(msgspec.Struct):
+        number: int
+
+    @job
+    async def pay(job: Job[Any], amount: Local) -> None: ...
+
+    @job(queue="bills")
+    async def send(job: Job[Local]) -> None: ...
+
+    with pytest.raises(InvalidData, match="missing required field `number`"):
+        pay.check(b'{"amount": {}}')
+    with pytest.raises(InvalidData, match="missing required field `number`"):
+        send.check(b"{}")
 
 
 def test_positional_only_parameters_are_refused() -> None:

@@ -47,7 +47,7 @@ async def test_results_are_kept_only_if_configured(client: Client, work: Work) -
     jid = await client.queue("mail").put(give)
     async with work(give):
         done = await client.jobs.wait(jid, timeout=10)
-    with pytest.raises(NoResult, match="the job keeps no result"):
+    with pytest.raises(NoResult, match=r"the job keeps no result.*@job\(result_ttl=seconds\)"):
         await done.result()
 
 
