@@ -6,7 +6,7 @@ import importlib
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,7 @@ from aioqless.worker import (
     Settings,
     Subscription,
 )
-from aioqless.worker.subscriptions import Order
+from aioqless.worker.subscriptions import Order, find_unserved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Host:
     Attributes:
         program: how its users call the command.
         collect: returns what the worker runs, with the modules that were named, if any.
-        queues: the queues where none is named.
+        queues: the queues where none is named, besides those that handlers name.
         url: where Redis is, where no URL is given.
         namespace: the prefix of all keys, where none is given.
         own_words: how many of the last words of the command line are its own options.
@@ -70,7 +70,7 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         log.write_to(
             level=options.log_level, as_json=options.log_json, process=options.process_number
         )
-    settings = _read_settings(options, host.queues if host else ())
+    settings = _read_settings(options)
     if options.process_number is None and (options.workers or options.reload):
         processes = options.workers or 1
         check_open_file_limit(processes)
@@ -85,6 +85,12 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
             sandbox=options.sandbox,
         )
     sys.path.insert(0, str(Path.cwd()))
+    extensions = [METRICS] if options.metrics else []
+    modules = [_import_module(name) for name in [*options.modules, *extensions]]
+    sources = host.collect(modules) if host else modules
+    handlers = Handlers.collect(*sources)  # raises before Redis is connected
+    if host and host.queues and settings.queues is None:
+        settings = replace(settings, queues=_add_queues(host.queues, handlers))
     process = WorkerProcess(
         settings=settings,
         name=options.name,
@@ -97,17 +103,19 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         status_fd=options.status_fd,
         paused=options.paused,
     )
-    extensions = [METRICS] if options.metrics else []
-    modules = [_import_module(name) for name in [*options.modules, *extensions]]
-    if host is None:
-        Handlers.collect(*modules)  # raises before Redis is connected
-    return process.run(host.collect(modules) if host else modules)
+    return process.run(sources)
 
 
-def _read_settings(options: WorkerOptions, default_queues: Sequence[str]) -> Settings:
-    queues = options.queue or default_queues or ("default",)
+def _add_queues(queues: Sequence[str], handlers: Handlers) -> tuple[Subscription, ...]:
+    """Return subscriptions to these queues, and to the others that handlers name."""
+    given = tuple(Subscription(queue) for queue in queues)
+    return (*given, *(Subscription(queue) for queue in find_unserved(handlers.queues, given)))
+
+
+def _read_settings(options: WorkerOptions) -> Settings:
+    queues = options.queue and tuple(Subscription.read(text) for text in options.queue)
     return Settings(
-        queues=tuple(Subscription.read(text) for text in queues),
+        queues=queues,
         order=cast(Order, options.order),  # Settings checks it
         concurrency=options.concurrency,
         poll=options.poll,

@@ -87,7 +87,7 @@ class WorkerOptions:
             "-q",
             "--queue",
             help="A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), "
-            "'mail-*'; repeatable.",
+            "'mail-*'; repeatable; default: the queues that the handlers name.",
             metavar="QUEUE",
         ),
     ] = None

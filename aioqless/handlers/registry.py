@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
 
+from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
@@ -67,6 +68,12 @@ class Handlers:
     def unknown(self, klass: str) -> UnknownKlass:
         """Return the error for a klass without a handler."""
         return UnknownKlass(_describe_unknown(klass, tuple(self._by_klass)))
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that the handlers name; `default` is the first if one of them names none."""
+        names = dict.fromkeys(handler.queue or DEFAULT_QUEUE for handler in self)
+        return tuple(sorted(names, key=lambda name: name != DEFAULT_QUEUE))
 
     def __len__(self) -> int:
         return len({id(handler) for handler in self._by_klass.values()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aioqless.client import Client
+from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime.log import log
 from aioqless.worker import Settings, Worker
@@ -23,7 +24,7 @@ async def drain(
     Args:
         client: A client of the namespace.
         jobs: Modules, handlers, resources, middleware and hooks, as for a worker.
-        queues: The queues; default: all of the namespace, "default" first.
+        queues: The queues; default: all of the namespace and of the handlers, "default" first.
         concurrency: Maximum number of jobs at once; with 1 they run in the order of pops.
 
     Raises:
@@ -34,13 +35,13 @@ async def drain(
         await _run(client, jobs, queues, concurrency)
         return
     handlers = Handlers.collect(*jobs)
-    served = dict.fromkeys(["default", *await _own_queues(client, handlers)])
+    served = await _own_queues(client, handlers)
     while True:
         await _run(client, jobs, tuple(served), concurrency)
         own = await _own_queues(client, handlers)
-        if served.keys() >= set(own):
+        if served.keys() >= own.keys():
             return
-        served |= dict.fromkeys(own)
+        served |= own
 
 
 async def _run(
@@ -52,15 +53,17 @@ async def _run(
     await Worker(client, *jobs, settings=settings).run()
 
 
-async def _own_queues(client: Client, handlers: Handlers) -> list[str]:
+async def _own_queues(client: Client, handlers: Handlers) -> dict[str, None]:
     """Return the queues but those with waiting jobs of which none has a handler."""
-    own: list[str] = []
+    own = dict.fromkeys([DEFAULT_QUEUE, *handlers.queues])
     for queue in await client.queues():
         jids = await client.queue(queue.name).jobs("waiting", count=MOST_LOOKED_AT)
         klasses = [job.klass for job in await client.jobs.summaries(*jids)]
         if not klasses or any(handlers.get(klass) for klass in klasses):
-            own.append(queue.name)
+            own[queue.name] = None
         else:
+            if queue.name != DEFAULT_QUEUE:
+                own.pop(queue.name, None)
             why = str(handlers.unknown(klasses[0]))
             log.warning("queue.skipped", queue=queue.name, why=why)
     return own

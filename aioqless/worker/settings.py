@@ -63,7 +63,8 @@ class Settings:
     """How one worker behaves. Times are in seconds, or timedeltas.
 
     Args:
-        queues: Names, patterns or subscriptions in order of preference, or each with its limit.
+        queues: Names, patterns or subscriptions in order of preference, or each with its limit;
+            None: the queues that the handlers name, and `default` if one of them names none.
         order: Which queue is asked first: "ordered", "round-robin", "shuffled" or "weighted".
         concurrency: Maximum number of jobs at once.
         poll: Time between polls of empty queues; a put wakes an idle worker sooner.
@@ -88,7 +89,7 @@ class Settings:
         TypeError: A value is of the wrong type.
     """
 
-    queues: Sequence[str | Subscription] | Mapping[str, int | None] = ("default",)
+    queues: Sequence[str | Subscription] | Mapping[str, int | None] | None = None
     order: Order = "ordered"
     concurrency: int = 20
     poll: Duration = Duration(1.0, least=0.01)
@@ -125,7 +126,7 @@ class Settings:
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
-        """The subscriptions that `queues` asks for."""
+        """The subscriptions that `queues` asks for; none where it is None."""
         return parse_subscriptions(self.queues, self.order)
 
 

@@ -83,16 +83,18 @@ class Subscription:
 
 
 def parse_subscriptions(
-    queues: Sequence[str | Subscription] | Mapping[str, int | None], order: str
+    queues: Sequence[str | Subscription] | Mapping[str, int | None] | None, order: str
 ) -> tuple[Subscription, ...]:
-    """Return subscriptions from names, subscriptions, or names with their limits.
+    """Return subscriptions from names, subscriptions, or names with their limits; none from None.
 
     Raises:
-        ValueError: There is none, one is there twice, or a value is out of range.
+        ValueError: The list is empty, one is there twice, or a value is out of range.
         TypeError: A value is of the wrong type.
     """
     if order not in ORDERS:
         raise ValueError(f"order {order!r} must be one of {', '.join(ORDERS)}")
+    if queues is None:
+        return ()
     if isinstance(queues, str) or not queues:
         raise ValueError(f"queues must be one name or more in a tuple, not {queues!r}")
     given: Iterable[Subscription]
@@ -107,6 +109,18 @@ def parse_subscriptions(
     for each in given:
         check_weight(each, order)
     return given
+
+
+def find_unserved(queues: Iterable[str], subscriptions: Sequence[Subscription]) -> tuple[str, ...]:
+    """Return the queues that match none of the subscriptions."""
+    return tuple(
+        queue
+        for queue in queues
+        if not any(
+            queue == each.queue or (each.is_pattern and fnmatchcase(queue, each.queue))
+            for each in subscriptions
+        )
+    )
 
 
 def check_weight(subscription: Subscription, order: str) -> None:

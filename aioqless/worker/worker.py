@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import glob
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Self
 
 import anyio
@@ -41,7 +43,7 @@ from aioqless.worker.running_jobs import RunningJobs
 from aioqless.worker.scheduler import Declarations, Scheduler
 from aioqless.worker.settings import Settings
 from aioqless.worker.stable_name import NameLease
-from aioqless.worker.subscriptions import Subscription
+from aioqless.worker.subscriptions import Subscription, find_unserved
 from aioqless.worker.watchdog import stack_of
 
 CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
@@ -78,8 +80,11 @@ class Worker:
         on_stopping: Callable[[], object] | None = None,
     ) -> None:
         self.name = worker_name() if name is None else validation.check_name("name", name)
-        self.settings = settings = settings or Settings()
         self.handlers = Handlers.collect(*jobs)
+        settings = settings or Settings()
+        if settings.queues is None:  # a name with `*` in it stands for itself
+            settings = replace(settings, queues=tuple(map(glob.escape, self.handlers.queues)))
+        self.settings = settings
         self._middleware = _middleware_stack(jobs, self.handlers, client)
         self._client = client
         self._store = store = client.store
@@ -304,6 +309,9 @@ class Worker:
             concurrency=self.settings.concurrency,
             handlers=len(self.handlers),
         )
+        named = dict.fromkeys(handler.queue for handler in self.handlers if handler.queue)
+        if unserved := find_unserved(named, self.subscriptions):
+            log.info("worker.queues_skipped", queues=unserved)
         allowed = self.settings.allow_eviction
         await check_eviction(self._store, self._outage, self._lifecycle, allowed=allowed)
         self._opening = True

@@ -14,7 +14,7 @@ from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits
 
 def test_settings_have_defaults() -> None:
     assert Settings() == Settings(
-        queues=("default",), order="ordered", concurrency=20, poll=1.0, grace=25.0
+        queues=None, order="ordered", concurrency=20, poll=1.0, grace=25.0
     )
 
 

@@ -34,13 +34,15 @@ async def start(options: Mapping[str, object], *words: str) -> asyncio.subproces
     )
 
 
-async def test_worker_serves_the_queues_of_the_settings_in_several_processes(
+async def test_worker_serves_the_queues_of_settings_and_handlers_in_several_processes(
     client: Client, redis_url: str
 ) -> None:
     name = "tests.contrib.django.shop.tasks.greet"
     jid = await client.queue("mail").put(name, {"args": ["Ann"], "kwargs": {}})
+    packed = await client.queue("packing").put("shop.Pack")
     worker = await start({"url": redis_url, "namespace": client.namespace}, "-w", "1", "-v", "0")
     try:
+        assert (await client.jobs.wait(packed, timeout=60)).state == "complete"
         job = await client.jobs.wait(jid, timeout=60)
         assert job.state == "complete" and await client.jobs.result(jid) == "hello Ann"
         worker.send_signal(signal.SIGTERM)

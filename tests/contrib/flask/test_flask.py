@@ -85,7 +85,7 @@ async def test_command_runs_a_worker_with_the_configuration_of_the_application(
     }
     flask = [sys.executable, "-m", "flask", "--app", "tests.contrib.flask.shop", "aioqless"]
     jid = await client.queue("mail").put(shop.greet.data(name="Ann"))
-    words = ["worker", "tests.contrib.flask.shop", "-q", "mail", "-w", "1"]
+    words = ["worker", "tests.contrib.flask.shop", "-w", "1"]  # its handler names the queue
     worker = await asyncio.create_subprocess_exec(*flask, *words, cwd=ROOT, env=environment)
     try:
         job = await client.jobs.wait(jid, timeout=60)

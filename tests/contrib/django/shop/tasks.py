@@ -80,6 +80,11 @@ def pay_natively(job: Job[Any], number: int) -> None:
     Order.objects.filter(number=number).update(paid=True)
 
 
+@job(klass="shop.Pack", queue="packing")
+def pack(job: Job[Any]) -> None:
+    """Run in a queue that is not among QUEUES."""
+
+
 def select_one() -> None:
     with connections["postgresql"].cursor() as cursor:
         cursor.execute("SET application_name = 'task'")
