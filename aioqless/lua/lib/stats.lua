@@ -101,7 +101,8 @@ function stats.write(key, values)
   end
   local changed = {'total', total, 'mean', mean, 'vk', vk}
   for i = 4, #fields do
-    changed[2 * i - 1], changed[2 * i] = fields[i], (stored[i] or 0) + added[fields[i]]
+    changed[2 * i - 1] = fields[i]
+    changed[2 * i] = (tonumber(stored[i]) or 0) + added[fields[i]]
   end
   redis.call('HSET', key, unpack(changed))
   if before == 0 then stats_pruning.register_queue(values.queue, values.date) end
