@@ -91,7 +91,11 @@ if not typing.TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            text = f"module {__name__!r} has no attribute {name!r}"
+            errors = importlib.import_module(f"{__name__}.errors")
+            if name[0].isupper() and hasattr(errors, name):
+                text += f": write `from aioqless.errors import {name}`"
+            raise AttributeError(text)
         value = globals()[name] = getattr(
             importlib.import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name
         )

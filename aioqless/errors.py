@@ -29,10 +29,13 @@ Errors of the connection are those of redis-py: redis.exceptions.ConnectionError
 
 from __future__ import annotations
 
+import functools
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=type[Any])
 
 
 class AioqlessError(Exception):
@@ -328,3 +331,26 @@ def no_attribute(owner: object, name: str, put: str) -> AttributeError:
     if name in _OTHER_PUTS:
         text += f": put a job by {put}"
     return AttributeError(text, name=name, obj=owner)
+
+
+def suggest_options(hints: Mapping[str, str]) -> Callable[[C], C]:
+    """Return a decorator of classes: options that their constructor lacks raise with a hint.
+
+    Args:
+        hints: What to write instead, by the name of the option.
+    """
+
+    def decorate(cls: C) -> C:
+        construct = cls.__init__
+
+        @functools.wraps(construct)
+        def __init__(self: object, *args: object, **options: object) -> None:  # noqa: N807
+            for name in options:
+                if name in hints:
+                    raise TypeError(f"{cls.__name__} has no option {name!r}: write {hints[name]}")
+            construct(self, *args, **options)
+
+        type.__setattr__(cls, "__init__", __init__)
+        return cls
+
+    return decorate

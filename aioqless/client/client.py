@@ -51,7 +51,7 @@ from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step, put_flow
-from aioqless.errors import ServerUnavailable, no_attribute
+from aioqless.errors import ServerUnavailable, no_attribute, suggest_options
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
@@ -62,7 +62,14 @@ R = TypeVar("R", default=Any)
 
 QUEUES_PER_PAGE = 1000
 
+# Parts of the URL, which other libraries take one by one.
+_OF_THE_URL = {
+    name: f"Client(aioqless.redis_url({name}=...))"
+    for name in ("host", "port", "db", "username", "password", "tls")
+}
 
+
+@suggest_options(_OF_THE_URL)
 class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 

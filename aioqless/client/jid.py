@@ -26,7 +26,7 @@ class Jid(str, Generic[Result_co]):
     """The jid of a job that was put: a string, and a handle to the job.
 
     Puts that type checkers know give a typed result: `thumb = await jid.result()`. A pickled or
-    copied one is a plain text.
+    copied one is an ordinary `str`.
     """
 
     __slots__ = ("_backend", "_type")

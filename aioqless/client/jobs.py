@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import msgspec
 
 from aioqless.client import job_data
+from aioqless.client.jid import ResultType
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
@@ -15,6 +16,8 @@ from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.recurring import RecurringJob
 from aioqless.errors import HasDependents, NoSuchJob
 from aioqless.validation import Seconds
+
+R = TypeVar("R")
 
 JOBS_PER_CALL = 200
 
@@ -72,17 +75,24 @@ class Jobs:
             raise NoSuchJob("get", "NOJOB", {"jid": jid, "why": "it was deleted meanwhile"})
         return job
 
-    async def result(self, jid: str) -> Any:
+    @overload
+    async def result(self, jid: str) -> Any: ...
+    @overload
+    async def result(self, jid: str, handler: ResultType[R]) -> R: ...
+    async def result(self, jid: str, handler: ResultType[Any] | None = None) -> Any:
         """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
 
         Args:
             jid: Jid of the job.
+            handler: Its handler, to get the result in the type that the function returns.
 
         Raises:
             NoResult: It is not complete, or no result is kept.
+            InvalidData: The result isn't of the handler's type.
             DecryptionError: The result can't be decrypted.
         """
-        return self._backend.codec.decode_result(await self._store.result(jid=jid), jid)
+        value = self._backend.codec.decode_result(await self._store.result(jid=jid), jid)
+        return value if handler is None else handler.read_result(value)
 
     async def recurring(self, jid: str) -> RecurringJob | None:
         """Return a recurring job; None if there is none.

@@ -90,6 +90,8 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
         ValueError: An option is out of range.
         InvalidData: The data of a recurring job does not fit.
     """
+    if fn is not None and not callable(fn):
+        raise TypeError(f"@job takes options by name: write @job(klass={fn!r})")
     checked(options)
     caller = sys._getframe(1)  # noqa: SLF001  # annotations may name local classes of a function
 

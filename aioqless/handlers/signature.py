@@ -8,7 +8,7 @@ import inspect
 import operator
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
@@ -18,6 +18,7 @@ import msgspec
 
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType, is_pydantic
+from aioqless.client.put_options import PutOptions
 from aioqless.errors import InvalidData
 
 
@@ -114,10 +115,21 @@ class Takes:
             except TypeError as error:
                 unknown = [name for name in kwargs if name not in self.signature.parameters]
                 what = f"there is no parameter {', '.join(unknown)}" if unknown else error
-                raise TypeError(f"{what}; the function takes {self.signature}") from None
+                hint = _explain_options(unknown)
+                raise TypeError(f"{what}; the function takes {self.signature}{hint}") from None
         if kwargs or len(args) > 1:
-            raise TypeError("its function takes the data as a whole: give them as one value")
+            raise TypeError(
+                "its function takes the data as a whole: give them as one value"
+                + _explain_options(kwargs)
+            )
         return args[0] if args else None
+
+
+def _explain_options(names: Iterable[str]) -> str:
+    options = [name for name in names if name in PutOptions.__annotations__]
+    if not options:
+        return ""
+    return f"; options of put go to `client.put(handler.data(...), {options[0]}=...)`"
 
 
 class HandlerTypes:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from aioqless.errors import suggest_options
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.validation import Duration
 from aioqless.worker.importer import ImportSource
@@ -58,6 +59,7 @@ class RecycleLimits:
         _check_count("max_memory", self.max_memory, optional=True)
 
 
+@suggest_options({"queue": 'Settings(queues=["mail"])'})
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How one worker behaves. Times are in seconds, or timedeltas.

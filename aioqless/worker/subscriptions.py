@@ -63,7 +63,7 @@ class Subscription:
         if not written:
             raise ValueError(
                 f"queue {text!r} must be a name, optionally followed by `,weight` and `=limit` as "
-                "integers"
+                "integers" + ("; repeat -q for each queue" if "," in text else "")
             )
         weight, limit = written["weight"], written["limit"]
         return cls(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import glob
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Self
 
 import anyio
@@ -15,7 +15,7 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import Client, worker_name
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, suggest_options
 from aioqless.handlers import (
     Handlers,
     Hook,
@@ -49,7 +49,15 @@ from aioqless.worker.watchdog import stack_of
 CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
 RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
 
+_OF_SETTINGS = {
+    each.name: f"Worker(client, app.jobs, settings=Settings({each.name}=...))"
+    for each in dataclasses.fields(Settings)
+}
 
+
+@suggest_options(
+    {**_OF_SETTINGS, "queue": 'Worker(client, app.jobs, settings=Settings(queues=["mail"]))'}
+)
 class Worker:
     """Runs the jobs of some queues with the handlers of some modules, on the running loop.
 
@@ -83,7 +91,9 @@ class Worker:
         self.handlers = Handlers.collect(*jobs)
         settings = settings or Settings()
         if settings.queues is None:  # a name with `*` in it stands for itself
-            settings = replace(settings, queues=tuple(map(glob.escape, self.handlers.queues)))
+            settings = dataclasses.replace(
+                settings, queues=tuple(map(glob.escape, self.handlers.queues))
+            )
         self.settings = settings
         self._middleware = _middleware_stack(jobs, self.handlers, client)
         self._client = client

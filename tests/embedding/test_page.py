@@ -30,8 +30,10 @@ async def greet(job: aioqless.Job, name: str) -> None:
         await asyncio.sleep(0.1)
 """
 UVICORN = """
+import aioqless
+from aioqless import Client
 from app import jobs
-from app.work import client, working
+from app.work import working
 {application}
 import uvicorn
 uvicorn.run(app, port=0, ws="none", timeout_graceful_shutdown=2)
@@ -47,7 +49,8 @@ from starlette.responses import JSONResponse, StreamingResponse
 from starlette.routing import Route
 {STREAM}
 async def greet(request):
-    return JSONResponse({{"jid": await client.queue("mail").put(jobs.greet.data(name="Ada"))}})
+    jid = await Client.current().queue("mail").put(jobs.greet.data(name="Ada"))
+    return JSONResponse({{"jid": jid}})
 
 routes = [
     Route("/greetings/Ada", greet, methods=["POST"]),
@@ -60,17 +63,19 @@ import litestar
 
 @litestar.post("/greetings/{name:str}")
 async def greet(name: str) -> dict[str, str]:
-    return {"jid": await client.queue("mail").put(jobs.greet.data(name=name))}
+    return {"jid": await Client.current().queue("mail").put(jobs.greet.data(name=name))}
 
 app = litestar.Litestar([greet], lifespan=[working])
 """
 AIOHTTP = f"""
 import aiohttp.web
+import aioqless
+from aioqless import Client
 from app import jobs
-from app.work import client, working
+from app.work import working
 {CONTEXT}
 async def greet(request):
-    jid = await client.queue("mail").put(jobs.greet.data(name="Ada"))
+    jid = await Client.current().queue("mail").put(jobs.greet.data(name="Ada"))
     return aiohttp.web.json_response({{"jid": jid}})
 
 app = aiohttp.web.Application()
@@ -80,13 +85,15 @@ aiohttp.web.run_app(app, host="127.0.0.1", port=0, print=lambda told: print(told
 """
 QUART = f"""
 from quart import Quart
+import aioqless
+from aioqless import Client
 from app import jobs
-from app.work import client, working
+from app.work import working
 app = Quart(__name__)
 {QUART_WORKER}
 @app.post("/greetings/<name>")
 async def greet(name):
-    return {{"jid": await client.put(jobs.greet.data(name=name), queue="mail")}}
+    return {{"jid": await Client.current().put(jobs.greet.data(name=name), queue="mail")}}
 
 import asyncio
 from hypercorn.asyncio import serve
@@ -98,13 +105,15 @@ asyncio.run(serve(app, config))
 SANIC = f"""
 import contextlib, socket
 from sanic import Sanic, json
+import aioqless
+from aioqless import Client
 from app import jobs
-from app.work import client, working
+from app.work import working
 app = Sanic("app")
 {SANIC_WORKER}
 @app.post("/greetings/<name:str>")
 async def greet(request, name):
-    return json({{"jid": await client.put(jobs.greet.data(name=name), queue="mail")}})
+    return json({{"jid": await Client.current().put(jobs.greet.data(name=name), queue="mail")}})
 
 if __name__ == "__main__":
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -88,6 +88,9 @@ async def results(client: Client) -> None:
         await jid.result() for jid in await client.put_many(map(shrink.data, ["a.png", "b.png"]))
     ]
     text: str = await (await shrink.put(path="a.png")).result()  # wrong: a Thumb
+    thumb = await client.jobs.result("a jid", shrink)
+    text = await client.jobs.result("a jid", shrink)  # wrong: a Thumb
+    text = await client.jobs.result("a jid")
     anything: str = await (await client.put("elsewhere.resize", {"path": "a.png"})).result()
     print(jid, thumb, thumbs, text, anything, await client.jobs.get(await sweep.put()))
     await shrink.put(pth="a.png")  # wrong: no such parameter

@@ -15,6 +15,7 @@ import pytest
 import typer
 
 import aioqless
+from aioqless import errors
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from aioqless.cli.worker_options import parse_options
@@ -236,6 +237,16 @@ def test_every_name_of_the_package_in_prose_exists(page: Path) -> None:
 )
 def test_page_on_jobs_lists_every_option_of_handlers_and_put(option: str) -> None:
     assert f"`{option}`" in JOBS
+
+
+def test_page_on_jobs_lists_every_exception_with_its_base_classes() -> None:
+    rows = re.findall(r"^\| (\**)`(\w+)`\** \| (.*?) \| ", JOBS, re.MULTILINE)
+    listed = {(bool(bold), name, parents) for bold, name, parents in rows if hasattr(errors, name)}
+    assert listed == {
+        (name in aioqless.__all__, name, ", ".join(f"`{base.__name__}`" for base in each.__bases__))
+        for name, each in vars(errors).items()
+        if isinstance(each, type) and issubclass(each, errors.AioqlessError)
+    }
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,11 @@ def test_function_whose_first_parameter_is_data_is_refused(kind: Any) -> None:
         job(charge)
 
 
+def test_klass_that_is_not_passed_by_name_says_so() -> None:
+    with pytest.raises(TypeError, match=r"write @job\(klass='charge'\)"):
+        job("charge")  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize(
     "kind", [Job, Job[int], Any, object, Annotated[Job[int], "typed"], Job[int] | None]
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from aioqless import Settings, validation
+from aioqless import Client, Settings, Worker, validation
 from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits
 
 
@@ -16,6 +18,28 @@ def test_settings_have_defaults() -> None:
     assert Settings() == Settings(
         queues=None, order="ordered", concurrency=20, poll=1.0, grace=25.0
     )
+
+
+@pytest.mark.parametrize(
+    ("make", "option", "hint"),
+    [
+        (Settings, "queue", 'Settings(queues=["mail"])'),
+        (Worker, "queue", 'Worker(client, app.jobs, settings=Settings(queues=["mail"]))'),
+        (Worker, "queues", "Worker(client, app.jobs, settings=Settings(queues=...))"),
+        (Worker, "concurrency", "Worker(client, app.jobs, settings=Settings(concurrency=...))"),
+        (Client, "host", "Client(aioqless.redis_url(host=...))"),
+    ],
+)
+def test_option_of_another_name_or_place_says_what_to_write(
+    make: Callable[..., object], option: str, hint: str
+) -> None:
+    with pytest.raises(TypeError, match=f"no option {option!r}: write {re.escape(hint)}"):
+        make(**{option: 5})
+
+
+def test_unknown_option_is_refused_as_by_any_constructor() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        Settings(colour="red")  # type: ignore[call-arg]
 
 
 def test_settings_are_immutable() -> None:

@@ -46,6 +46,12 @@ def test_new_job_with_unknown_parameters_is_refused() -> None:
         greet.data(name="Ada")
 
 
+def test_option_of_put_among_the_parameters_says_where_it_goes() -> None:
+    for handler in (resize, greet):
+        with pytest.raises(TypeError, match=r"`client.put\(handler.data\(...\), delay=...\)`"):
+            handler.data(path="a.png", delay=60)  # type: ignore[call-arg]
+
+
 # Parameters by name
 
 

@@ -47,6 +47,11 @@ def test_malformed_subscription_is_refused_with_the_expected_form(text: str) -> 
         Subscription.read(text)
 
 
+def test_several_queues_in_one_text_are_refused_with_the_option_to_repeat() -> None:
+    with pytest.raises(ValueError, match=r"queue 'orders,mail' must .*; repeat -q for each queue"):
+        Subscription.read("orders,mail")
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -144,3 +145,26 @@ async def test_results_beyond_one_reply_are_all_read(client: Client, work: Work)
     async with work(big, total):
         await client.jobs.wait(last, timeout=20)
     assert {jid: len(text) for jid, text in seen.items()} == dict.fromkeys(jids, 1_000_000)
+
+
+@dataclass
+class Thumb:
+    width: int
+
+
+@job(klass="Shrink", result_ttl=60)
+async def shrink(job: Job[Any], width: int) -> Thumb:
+    return Thumb(width)
+
+
+async def test_result_is_typed_where_only_the_text_of_the_jid_is_known(
+    client: Client, work: Work
+) -> None:
+    jid = str(await client.queue("mail").put(shrink.data(width=7)))
+    with pytest.raises(NoResult, match="is not complete") as early:
+        await client.jobs.result(jid, shrink)
+    assert "result_ttl" not in str(early.value)
+    async with work(shrink):
+        await client.jobs.wait(jid, timeout=10)
+    assert await client.jobs.result(jid, shrink) == Thumb(7)
+    assert await client.jobs.result(jid) == {"width": 7}
