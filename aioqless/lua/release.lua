@@ -4,10 +4,13 @@
 -- @arg     worker   text          must hold the lock
 -- @arg     now      time
 -- @arg     delay    seconds?      until it may run again
+-- @option  data     data          replaces the job's data
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
 -- @role    worker people
 -- @returns text                   the new state
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-return release.put_back(record.require_held(jid, worker, fence), now, delay)
+local job = record.require_held(jid, worker, fence)
+if data then record.set_fields(jid, 'data', data) end
+return release.put_back(job, now, delay)

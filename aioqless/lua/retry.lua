@@ -8,6 +8,7 @@
 -- @option  group    name          the kind of failure, kept with the job; the failure group if it
 --                                 fails
 -- @option  message  text
+-- @option  data     data          replaces the job's data
 -- @option  fence    string        must be that of the run
 -- @flags   allow-oom
 -- @role    worker people
@@ -22,6 +23,7 @@
 
 local job = record.require_held(jid, worker, fence)
 if job.queue ~= queue then errors.bad_state(job, 'the job runs in another queue') end
+if data then record.set_fields(jid, 'data', data) end
 local remaining = job.remaining - 1
 if remaining < 0 then
   record.set_fields(jid, 'remaining', remaining)

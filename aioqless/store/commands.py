@@ -937,12 +937,12 @@ class Store(ABC):
 
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
-        fence: int | str | None = None, request: str | None = None,
+        data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Return a running job unfinished to its former place in the queue."""
         argv = [
             encode(jid), encode(worker), self._encode_time(now), encode_optional(delay),
-            *encode_option(b"fence", fence),
+            *encode_option(b"data", data), *encode_option(b"fence", fence),
         ]
         return Call(
             self.send, "release", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -997,13 +997,14 @@ class Store(ABC):
     def retry(
         self, *, jid: str, queue: str, worker: str, now: float | None = None,
         delay: float | None = None, group: str | None = None, message: str | None = None,
-        fence: int | str | None = None, request: str | None = None,
+        data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
     ) -> Call[int]:
         """Run a job again, now or later, which uses one of its retries."""
         argv = [
             encode(jid), encode(queue), encode(worker), self._encode_time(now),
             encode_optional(delay), *encode_option(b"group", group),
-            *encode_option(b"message", message), *encode_option(b"fence", fence),
+            *encode_option(b"message", message), *encode_option(b"data", data),
+            *encode_option(b"fence", fence),
         ]
         return Call(
             self.send, "retry", read_count, [encode(self.namespace)], argv, request, writes=True,

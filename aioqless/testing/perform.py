@@ -22,7 +22,7 @@ from aioqless.lua import constant
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.outcome import Outcome, outcome_of, record_result
+from aioqless.worker.outcome import Outcome, outcome_of, record_error, record_result
 from aioqless.worker.runner import perform as call_handler
 from aioqless.worker.running_jobs import Run
 
@@ -166,5 +166,5 @@ async def perform(
     try:
         record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
     except Exception as error:
-        run.error = error
+        record_error(run, error)
     return Performed(outcome_of(run, retry), run.result, run.error, run.job, store.commands)

@@ -144,6 +144,7 @@ class Retried:
     delay: float
     group: str | None = None
     message: str | None = None
+    data: bytes | None = None  # the job's data, where the handler changed it and raised Retry
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,7 @@ class Released:
 
     delay: float = 0
     why: str = "the worker stops"
+    data: bytes | None = None  # the job's data, where the handler changed it and raised Snooze
 
 
 @dataclass(frozen=True)
@@ -243,9 +245,9 @@ def _outcome_of_error(
 ) -> Outcome:
     match error:
         case Retry():
-            return Retried(error.delay, error.group, error.message)
+            return Retried(error.delay, error.group, error.message, run.data)
         case Snooze():
-            return Released(error.delay, "snoozed")
+            return Released(error.delay, "snoozed", run.data)
         case Fail(group=str(group)) if group:
             return Failed(group, error.message)
         case UnknownKlass() | InvalidData():
@@ -351,6 +353,19 @@ def record_result(run: Run, result: object) -> None:
     except InvalidData as wrong:
         raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
     run.kept = b"%d %s" % (run.handler.result_ttl, run.job.encode_result(text))
+
+
+def record_error(run: Run, error: BaseException) -> None:
+    """Record what the handler raised, and with Retry and Snooze which data to store.
+
+    Data that can't be stored fails the job, as it does when the handler returns.
+    """
+    run.error = error
+    if isinstance(error, Retry | Snooze):
+        try:
+            run.data = run.job.changed_data()
+        except InvalidData as wrong:
+            run.error = wrong
 
 
 def group_of(run: Run, error: BaseException) -> str:

@@ -147,14 +147,14 @@ class OutcomeWriter:
         match outcome:
             case Failed(group, message):
                 return partial(store.fail, **held, group=group, message=message)
-            case Retried(delay, group, message):
-                retry = partial(store.retry, **held, queue=job.queue, delay=delay)
+            case Retried(delay, group, message, data):
+                retry = partial(store.retry, **held, queue=job.queue, delay=delay, data=data)
                 return partial(retry, group=group, message=message)
             case Declined(delay, timeout, group, message):
                 decline = partial(store.decline, **held, delay=delay, timeout=timeout)
                 return partial(decline, group=group, message=message)
-            case Released(delay):
-                return partial(store.release, **held, delay=delay or None)
+            case Released(delay, _, data):
+                return partial(store.release, **held, delay=delay or None, data=data)
 
 
 def _row(run: Run, completed: Completed) -> CompleteManyRow:

@@ -26,6 +26,7 @@ from aioqless.worker.outcome import (
     end_of,
     group_of,
     outcome_of,
+    record_error,
     record_result,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
@@ -158,7 +159,7 @@ class Runner:
             )
             record_result(run, result)
         except BaseException as error:  # whatever a handler raises, SystemExit too
-            run.error = error
+            record_error(run, error)
         finally:
             run.ended = True
 

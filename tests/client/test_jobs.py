@@ -113,6 +113,15 @@ async def test_complete_stores_changed_data(client: Client) -> None:
     assert (job.state, job.data, job.queue) == ("complete", {"n": 2}, "")
 
 
+@pytest.mark.parametrize("end", ["retry", "release"])
+async def test_retry_and_release_store_changed_data(client: Client, end: str) -> None:
+    job = await running(client, data={"n": 1})
+    job.data["n"] = 2
+    await getattr(job, end)()
+    await job.refresh()
+    assert (job.state, job.data) == ("waiting", {"n": 2})
+
+
 @pytest.mark.parametrize(
     ("options", "state"),
     [({}, "waiting"), ({"delay": 600}, "scheduled"), ({"depends": ["b"]}, "depends")],

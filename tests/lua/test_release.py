@@ -96,3 +96,11 @@ async def test_job_that_does_not_run_or_exist_cannot_be_released(story: Story) -
         await story.release("a", 2)
     async with story.refused(NoSuchJob, jid="b"):
         await story.release("b", 2)
+
+
+async def test_release_stores_data_only_for_the_holder(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost):
+        await story.release("a", 2, worker="bob", data="[1]")
+    await story.release("a", 3, data="[ 2]", delay=10)
+    assert (await story.job("a"))["data"] == "[ 2]"

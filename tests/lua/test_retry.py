@@ -178,3 +178,11 @@ async def test_put_of_a_retried_job_publishes_no_lock_lost(story: Story) -> None
     async with story.published("x:ready") as messages:
         await story.put("a", 3)
     assert messages == [("log", {"event": "put", "jid": "a", "queue": "mail"})]
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_retry_stores_data_also_when_none_is_left(story: Story, retries: int) -> None:
+    await story.running("a", retries=retries)
+    await story.retry("a", 3, data="[ 2]")
+    stored = await story.job("a")
+    assert (stored["data"], stored["state"]) == ("[ 2]", "waiting" if retries else "failed")

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from aioqless import AioqlessError, Fail, Inject, InvalidData, Job, Next, Retry, job
+from aioqless import AioqlessError, Fail, Inject, InvalidData, Job, Next, Retry, Snooze, job
+from aioqless.client.put import NewJob
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.testing import perform
-from aioqless.worker.outcome import Completed, Failed, Retried
+from aioqless.worker.outcome import Completed, Failed, Released, Retried
 
 
 class Pool:
@@ -101,3 +102,15 @@ async def test_result_and_progress_of_a_handler_are_returned() -> None:
     done = await perform(count.data(text="abc"))
     assert done.outcome == Completed(result=b"60 3")
     assert done.commands == [("progress", {"share": 0.5, "message": "halfway"})]
+
+
+@pytest.mark.parametrize("end", [Retry(30), Snooze(30)])
+async def test_changed_data_is_part_of_the_outcome_of_retry_and_snooze(end: Exception) -> None:
+    @job(klass="Page")
+    async def page(job: Job[Any]) -> None:
+        job.data["page"] += 1
+        raise end
+
+    done = await perform(NewJob(page, {"page": 1}))
+    assert isinstance(done.outcome, Retried | Released)
+    assert (done.outcome.data, done.job.data) == (b'{"page":2}', {"page": 2})

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from aioqless import Job, Next, Retry, job
+from aioqless import Job, Next, Retry, Snooze, job
 from aioqless.errors import ProcessDied
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
@@ -43,6 +43,12 @@ def resize(job: Job[Any], path: str, width: int = 100) -> Next:
 @job(klass="Measure", executor="process", result_ttl=60)
 def measure(job: Job[Any]) -> dict[str, int]:
     return {"pid": os.getpid()}
+
+
+@job(klass="Again", executor="process")
+def again(job: Job[Any]) -> None:
+    job.data["page"] += 1
+    raise Snooze(60) if job.data["snoozes"] else Retry(delay=60)
 
 
 @job(klass="Tell", executor="process")

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless import Client, Job, job
+from aioqless import Client, Job, Retry, Snooze, job
 from tests.conftest import Until
 from tests.worker.conftest import Work
+from tests.worker.in_processes import again
 from tests.worker.states import after
 
 
@@ -25,6 +26,72 @@ async def test_changed_data_is_stored_when_the_job_completes(
     async with work(count):
         done = await after(client, until, jid, "complete")
     assert done.data == {"n": 2, "rest": []}
+
+
+@pytest.mark.parametrize("end", [Retry(delay=60), Snooze(60)])
+async def test_changed_data_is_stored_when_the_handler_asks_to_run_again(
+    client: Client, work: Work, until: Until, end: Exception
+) -> None:
+    @job(klass="Page")
+    async def page(job: Job[Any]) -> None:
+        job.data["page"] += 1
+        raise end
+
+    jid = await client.queue("mail").put(page, {"page": 1, "rest": []})
+    async with work(page):
+        later = await after(client, until, jid, "scheduled")
+    assert later.data == {"page": 2, "rest": []}
+    assert later.remaining == (4 if isinstance(end, Retry) else 5)
+
+
+@pytest.mark.parametrize("snoozes", [True, False])
+async def test_changed_data_of_a_process_is_stored_when_its_handler_asks_to_run_again(
+    client: Client, work: Work, until: Until, snoozes: bool
+) -> None:
+    jid = await client.queue("mail").put(again, {"page": 1, "snoozes": snoozes})
+    async with work(again):
+        later = await after(client, until, jid, "scheduled")
+    assert later.data == {"page": 2, "snoozes": snoozes}
+
+
+async def test_changed_data_is_stored_when_the_last_retry_is_used(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Page")
+    async def page(job: Job[Any]) -> None:
+        job.data = 2
+        raise Retry
+
+    jid = await client.queue("mail").put(page, 1, retries=0)
+    async with work(page):
+        failed = await after(client, until, jid, "failed")
+    assert failed.data == 2
+
+
+async def test_data_is_as_it_was_after_an_error(client: Client, work: Work, until: Until) -> None:
+    @job(klass="Page", retry_on=ValueError, backoff=lambda used: 60)
+    async def page(job: Job[Any]) -> None:
+        job.data = 2
+        raise ValueError
+
+    jid = await client.queue("mail").put(page, 1)
+    async with work(page):
+        later = await after(client, until, jid, "scheduled")
+    assert later.data == 1
+
+
+async def test_retry_with_data_that_cannot_be_stored_fails_the_job(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Page")
+    async def page(job: Job[Any]) -> None:
+        job.data = object()
+        raise Retry
+
+    jid = await client.queue("mail").put(page, 1)
+    async with work(page):
+        failed = await after(client, until, jid, "failed")
+    assert failed.failure and failed.failure.group == "mail-InvalidData"
 
 
 @pytest.mark.parametrize(

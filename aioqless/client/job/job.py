@@ -395,7 +395,7 @@ class Job(JobFields, Generic[Data]):
     async def retry(
         self, delay: Seconds = 0, *, group: str | None = None, message: str | None = None
     ) -> int:
-        """Run the job again.
+        """Run the job again, with the data that the run changed.
 
         A run that holds the job gives it back with this, which uses one retry; without any left,
         the job fails. A job that was read as failed is put back into the queue that it failed in,
@@ -423,13 +423,20 @@ class Job(JobFields, Generic[Data]):
             return self.retries
         seconds = validation.check_seconds("delay", delay)
         remaining = await self._store.retry(
-            **self._held, queue=self.queue, delay=seconds, group=group, message=message
+            **self._held,
+            queue=self.queue,
+            delay=seconds,
+            group=group,
+            message=message,
+            data=self.changed_data(),
         )
         self.settled = True
         return int(remaining)
 
     async def release(self, delay: Seconds = 0) -> str:
         """Give the job back to its place in the queue, unfinished. This uses no retry.
+
+        Data that the run changed is stored.
 
         Args:
             delay: Seconds until it may run.
@@ -442,7 +449,7 @@ class Job(JobFields, Generic[Data]):
             WrongState: It does not run.
         """
         seconds = validation.check_seconds("delay", delay)
-        state = await self._store.release(**self._held, delay=seconds)
+        state = await self._store.release(**self._held, delay=seconds, data=self.changed_data())
         self.settled = True
         return state
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import NoReturn
 
 from aioqless.client.job import Job
+from aioqless.errors import InvalidData
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
 from aioqless.runtime import log, signals
@@ -36,6 +37,7 @@ from aioqless.worker.executors.ipc import (
     reply_with_error,
     reply_with_result,
 )
+from aioqless.worker.outcome import Retry, Snooze
 
 
 def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]) -> None:
@@ -141,6 +143,11 @@ class Process:
                     self._cancellable(job, result), context=contextvars.copy_context()
                 )
             return reply_with_result(result, job.changed_data())
+        except (Retry, Snooze) as error:
+            try:
+                return reply_with_error(error, job.changed_data())
+            except InvalidData as wrong:
+                return reply_with_error(wrong)
         except BaseException as error:  # SystemExit too: it ends the job, not the process
             return reply_with_error(error)
 

@@ -122,18 +122,18 @@ def reply_with_result(result: object, data: bytes | None) -> bytes:
         )
 
 
-def reply_with_error(error: BaseException) -> bytes:
-    """Return the reply with the exception that a handler raised, and its traceback.
+def reply_with_error(error: BaseException, data: bytes | None = None) -> bytes:
+    """Return the reply with the exception that a handler raised, and the job's changed data.
 
     If packing it fails, as it does when memory is used up, the frames of the traceback are cleared
     for a second attempt.
     """
     try:
-        return frame(JobReply(error=_pack_error(error)))
+        return frame(JobReply(data=data, error=_pack_error(error)))
     except Exception:
         traceback.clear_frames(error.__traceback__)
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        return frame(JobReply(error=_pack_error(error)))
+        return frame(JobReply(data=data, error=_pack_error(error)))
 
 
 def _pack_error(error: BaseException) -> tuple[bytes, str]:

@@ -53,10 +53,10 @@ class ProcessPool:
         finally:
             self._take_back(child)
             self._slots.release_on_behalf_of(run)
-        if reply.error is not None:
-            raise error_of(reply.error)
         if reply.data is not None:
             run.job.data = job_data.decode(reply.data.decode())
+        if reply.error is not None:
+            raise error_of(reply.error)
         return reply.result
 
     async def _perform(self, child: Child, run: Run, request: bytes) -> JobReply:
