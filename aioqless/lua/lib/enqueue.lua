@@ -52,7 +52,8 @@ function enqueue.write(put, options)
     queue_sets.add_waiting(queue, jid, priority_score.compute(priority, now))
   end
   redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
-    'priority', priority, 'tags', tags and json.texts(tags) or '[]', 'state', state,
+    'priority', priority ~= 0 and json.number(priority) or '0',
+    'tags', tags and json.texts(tags) or '[]', 'state', state,
     'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
     'time', string.format('%.20f', now))
   if job or next(options) then enqueue.write_options(put, options, job, terms) end
