@@ -17,7 +17,8 @@ class QueueCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         stalled: Running jobs whose lock has expired.
         scheduled: Jobs that are delayed, wait for a retry or are held back by a limit.
         depends: Jobs that wait for other jobs.
-        recurring: Recurring jobs of the queue.
+        recurring: Recurring jobs of the queue with an interval; those with a cron expression belong
+            to the namespace, and are not counted.
         paused: Whether workers are kept from popping.
     """
 

@@ -101,8 +101,18 @@ class Resources:
             names = ", ".join(_name(type_) for type_ in circle.args[1])
             raise AioqlessError(f"these resources need each other: {names}") from None
 
-    def check(self, fn: Callable[..., object], needs: Mapping[str, object]) -> None:
+    def check(
+        self,
+        fn: Callable[..., object],
+        needs: Mapping[str, object],
+        reason: str = "no @resource of this worker opens one",
+    ) -> None:
         """Check that each type that a function takes is there.
+
+        Args:
+            fn: The function.
+            needs: The types, by parameter.
+            reason: Why one is not, for the message of the error.
 
         Raises:
             AioqlessError: One is not.
@@ -110,8 +120,8 @@ class Resources:
         for name, type_ in needs.items():
             if type_ not in self._by_type and type_ not in self._open:
                 raise AioqlessError(
-                    f"{fn.__module__}.{fn.__qualname__} takes a {_name(type_)} as {name}, and no "
-                    "@resource of this worker opens one"
+                    f"{fn.__module__}.{fn.__qualname__} takes a {_name(type_)} as {name}, and "
+                    f"{reason}"
                 )
 
     def values(self, needs: Mapping[str, object]) -> dict[str, Any]:

@@ -161,7 +161,11 @@ async def perform(
     )
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     available = Resources(available=resources)
-    available.check(new.klass.fn, new.klass.takes.injected)
+    needs = new.klass.takes.injected
+    example = ", ".join(f"{getattr(each, '__name__', each)}: ..." for each in needs.values())
+    available.check(
+        new.klass.fn, needs, f"this call has none: pass perform(..., resources={{{example}}})"
+    )
     stack = MiddlewareStack(middleware, (), available)
     try:
         record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))

@@ -16,7 +16,7 @@ import pytest
 import structlog
 
 from aioqless.runtime import log
-from tests.unit.pages import ROOT
+from tests.unit.pages import ROOT, blocks
 from tests.unit.source import FILES, tree_of
 
 MONITORING = ROOT / "docs" / "monitoring.md"
@@ -238,3 +238,22 @@ log.warning("archive.cut", entries=3)
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert (ended.stdout, ended.stderr) == ("", "archive.cut entries=3\n")
+
+
+def test_filter_of_the_page_adds_the_job_and_keeps_fields_of_aioqless() -> None:
+    (configuration,) = (block for block in blocks(MONITORING, "python") if "def add_job(" in block)
+    code = f"""{configuration}
+from aioqless.runtime.log import log
+from structlog.contextvars import bound_contextvars
+with bound_contextvars(jid="outer", klass="app.greet", queue="mail"):
+    logging.getLogger("app").info("my own line")
+    log.info("job.completed", jid="inner")
+logging.getLogger("app").info("outside of a run")
+"""
+    program = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    mine, of_aioqless, outside = program.stderr.splitlines()
+    assert mine == "INFO app [outer] my own line"
+    assert of_aioqless.startswith("INFO aioqless.job [inner] job.completed jid=inner")
+    assert outside == "INFO app [None] outside of a run"
