@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
+LONGEST_REASON = 200  # characters of why a job is retried
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def _outcome_of_error(
 ) -> Outcome:
     match error:
         case Retry():
-            return Retried(error.delay, error.group, error.message, run.data)
+            return _retried(run, error)
         case Snooze():
             return Released(error.delay, "snoozed", run.data)
         case Fail(group=str(group)) if group:
@@ -256,6 +257,16 @@ def _outcome_of_error(
             return Released()
         case _:
             return _retried_or_failed(run, error, policy)
+
+
+def _retried(run: Run, error: Retry) -> Retried:
+    """Return the outcome of a Retry; the failure of its last one says why."""
+    group, message, reason = error.group, error.message, _reason_of(error)
+    if group is None and reason and run.job.remaining <= 0:
+        group = validation.fit_name(exhausted_group(run.job.queue))
+        why = reason if message is None else validation.to_text(message)
+        message = f'Job exhausted retries in queue "{run.job.queue}": {why}'
+    return Retried(error.delay, group, message, run.data)
 
 
 def _declined_or_failed(run: Run, error: Exception, patience: Patience) -> Declined | Failed:
@@ -312,7 +323,8 @@ def _end_of_refused(refusal: Exception) -> End:
 def _end_of_unfinished(run: Run, outcome: Outcome, reply: Reply) -> End | None:
     match outcome, reply:
         case Retried(delay), int() as remaining if remaining >= 0:
-            return End("info", "job.retried", {"delay": delay, "remaining": remaining})
+            why = _summary(run.error) if run.error else ""
+            return End("info", "job.retried", {"delay": delay, "remaining": remaining, "why": why})
         case Released(delay, why), _:
             return End("info", "job.released", {"delay": delay, "why": why})
         case Declined(), state if state != "failed":  # logged once for its klass
@@ -366,6 +378,25 @@ def record_error(run: Run, error: BaseException) -> None:
             run.data = run.job.changed_data()
         except InvalidData as wrong:
             run.error = wrong
+
+
+def _reason_of(error: Retry) -> str:
+    """Return the message of a Retry, or else the error that was handled; empty without either."""
+    if error.message is not None:  # whatever the handler has made it
+        return _shorten(validation.to_text(error.message))
+    handled = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "" if handled is None or isinstance(handled, RemoteTraceback) else _summary(handled)
+
+
+def _summary(error: BaseException) -> str:
+    """Return the type and the message of an error in one short line."""
+    text = _reason_of(error) if isinstance(error, Retry) else _shorten(validation.to_text(error))
+    return _shorten(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text[: 2 * LONGEST_REASON].split())
+    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
 
 
 def group_of(run: Run, error: BaseException) -> str:

@@ -18,10 +18,12 @@ from aioqless.worker.outcome import (
     LONGEST_MESSAGE,
     Completed,
     Declined,
+    End,
     Failed,
     Patience,
     Released,
     Retried,
+    end_of,
     format_error,
     outcome_of,
 )
@@ -84,6 +86,45 @@ def test_next_moves_the_job_with_its_changed_data() -> None:
 def test_retry_has_a_delay_and_a_message() -> None:
     assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Retried(
         30, "busy", "come back"
+    )
+
+
+def _retry_for_an_error() -> None:
+    try:
+        raise ConnectionError("bank\nis away")
+    except ConnectionError:
+        raise Retry(5)  # noqa: B904  # as handlers write it
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ValueError("no\nword"), "ValueError: no word"),
+        (KeyError(), "KeyError"),
+        (Retry(5, message="later"), "Retry: later"),
+        (Retry(5), "Retry"),
+        (raised(_retry_for_an_error), "Retry: ConnectionError: bank is away"),
+        (ValueError("x" * 999), "ValueError: " + "x" * 188 + "…"),
+    ],
+)
+def test_end_of_a_retried_job_says_why(error: BaseException, why: str) -> None:
+    run = ended(error=error)
+    end = end_of(run, Retried(5), 3)
+    assert end == End("info", "job.retried", {"delay": 5, "remaining": 3, "why": why})
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (Retry(5, message="later"), "later"),
+        (raised(_retry_for_an_error), "ConnectionError: bank is away"),
+    ],
+)
+def test_last_retry_without_a_group_fails_with_the_reason(error: BaseException, why: str) -> None:
+    run = ended(error=error)
+    run.job.remaining = 0
+    assert outcome_of(run) == Retried(
+        5, "failed-retries-mail", f'Job exhausted retries in queue "mail": {why}'
     )
 
 
