@@ -65,7 +65,7 @@ import litestar
 async def greet(name: str) -> dict[str, str]:
     return {"jid": await Client.current().queue("mail").put(jobs.greet.data(name=name))}
 
-app = litestar.Litestar([greet], lifespan=[working])
+app = litestar.Litestar([greet], lifespan=[working], logging_config=None)
 """
 AIOHTTP = f"""
 import aiohttp.web
