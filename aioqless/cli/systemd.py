@@ -90,7 +90,7 @@ class SystemdNotifier:
 
     def _send(self, *lines: str) -> None:
         with (
-            contextlib.suppress(OSError),  # systemd is gone, or does not read
+            contextlib.suppress(OSError),  # systemd doesn't listen; the worker goes on
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as unbound,
         ):
             unbound.setblocking(False)

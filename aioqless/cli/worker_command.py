@@ -36,7 +36,7 @@ class Host:
     Attributes:
         program: how its users call the command.
         collect: returns what the worker runs, with the modules that were named, if any.
-        queues: the queues where none is named, besides those that handlers name.
+        queues: Queues to serve besides those of the handlers, if no option names any.
         url: where Redis is, where no URL is given.
         namespace: the prefix of all keys, where none is given.
         own_words: how many of the last words of the command line are its own options.

@@ -60,7 +60,7 @@ class Coverage:
 def find_coverage(
     queues: Sequence[QueueOverview], workers: Iterable[WorkerCounts], now: float
 ) -> Coverage:
-    """Compare the queues that there are with those that workers serve.
+    """Compare the existing queues with the queues that workers serve.
 
     Args:
         queues: All queues of the namespace.

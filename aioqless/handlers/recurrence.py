@@ -23,7 +23,7 @@ SCHEDULE_OPTIONS = ("timezone", "data", "backlog", *LIMITS)
 class Recurrence:
     """When instances are put, and with what data.
 
-    They come into the handler's queue; without one, into the first that the worker serves.
+    They are put into the handler's queue; without one, into the first queue of the worker.
     """
 
     schedule: Schedule

@@ -30,7 +30,7 @@ else:
 
 @admin.register(OutboxJob)
 class OutboxAdmin(OutboxAdminBase):
-    """Lists what was not put yet; a refused job can be tried again or deleted."""
+    """Lists the jobs waiting in the outbox; a refused one can be retried or deleted."""
 
     list_display = ("queue", "klass", "jid", "written_at", "refused")
     list_filter = ("queue", ("refused", admin.EmptyFieldListFilter))

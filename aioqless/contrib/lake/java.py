@@ -69,7 +69,7 @@ def find_java(environment: dict[str, str] | None = None) -> Java:
         environment: Environment variables; those of this process unless given.
 
     Raises:
-        AioqlessError: There is none; the text says what was found and what to install.
+        AioqlessError: No suitable Java was found; the message says what to install.
     """
     environment = dict(os.environ) if environment is None else environment
     preferred = filter(None, map(_inspect, _list_preferred(environment)))

@@ -63,8 +63,8 @@ class OutboxTable(Protocol):
     async def handle(self, limit: int, put: PutRows) -> int:
         """Put the earliest rows within one transaction.
 
-        It locks the rows, skipping those that another relay has locked, deletes those that were
-        put, and stores why the others were refused.
+        Locks the rows and skips rows that another relay has locked. Deletes a row whose job was
+        put; stores the reason in a row whose job was refused.
 
         Args:
             limit: Maximum number of rows.

@@ -184,7 +184,7 @@ class RowMapping:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns that are fields of a job, and those that are its data; None with a column `data`."""
+    """Which columns become fields of a job, and which its data (None: the column `data` does)."""
 
     fields: list[str]
     data: list[str] | None

@@ -73,7 +73,7 @@ class AioqlessSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of `DataFrame.write`."""
         if overwrite:
-            raise ValueError("jobs are added to those that exist: write with mode('append')")
+            raise ValueError("existing jobs can't be overwritten: write with mode('append')")
         return write.JobWriter(Options(self.options, write.OPTIONS), _to_arrow(schema))
 
     def streamWriter(
