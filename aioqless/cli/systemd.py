@@ -90,7 +90,7 @@ class SystemdNotifier:
 
     def _send(self, *lines: str) -> None:
         with (
-            contextlib.suppress(OSError),  # systemd doesn't listen; the worker goes on
+            contextlib.suppress(OSError),  # systemd isn't listening; notices are optional
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as unbound,
         ):
             unbound.setblocking(False)
