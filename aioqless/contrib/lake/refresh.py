@@ -31,7 +31,7 @@ from aioqless.contrib.lake.refresh_tasks import (
 )
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_jobs
 from aioqless.contrib.lake.tables.columns import array, elements
 from aioqless.contrib.lake.tables.paths import COLUMNS as OF_PATHS
 
@@ -264,8 +264,8 @@ class _Refresh:
             changed: Those in which these jobs are.
             replaced: Files of paths that a rebuild replaces.
         """
-        waits = (pc.list_value_length(pc.field("depends")) > 0) & pc.field("jid").isin(jids)
-        waited = self._read_jobs(changed, waits)
+        waits = pc.list_value_length(pc.field("depends")) > 0
+        waited = self._read_jobs(changed, jids, waits)
         if not waited.num_rows:
             self._commit(PATHS, (), replaced, until)
             return
@@ -274,26 +274,27 @@ class _Refresh:
         of_waited = array(waited["jid"])
         _, depends = elements(waited["depends"])
         others = pc.unique(depends.filter(pc.invert(pc.is_in(depends, of_waited))))
-        is_other = pc.field("jid").isin(others)
-        dependencies = self._read_jobs([each for each in jobs if each.date >= since], is_other)
+        dependencies = self._read_jobs([each for each in jobs if each.date >= since], others)
         files = [
             each
             for each in self._snapshots[PATHS].files(self._namespace)
             if each.date >= since and each not in replaced
         ]
-        known = read_table(storage, declared, files, None, is_other)
+        known = read_jobs(storage, declared, files, others)
         stale = find_places(storage, PATHS, files, of_waited)
         rewritten = list({each.path: each for each in stale.values()}.values())
-        kept = read_table(storage, declared, rewritten, None, ~pc.field("jid").isin(of_waited))
+        kept = read_jobs(storage, declared, rewritten, of_waited, others=True)
         made = tables.paths(waited, dependencies, known).cast(kept.schema)
         writer = FileWriter(storage, declared)
         for batch in pa.concat_tables([kept, made]).combine_chunks().to_batches():
             writer.add(batch)
         self._commit(PATHS, writer.finish().to_pylist(), [*replaced, *rewritten], until)
 
-    def _read_jobs(self, files: Sequence[DataFile], condition: pc.Expression) -> pa.Table:
+    def _read_jobs(
+        self, files: Sequence[DataFile], jids: pa.Array, condition: pc.Expression | None = None
+    ) -> pa.Table:
         storage = self._lake.storage.within(JOBS)
-        return read_table(storage, TABLES[JOBS], files, OF_PATHS, condition)
+        return read_jobs(storage, TABLES[JOBS], files, jids, OF_PATHS, condition)
 
 
 def _by_day(files: Iterable[DataFile]) -> dict[date, list[DataFile]]:

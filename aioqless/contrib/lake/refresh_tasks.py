@@ -22,7 +22,13 @@ from aioqless.contrib.lake import tables
 from aioqless.contrib.lake.schema import EVENTS, TABLES, to_spark
 from aioqless.contrib.lake.snapshot import DataFile
 from aioqless.contrib.lake.storage import Storage
-from aioqless.contrib.lake.table_files import ADDED, FileWriter, read_table, run_tasks
+from aioqless.contrib.lake.table_files import (
+    ADDED,
+    LOOKED_UP,
+    FileWriter,
+    read_table,
+    run_tasks,
+)
 from aioqless.contrib.lake.tables.columns import array
 
 if TYPE_CHECKING:
@@ -32,7 +38,6 @@ RUNS: Final = "silver/runs"
 JOBS: Final = "silver/jobs"
 PATHS: Final = "gold/paths"
 SHARE: Final = 50_000  # events that one task reads
-_LOOKED_UP: Final = 500_000  # rows of jobs that are searched at once
 _NOT_READ: Final = frozenset({"data", "data_size", "history", "was"})
 COLUMNS: Final = [name for name in TABLES[EVENTS].schema.names if name not in _NOT_READ]
 
@@ -298,7 +303,7 @@ def _find_places(
     held: dict[str, pa.Array] = {}
     for file in files:
         held[file.path] = array(read_table(storage, TABLES[table], [file], ["jid"])["jid"])
-        if sum(map(len, held.values())) >= _LOOKED_UP or file is files[-1]:
+        if sum(map(len, held.values())) >= LOOKED_UP or file is files[-1]:
             paths = np.repeat(np.array(list(held)), [len(each) for each in held.values()])
             rows = pa.concat_arrays(list(held.values()))
             is_found = pc.is_in(rows, jids)

@@ -31,6 +31,7 @@ _SHARE_BYTES: Final = 16 * 2**20  # compressed, of the files that one task reads
 _BUFFER_BYTES: Final = 128 * 2**20  # in memory, of the rows that a task holds before it writes
 _ROW_GROUP: Final = 100_000
 _BATCH: Final = 10_000  # rows that a task hands to Spark at once
+LOOKED_UP: Final = 500_000  # rows that are searched for jids at once
 _LONGEST_STATISTIC: Final = 200  # characters
 
 ADDED: Final = pa.schema(
@@ -107,6 +108,39 @@ def read_table(
             )
         )
     return pa.concat_tables(parts) if parts else _plain(schema).empty_table()
+
+
+def read_jobs(
+    storage: Storage,
+    table: Table,
+    files: Sequence[DataFile],
+    jids: pa.Array,
+    columns: Sequence[str] | None = None,
+    condition: pc.Expression | None = None,
+    *,
+    others: bool = False,
+) -> pa.Table:
+    """Return the rows of some jobs, or of all others, without Spark.
+
+    Args:
+        storage: The place of the table.
+        table: The declaration of the table.
+        files: The files to read.
+        jids: The jobs.
+        columns: The columns to return, `jid` among them; all of them unless given.
+        condition: Which rows of the jobs to return.
+        others: Return the rows of all jobs but these.
+    """
+    # Many rows at once: a lookup builds a hash table of all jids, a condition one for each file.
+    found, held = [], []
+    for file in files:
+        held.append(read_table(storage, table, [file], columns, condition))
+        if sum(each.num_rows for each in held) >= LOOKED_UP or file is files[-1]:
+            rows = pa.concat_tables(held)
+            is_found = pc.is_in(rows["jid"], jids)
+            found.append(rows.filter(pc.invert(is_found) if others else is_found))
+            held = []
+    return pa.concat_tables(found) if found else read_table(storage, table, (), columns)
 
 
 def write(rows: DataFrame, snapshot: Snapshot) -> list[AddAction]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake import refresh as module
-from aioqless.contrib.lake import refresh_tasks
+from aioqless.contrib.lake import refresh_tasks, table_files
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import DERIVED, Refreshed, refresh
 from aioqless.contrib.lake.refresh_tasks import JOBS
@@ -185,7 +186,8 @@ def test_reader_of_a_version_finds_its_files_after_a_refresh(early: Lake, tmp_pa
 def test_jobs_are_found_in_their_files(
     whole: Lake, monkeypatch: pytest.MonkeyPatch, rows_at_once: int
 ) -> None:
-    monkeypatch.setattr(refresh_tasks, "_LOOKED_UP", rows_at_once)
+    monkeypatch.setattr(refresh_tasks, "LOOKED_UP", rows_at_once)
+    monkeypatch.setattr(table_files, "LOOKED_UP", rows_at_once)
     snapshot = whole.snapshot(JOBS)
     data_files = snapshot.files("ql")
     assert len(data_files) > 1
@@ -195,3 +197,9 @@ def test_jobs_are_found_in_their_files(
     places = refresh_tasks.find_places(snapshot.storage, JOBS, data_files, jids)
     assert {jid: file.path for jid, file in places.items()} == expected
     assert refresh_tasks.find_places(snapshot.storage, JOBS, data_files, pa.array(["none"])) == {}
+    some = pa.array(sorted(expected)[::2])
+    read = partial(table_files.read_jobs, snapshot.storage, snapshot.table, data_files, some)
+    assert set(read(["jid"])["jid"].to_pylist()) == set(some.to_pylist())
+    assert set(read(["jid"], others=True)["jid"].to_pylist()) == set(expected) - set(
+        some.to_pylist()
+    )
