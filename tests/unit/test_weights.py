@@ -1,4 +1,4 @@
-"""No extra grows unnoticed: docs/install.md says what each of them weighs."""
+"""No extra grows unnoticed: docs/get-started/install.md says what each of them weighs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.unit.weights import extras, recorded, weigh
 
 RECORDED = recorded()
 MORE = 1.2  # times the recorded size and number of modules; newer versions differ a little
-UPDATE = "If it has to be, run `python -m tests.unit.weights`, and say so in docs/install.md."
+UPDATE = "If it has to be, run `python -m tests.unit.weights`, and update the table of the page."
 
 
 def test_page_on_installing_lists_every_extra() -> None:

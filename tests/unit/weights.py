@@ -1,7 +1,7 @@
 """What each extra brings: packages, megabytes, imported modules and import time.
 
 `python -m tests.unit.weights` measures all of them in the environment that it runs in, and prints
-the rows of the table in docs/install.md.
+the rows of the table in docs/get-started/install.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.unit.core_only import absent, distributions
 from tests.unit.source import PACKAGE
 
-PAGE = PACKAGE.parent / "docs" / "install.md"
+PAGE = PACKAGE.parent / "docs" / "get-started" / "install.md"
 ROUNDS = 5
 # Hides what others bring: some libraries import Rich, for instance, where it is installed.
 PROGRAM = """
