@@ -90,11 +90,6 @@ class Batcher(Generic[Item, Reply]):
         """Whether nothing is submitted or on its way."""
         return not self._sending
 
-    @property
-    def is_on_last_batch(self) -> bool:
-        """Whether one batch is on its way and nothing else is submitted."""
-        return not self._items and self._sending <= 1
-
     async def finish(self) -> None:
         """Wait until nothing is on its way."""
         while self._tasks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, NoReturn
 
 from typing_extensions import TypeVar
 
@@ -50,7 +50,10 @@ class Call(Awaitable[T_co], Generic[T_co]):
 
     def words(self, request: str | None) -> list[bytes | int]:
         """Return what follows the script in EVALSHA or EVAL, with the given request id."""
-        return [len(self.keys), *self.keys, *self.argv, *encode_option(b"request", request)]
+        words: list[bytes | int] = [len(self.keys), *self.keys, *self.argv]
+        if request is not None:
+            words += [b"request", encode(request)]
+        return words
 
 
 def encode(value: object) -> bytes:
@@ -76,38 +79,44 @@ def encode_optional(value: object) -> bytes:
     return b"" if value is None else encode(value)
 
 
-def encode_option(name: bytes, value: object) -> tuple[()] | tuple[bytes, bytes]:
-    """Return an option as a pair of its name and value, or nothing if it isn't given."""
-    return () if value is None else (name, encode(value))
-
-
-def encode_batch(
-    command: str, rows: Sequence[Mapping[str, object]], *, required: str, optional: str = ""
-) -> list[bytes]:
-    """Encode a batch: the number of its rows, then the members of each.
+class BatchEncoder:
+    """Encodes the batches of one command: the number of rows, then the members of each.
 
     Args:
         command: The command, for errors.
-        rows: The rows.
         required: Names of the first members, with spaces between them.
         optional: Names of the members that may be left out.
-
-    Raises:
-        TypeError: A row lacks a required member, or has an unknown one.
     """
-    first, others = required.split(), optional.split()
-    known = {*first, *others}
-    argv = [encode(len(rows))]
-    for row in rows:
-        if unknown := row.keys() - known:
+
+    def __init__(self, command: str, *, required: str, optional: str = "") -> None:
+        self._command = command
+        self._required = tuple(required.split())
+        self._optional = tuple(optional.split())
+        self._must = frozenset(self._required)
+        self._may = self._must.union(self._optional)
+
+    def __call__(self, rows: Sequence[Mapping[str, object]]) -> list[bytes]:
+        """Return the arguments.
+
+        Raises:
+            TypeError: A row lacks a required member, or has an unknown one.
+        """
+        argv = [encode(len(rows))]
+        for row in rows:
+            if not self._must <= row.keys() <= self._may:
+                self._refuse(row)
+            argv += [encode(row[name]) for name in self._required]
+            for name in self._optional:
+                value = row.get(name)
+                argv.append(b"" if value is None else encode(value))
+        return argv
+
+    def _refuse(self, row: Mapping[str, object]) -> NoReturn:
+        if unknown := row.keys() - self._may:
             what = ", ".join(sorted(unknown))
-            raise TypeError(f"{command}: unknown argument {what} in the batch")
-        if missing := [name for name in first if name not in row]:
-            what = ", ".join(missing)
-            raise TypeError(f"{command}: the argument {what} is missing in the batch")
-        argv += [encode(row[name]) for name in first]
-        argv += [encode_optional(row.get(name)) for name in others]
-    return argv
+            raise TypeError(f"{self._command}: unknown argument {what} in the batch")
+        what = ", ".join(name for name in self._required if name not in row)
+        raise TypeError(f"{self._command}: the argument {what} is missing in the batch")
 
 
 def read_json(reply: bytes | None) -> Json:

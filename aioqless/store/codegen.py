@@ -38,11 +38,10 @@ from typing import NotRequired, TypedDict
 from aioqless.redis.connection import Reply
 from aioqless.redis.encoding import Json
 from aioqless.store.call import (
+    BatchEncoder,
     Call,
     T,
     encode,
-    encode_batch,
-    encode_option,
     encode_optional,
     read_answers,
     read_count,
@@ -132,6 +131,7 @@ def _rows() -> Iterator[str]:
                 type_ = _type(arg)
                 declared = f"NotRequired[{type_} | None]" if arg.optional else type_
                 yield f"    {arg.name}: {declared}\n"
+            yield f"\n\n{_encoder(command, command.lead.batch)}\n"
 
 
 def _methods() -> Iterator[str]:
@@ -152,19 +152,14 @@ def _method(command: Command, word: str | None, form: Form) -> str:
         f") -> Call[{REPLIES[reply]}]:",
     )  # fmt: skip
     argv = list(_argv(command, word, form))
-    options = [
-        f'*encode_option(b"{each.name}", {_python_name(each.name)})'
-        for each in form.options
-        if each.name != "request"
-    ]
+    options = [each.name for each in form.options if each.name != "request"]
+    lines = [_filled("        argv = [", argv, "]")] if argv or form.batch or options else []
     if form.batch:
-        lines = [
-            _filled("        argv = [", argv, "]"),
-            _filled("        argv += encode_batch(", _batch(command, form.batch), ")"),
-            *([_filled("        argv += [", options, "]")] if options else []),
-        ]
-    else:
-        lines = [_filled("        argv = [", [*argv, *options], "]")] if argv or options else []
+        lines.append(f"        argv += {_encoder_name(command)}(batch)")
+    for name in options:
+        given = _python_name(name)
+        lines.append(f"        if {given} is not None:")
+        lines.append(f'            argv += [b"{name}", encode({given})]')
     sent = ["self.send", f'"{command.name}"', f"read_{reply}", _keys(command)]
     sent.append("argv" if lines else "[]")
     if command.writes:
@@ -217,13 +212,15 @@ def _argv(command: Command, word: str | None, form: Form) -> Iterator[str]:
         yield 'b""'
 
 
-def _batch(command: Command, members: list[Arg]) -> list[str]:
+def _encoder(command: Command, members: list[Arg]) -> str:
+    """The function that encodes the batches of a command."""
     required = [arg.name for arg in members if not arg.optional]
     optional = [arg.name for arg in members if arg.optional]
     if [arg.name for arg in members] != required + optional:
         raise HeaderError(f"{command.name}.lua: members that may be left out must come last")
     names = [f'required="{" ".join(required)}"', f'optional="{" ".join(optional)}"']
-    return [f'"{command.name}"', "batch", *names[: 2 if optional else 1]]
+    arguments = [f'"{command.name}"', *names[: 2 if optional else 1]]
+    return _filled(f"{_encoder_name(command)} = BatchEncoder(", arguments, ")")
 
 
 def _encoded(arg: Arg) -> str:
@@ -241,6 +238,10 @@ def _declaration(arg: Arg, optional: bool) -> str:
 
 def _type(arg: Arg) -> str:
     return _BY_NAME.get(arg.name) or _PARAMETERS.get(arg.type, "str")
+
+
+def _encoder_name(command: Command) -> str:
+    return f"_encode_{command.name}_batch"
 
 
 def _row_name(command: Command) -> str:

@@ -14,11 +14,10 @@ from typing import NotRequired, TypedDict
 from aioqless.redis.connection import Reply
 from aioqless.redis.encoding import Json
 from aioqless.store.call import (
+    BatchEncoder,
     Call,
     T,
     encode,
-    encode_batch,
-    encode_option,
     encode_optional,
     read_answers,
     read_count,
@@ -44,6 +43,11 @@ class CompleteManyRow(TypedDict):
     result: NotRequired[str | bytes | None]
 
 
+_encode_complete_many_batch = BatchEncoder(
+    "complete_many", required="jid queue", optional="fence data next delay depends result",
+)
+
+
 class HeartbeatManyRow(TypedDict):
     """A row of `heartbeat_many`."""
 
@@ -51,11 +55,17 @@ class HeartbeatManyRow(TypedDict):
     fence: NotRequired[int | str | None]
 
 
+_encode_heartbeat_many_batch = BatchEncoder("heartbeat_many", required="jid", optional="fence")
+
+
 class PopManyRow(TypedDict):
     """A row of `pop_many`."""
 
     queue: str
     limit: NotRequired[int | None]
+
+
+_encode_pop_many_batch = BatchEncoder("pop_many", required="queue", optional="limit")
 
 
 class PutFlowRow(TypedDict):
@@ -77,6 +87,12 @@ class PutFlowRow(TypedDict):
     on_failed: NotRequired[str | None]
 
 
+_encode_put_flow_batch = BatchEncoder(
+    "put_flow", required="queue jid klass data",
+    optional="delay at priority tags retries depends context within terms on_failed",
+)
+
+
 class PutManyRow(TypedDict):
     """A row of `put_many`."""
 
@@ -95,6 +111,12 @@ class PutManyRow(TypedDict):
     on_failed: NotRequired[str | None]
 
 
+_encode_put_many_batch = BatchEncoder(
+    "put_many", required="jid klass data",
+    optional="delay at priority tags retries depends context within terms on_failed",
+)
+
+
 class TickRow(TypedDict):
     """A row of `tick`."""
 
@@ -102,6 +124,9 @@ class TickRow(TypedDict):
     tick: float
     at: float
     next: float
+
+
+_encode_tick_batch = BatchEncoder("tick", required="jid tick at next")
 
 
 class Store(ABC):
@@ -156,10 +181,9 @@ class Store(ABC):
         request: str | None = None,
     ) -> Call[int]:
         """Delete entries of the archive stream that are stored elsewhere."""
-        argv = [
-            encode(id), encode(reader), self._encode_time(now),
-            *encode_option(b"takeover", takeover),
-        ]
+        argv = [encode(id), encode(reader), self._encode_time(now)]
+        if takeover is not None:
+            argv += [b"takeover", encode(takeover)]
         return Call(
             self.send, "archive_trim", read_count, [encode(self.namespace)], argv, request,
             writes=True,
@@ -192,10 +216,11 @@ class Store(ABC):
         request: str | None = None,
     ) -> Call[Json]:
         """Cancel jobs of a queue by state, a bounded number per call, with their dependents."""
-        argv = [
-            encode(state), encode(offset), self._encode_time(now), *map(encode, states), b"",
-            *encode_option(b"group", group), *encode_option(b"dry_run", dry_run),
-        ]
+        argv = [encode(state), encode(offset), self._encode_time(now), *map(encode, states), b""]
+        if group is not None:
+            argv += [b"group", encode(group)]
+        if dry_run is not None:
+            argv += [b"dry_run", encode(dry_run)]
         return Call(
             self.send, "clear", read_json, [self._encode_queue(queue)], argv, request, writes=True,
             durable=True,
@@ -210,10 +235,18 @@ class Store(ABC):
         """Complete a running job, or move it on to another queue."""
         argv = [
             encode(jid), encode(worker), encode(queue), self._encode_time(now),
-            encode_optional(data), *encode_option(b"next", next), *encode_option(b"delay", delay),
-            *encode_option(b"depends", depends), *encode_option(b"fence", fence),
-            *encode_option(b"result", result),
+            encode_optional(data),
         ]
+        if next is not None:
+            argv += [b"next", encode(next)]
+        if delay is not None:
+            argv += [b"delay", encode(delay)]
+        if depends is not None:
+            argv += [b"depends", encode(depends)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
+        if result is not None:
+            argv += [b"result", encode(result)]
         return Call(
             self.send, "complete", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -225,10 +258,7 @@ class Store(ABC):
     ) -> Call[list[str | Exception]]:
         """Complete many jobs of one worker."""
         argv = [encode(worker), self._encode_time(now)]
-        argv += encode_batch(
-            "complete_many", batch, required="jid queue",
-            optional="fence data next delay depends result",
-        )
+        argv += _encode_complete_many_batch(batch)
         return Call(
             self.send, "complete_many", read_answers, [encode(self.namespace)], argv, request,
             writes=True,
@@ -278,12 +308,25 @@ class Store(ABC):
         argv = [
             b"interval", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(next), encode(interval),
-            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
-            *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
-            *encode_option(b"terms", terms), *encode_option(b"ends", ends),
-            *encode_option(b"max_runs", max_runs), *encode_option(b"jitter", jitter),
-            *encode_option(b"anywhere", anywhere),
         ]
+        if priority is not None:
+            argv += [b"priority", encode(priority)]
+        if tags is not None:
+            argv += [b"tags", encode(tags)]
+        if retries is not None:
+            argv += [b"retries", encode(retries)]
+        if backlog is not None:
+            argv += [b"backlog", encode(backlog)]
+        if terms is not None:
+            argv += [b"terms", encode(terms)]
+        if ends is not None:
+            argv += [b"ends", encode(ends)]
+        if max_runs is not None:
+            argv += [b"max_runs", encode(max_runs)]
+        if jitter is not None:
+            argv += [b"jitter", encode(jitter)]
+        if anywhere is not None:
+            argv += [b"anywhere", encode(anywhere)]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -299,12 +342,25 @@ class Store(ABC):
         argv = [
             b"cron", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(next), encode(expression), encode(timezone),
-            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
-            *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
-            *encode_option(b"terms", terms), *encode_option(b"ends", ends),
-            *encode_option(b"max_runs", max_runs), *encode_option(b"jitter", jitter),
-            *encode_option(b"anywhere", anywhere),
         ]
+        if priority is not None:
+            argv += [b"priority", encode(priority)]
+        if tags is not None:
+            argv += [b"tags", encode(tags)]
+        if retries is not None:
+            argv += [b"retries", encode(retries)]
+        if backlog is not None:
+            argv += [b"backlog", encode(backlog)]
+        if terms is not None:
+            argv += [b"terms", encode(terms)]
+        if ends is not None:
+            argv += [b"ends", encode(ends)]
+        if max_runs is not None:
+            argv += [b"max_runs", encode(max_runs)]
+        if jitter is not None:
+            argv += [b"jitter", encode(jitter)]
+        if anywhere is not None:
+            argv += [b"anywhere", encode(anywhere)]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -332,8 +388,10 @@ class Store(ABC):
         """Release a job without a handler in the worker, as if it had not been popped."""
         argv = [
             encode(jid), encode(worker), self._encode_time(now), encode(delay), encode(timeout),
-            encode(group), encode(message), *encode_option(b"fence", fence),
+            encode(group), encode(message),
         ]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "decline", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -341,7 +399,9 @@ class Store(ABC):
 
     def dependency_results(self, *, jid: str, start: int | None = None) -> Call[Json]:
         """The kept results of the jobs that a job was last put to depend on."""
-        argv = [encode(jid), *encode_option(b"start", start)]
+        argv = [encode(jid)]
+        if start is not None:
+            argv += [b"start", encode(start)]
         return Call(self.send, "dependency_results", read_json, [encode(self.namespace)], argv)
 
     def depends_on(
@@ -349,7 +409,9 @@ class Store(ABC):
         request: str | None = None,
     ) -> Call[int]:
         """Add or remove dependencies of a job that is held by dependencies."""
-        argv = [encode(jid), b"on", *map(encode, jids), b"", *encode_option(b"now", now)]
+        argv = [encode(jid), b"on", *map(encode, jids), b""]
+        if now is not None:
+            argv += [b"now", encode(now)]
         return Call(
             self.send, "depends", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -360,7 +422,9 @@ class Store(ABC):
         request: str | None = None,
     ) -> Call[int]:
         """Add or remove dependencies of a job that is held by dependencies."""
-        argv = [encode(jid), b"off", *map(encode, jids), b"", *encode_option(b"now", now)]
+        argv = [encode(jid), b"off", *map(encode, jids), b""]
+        if now is not None:
+            argv += [b"now", encode(now)]
         return Call(
             self.send, "depends", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -379,10 +443,9 @@ class Store(ABC):
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[float]:
         """Set a new time limit for a reservation, counted from now."""
-        argv = [
-            encode(jid), encode(worker), encode(limit), self._encode_time(now),
-            *encode_option(b"fence", fence),
-        ]
+        argv = [encode(jid), encode(worker), encode(limit), self._encode_time(now)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "extend", read_number, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -394,8 +457,10 @@ class Store(ABC):
         """Fail a job and file it under a failure group, until it is retried or deleted."""
         argv = [
             encode(jid), encode(worker), encode(group), encode(message), self._encode_time(now),
-            encode_optional(data), *encode_option(b"fence", fence),
+            encode_optional(data),
         ]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "fail", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -449,10 +514,9 @@ class Store(ABC):
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[float]:
         """Pass a reservation to another person, whose next `reserve` returns it."""
-        argv = [
-            encode(jid), encode(worker), encode(to), encode(limit), self._encode_time(now),
-            *encode_option(b"fence", fence),
-        ]
+        argv = [encode(jid), encode(worker), encode(to), encode(limit), self._encode_time(now)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "hand_over", read_number, [encode(self.namespace)], argv, request,
             writes=True,
@@ -464,11 +528,13 @@ class Store(ABC):
         request: str | None = None,
     ) -> Call[float]:
         """Renew the lock of a running job."""
-        argv = [
-            encode(jid), encode(worker), self._encode_time(now), encode_optional(data),
-            *encode_option(b"fence", fence), *encode_option(b"progress", progress),
-            *encode_option(b"message", message),
-        ]
+        argv = [encode(jid), encode(worker), self._encode_time(now), encode_optional(data)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
+        if progress is not None:
+            argv += [b"progress", encode(progress)]
+        if message is not None:
+            argv += [b"message", encode(message)]
         return Call(
             self.send, "heartbeat", read_number, [encode(self.namespace)], argv, request,
             writes=True,
@@ -480,7 +546,7 @@ class Store(ABC):
     ) -> Call[list[str | Exception]]:
         """Renew the locks of a worker's jobs."""
         argv = [encode(worker), self._encode_time(now)]
-        argv += encode_batch("heartbeat_many", batch, required="jid", optional="fence")
+        argv += _encode_heartbeat_many_batch(batch)
         return Call(
             self.send, "heartbeat_many", read_answers, [encode(self.namespace)], argv, request,
             writes=True,
@@ -715,7 +781,7 @@ class Store(ABC):
     ) -> Call[list[Reply]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
-        argv += encode_batch("pop_many", batch, required="queue", optional="limit")
+        argv += _encode_pop_many_batch(batch)
         return Call(
             self.send, "pop_many", read_list, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -739,12 +805,28 @@ class Store(ABC):
         """Put (enqueue) a new job, or move an existing one to this queue."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"worker", worker), *encode_option(b"at", at),
-            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
-            *encode_option(b"retries", retries), *encode_option(b"depends", depends),
-            *encode_option(b"context", context), *encode_option(b"within", within),
-            *encode_option(b"terms", terms), *encode_option(b"on_failed", on_failed),
+            encode_optional(delay),
         ]
+        if worker is not None:
+            argv += [b"worker", encode(worker)]
+        if at is not None:
+            argv += [b"at", encode(at)]
+        if priority is not None:
+            argv += [b"priority", encode(priority)]
+        if tags is not None:
+            argv += [b"tags", encode(tags)]
+        if retries is not None:
+            argv += [b"retries", encode(retries)]
+        if depends is not None:
+            argv += [b"depends", encode(depends)]
+        if context is not None:
+            argv += [b"context", encode(context)]
+        if within is not None:
+            argv += [b"within", encode(within)]
+        if terms is not None:
+            argv += [b"terms", encode(terms)]
+        if on_failed is not None:
+            argv += [b"on_failed", encode(on_failed)]
         return Call(
             self.send, "put", read_text, [self._encode_queue(queue)], argv, request, writes=True,
             durable=True,
@@ -755,10 +837,7 @@ class Store(ABC):
     ) -> Call[list[str]]:
         """Put the jobs of a workflow into queues of their own."""
         argv = [self._encode_time(now)]
-        argv += encode_batch(
-            "put_flow", batch, required="queue jid klass data",
-            optional="delay at priority tags retries depends context within terms on_failed",
-        )
+        argv += _encode_put_flow_batch(batch)
         return Call(
             self.send, "put_flow", read_texts, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -770,11 +849,9 @@ class Store(ABC):
     ) -> Call[list[str | Exception]]:
         """Put (enqueue) many jobs into one queue."""
         argv = [self._encode_time(now)]
-        argv += encode_batch(
-            "put_many", batch, required="jid klass data",
-            optional="delay at priority tags retries depends context within terms on_failed",
-        )
-        argv += [*encode_option(b"existing", existing)]
+        argv += _encode_put_many_batch(batch)
+        if existing is not None:
+            argv += [b"existing", encode(existing)]
         return Call(
             self.send, "put_many", read_answers, [self._encode_queue(queue)], argv, request,
             writes=True, durable=True,
@@ -808,12 +885,24 @@ class Store(ABC):
         """Recurring jobs."""
         argv = [
             b"on", encode(queue), encode(jid), encode(klass), encode(data), self._encode_time(now),
-            b"interval", encode(interval), encode(offset), *encode_option(b"priority", priority),
-            *encode_option(b"tags", tags), *encode_option(b"retries", retries),
-            *encode_option(b"backlog", backlog), *encode_option(b"terms", terms),
-            *encode_option(b"ends", ends), *encode_option(b"max_runs", max_runs),
-            *encode_option(b"jitter", jitter),
+            b"interval", encode(interval), encode(offset),
         ]
+        if priority is not None:
+            argv += [b"priority", encode(priority)]
+        if tags is not None:
+            argv += [b"tags", encode(tags)]
+        if retries is not None:
+            argv += [b"retries", encode(retries)]
+        if backlog is not None:
+            argv += [b"backlog", encode(backlog)]
+        if terms is not None:
+            argv += [b"terms", encode(terms)]
+        if ends is not None:
+            argv += [b"ends", encode(ends)]
+        if max_runs is not None:
+            argv += [b"max_runs", encode(max_runs)]
+        if jitter is not None:
+            argv += [b"jitter", encode(jitter)]
         return Call(
             self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -830,11 +919,23 @@ class Store(ABC):
         argv = [
             b"cron", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(expression), encode(timezone), encode(next),
-            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
-            *encode_option(b"retries", retries), *encode_option(b"backlog", backlog),
-            *encode_option(b"terms", terms), *encode_option(b"ends", ends),
-            *encode_option(b"max_runs", max_runs), *encode_option(b"jitter", jitter),
         ]
+        if priority is not None:
+            argv += [b"priority", encode(priority)]
+        if tags is not None:
+            argv += [b"tags", encode(tags)]
+        if retries is not None:
+            argv += [b"retries", encode(retries)]
+        if backlog is not None:
+            argv += [b"backlog", encode(backlog)]
+        if terms is not None:
+            argv += [b"terms", encode(terms)]
+        if ends is not None:
+            argv += [b"ends", encode(ends)]
+        if max_runs is not None:
+            argv += [b"max_runs", encode(max_runs)]
+        if jitter is not None:
+            argv += [b"jitter", encode(jitter)]
         return Call(
             self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -940,10 +1041,11 @@ class Store(ABC):
         data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Return a running job unfinished to its former place in the queue."""
-        argv = [
-            encode(jid), encode(worker), self._encode_time(now), encode_optional(delay),
-            *encode_option(b"data", data), *encode_option(b"fence", fence),
-        ]
+        argv = [encode(jid), encode(worker), self._encode_time(now), encode_optional(delay)]
+        if data is not None:
+            argv += [b"data", encode(data)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "release", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -959,12 +1061,28 @@ class Store(ABC):
         """Put a job that must exist."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"worker", worker), *encode_option(b"at", at),
-            *encode_option(b"priority", priority), *encode_option(b"tags", tags),
-            *encode_option(b"retries", retries), *encode_option(b"depends", depends),
-            *encode_option(b"context", context), *encode_option(b"within", within),
-            *encode_option(b"terms", terms), *encode_option(b"on_failed", on_failed),
+            encode_optional(delay),
         ]
+        if worker is not None:
+            argv += [b"worker", encode(worker)]
+        if at is not None:
+            argv += [b"at", encode(at)]
+        if priority is not None:
+            argv += [b"priority", encode(priority)]
+        if tags is not None:
+            argv += [b"tags", encode(tags)]
+        if retries is not None:
+            argv += [b"retries", encode(retries)]
+        if depends is not None:
+            argv += [b"depends", encode(depends)]
+        if context is not None:
+            argv += [b"context", encode(context)]
+        if within is not None:
+            argv += [b"within", encode(within)]
+        if terms is not None:
+            argv += [b"terms", encode(terms)]
+        if on_failed is not None:
+            argv += [b"on_failed", encode(on_failed)]
         return Call(
             self.send, "requeue", read_text, [self._encode_queue(queue)], argv, request,
             writes=True, durable=True,
@@ -980,10 +1098,9 @@ class Store(ABC):
         again: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Lock the next job of a queue for a person, or return the one that is reserved already."""
-        argv = [
-            encode(person), encode(worker), encode(limit), self._encode_time(now),
-            *encode_option(b"again", again),
-        ]
+        argv = [encode(person), encode(worker), encode(limit), self._encode_time(now)]
+        if again is not None:
+            argv += [b"again", encode(again)]
         return Call(
             self.send, "reserve", read_json, [self._encode_queue(queue)], argv, request,
             writes=True,
@@ -1002,10 +1119,16 @@ class Store(ABC):
         """Run a job again, now or later, which uses one of its retries."""
         argv = [
             encode(jid), encode(queue), encode(worker), self._encode_time(now),
-            encode_optional(delay), *encode_option(b"group", group),
-            *encode_option(b"message", message), *encode_option(b"data", data),
-            *encode_option(b"fence", fence),
+            encode_optional(delay),
         ]
+        if group is not None:
+            argv += [b"group", encode(group)]
+        if message is not None:
+            argv += [b"message", encode(message)]
+        if data is not None:
+            argv += [b"data", encode(data)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "retry", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -1066,10 +1189,9 @@ class Store(ABC):
         fence: int | str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Return a reserved job, behind the others."""
-        argv = [
-            encode(jid), encode(person), encode(worker), self._encode_time(now),
-            *encode_option(b"fence", fence),
-        ]
+        argv = [encode(jid), encode(person), encode(worker), self._encode_time(now)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
         return Call(
             self.send, "skip", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -1151,8 +1273,9 @@ class Store(ABC):
     ) -> Call[Json]:
         """Put instances of recurring jobs with a cron expression, as the caller computed them."""
         argv = [self._encode_time(now), encode_optional(offset)]
-        argv += encode_batch("tick", batch, required="jid tick at next")
-        argv += [*encode_option(b"generation", generation)]
+        argv += _encode_tick_batch(batch)
+        if generation is not None:
+            argv += [b"generation", encode(generation)]
         return Call(
             self.send, "tick", read_json, [encode(self.namespace)], argv, request, writes=True,
         )

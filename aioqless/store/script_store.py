@@ -10,8 +10,8 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TypeAlias
 
 from redis import exceptions
@@ -38,6 +38,30 @@ _NOT_PERMITTED = re.compile(
 _POSITION = re.compile(r"user_script:(\d+)")
 
 
+class RequestLine:
+    """A line of request ids, `line:number`: one request at a time, and Redis keeps its last answer.
+
+    There are as many lines as calls were ever under way at once. A line is free for other calls
+    when its block is left, unless its call was canceled: that may be sent again, or still be on its
+    way.
+    """
+
+    __slots__ = ("_free", "_name", "_number")
+
+    def __init__(self, name: str, free: list[RequestLine]) -> None:
+        self._name = name
+        self._number = 0
+        self._free = free
+
+    def __enter__(self) -> str:
+        self._number += 1
+        return f"{self._name}:{self._number}"
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not asyncio.CancelledError:
+            self._free.append(self)
+
+
 class ScriptStore(Store):
     """The commands of one namespace on one Redis.
 
@@ -45,8 +69,7 @@ class ScriptStore(Store):
     again. That is safe: a write has a request id, by which the script returns its first answer
     instead of doing it twice. No call is sent again when that answer may have expired.
 
-    Owns the lines of request ids that are free. An id is `line:number`: a line has one request at a
-    time and numbers them, and Redis keeps the latest answer of each line.
+    Owns the lines of request ids that are free.
 
     Args:
         connection: Sends the calls.
@@ -82,8 +105,9 @@ class ScriptStore(Store):
         self.patience = patience
         self._durable = durable
         self._clock = clock
-        self._free_lines: list[Iterator[str]] = []
-        self._new_lines = _request_lines()
+        self._name = secrets.token_hex(6)  # of its request lines; no other process has it
+        self._line_numbers = itertools.count()
+        self._free_lines: list[RequestLine] = []
 
     async def send(self, call: Call[T]) -> T:
         """Send a call, again if it gets no answer, and return its reply as its header says.
@@ -104,18 +128,11 @@ class ScriptStore(Store):
                 why = broken
             return await self._send_again(call, words, began, why)
 
-    @contextmanager
-    def request(self) -> Iterator[str]:
-        """Reserve a request id for one call that may have to be sent several times.
-
-        Its line is free for other calls when the block is left. There are as many lines as calls
-        were ever under way at once.
-        """
-        line = self._free_lines.pop() if self._free_lines else next(self._new_lines)
-        try:
-            yield next(line)
-        finally:
-            self._free_lines.append(line)
+    def request(self) -> RequestLine:
+        """Reserve a request id for one call that may have to be sent several times."""
+        if self._free_lines:
+            return self._free_lines.pop()
+        return RequestLine(f"{self._name}.{next(self._line_numbers)}", self._free_lines)
 
     async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls in one write, once; a refusal is returned in its place.
@@ -227,10 +244,3 @@ class ScriptStore(Store):
             origin = compose(call.command, self.namespace).origin(int(position[1]))
             return kind(f"{origin}: {text}")
         return error if kind is type(error) else kind(text)
-
-
-def _request_lines() -> Iterator[Iterator[str]]:
-    """Yield lines of request ids, whose names no other process has."""
-    name = secrets.token_hex(6)
-    for line in itertools.count():
-        yield map(f"{name}.{line}:{{}}".format, itertools.count(1))

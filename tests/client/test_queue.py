@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
+from aioqless.client import put
 from aioqless.client.queue_clearing import ClearResult
 from aioqless.errors import InvalidArgument
 from tests.conftest import Until
@@ -221,6 +222,17 @@ async def test_invalid_put_among_concurrent_puts_fails_alone(client: Client) -> 
 async def test_concurrent_puts_keep_their_order(client: Client) -> None:
     await asyncio.gather(*(client.queue("mail").put("Greet", jid=f"j{n:02}") for n in range(30)))
     assert await client.queue("mail").jobs("waiting", count=100) == [f"j{n:02}" for n in range(30)]
+
+
+async def test_puts_into_more_queues_than_are_remembered_all_arrive(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(put, "MAX_IDLE_BATCHERS", 2)
+    names = [f"mail-{number}" for number in range(6)] * 2
+    await asyncio.gather(*(client.queue(name).put("Greet") for name in names))
+    for name in names:
+        await client.queue(name).put("Greet")
+    assert [await client.queue(name).length() for name in names[:6]] == [4] * 6
 
 
 async def test_put_is_executed_although_its_caller_was_canceled(
