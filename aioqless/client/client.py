@@ -142,6 +142,12 @@ class Client:
         self._loop: asyncio.AbstractEventLoop | None = None  # where it is open
 
     async def __aenter__(self) -> Self:
+        await self._start()
+        self._loop = asyncio.get_running_loop()
+        _open_clients.setdefault(self._loop, WeakSet()).add(self)
+        return self
+
+    async def _start(self) -> None:
         if self.url is None:
             await self._ensure_private()
         store = self._shared_store()
@@ -154,9 +160,6 @@ class Client:
             name=f"{self._connection_name}.redis",
         )
         self._connected = self._connect(redis, store)
-        self._loop = asyncio.get_running_loop()
-        _open_clients.setdefault(self._loop, WeakSet()).add(self)
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._loop is not None:
@@ -543,12 +546,15 @@ class Client:
             redis=redis,
             store=store,
             backend=backend,
-            sender=PutSender(store, self.codec, self.max_data, self._default_context),
+            sender=self._make_sender(store),
             jobs=Jobs(backend),
             workers=Workers(redis, store),
             config=Config(store),
             events=Events(redis, store),
         )
+
+    def _make_sender(self, store: ScriptStore) -> PutSender:
+        return PutSender(store, self.codec, self.max_data, self._default_context)
 
     def _read_address(self) -> Address | None:
         """Parse the URL, and check that it fits the namespace."""
@@ -589,7 +595,7 @@ class Client:
             clock=self._clock,
         )
 
-    def _connection(self, name: str, timeout: float) -> Connection:
+    def _connection(self, name: str, timeout: float) -> CommandConnection:
         before = self._rejoin_private if self._private else None
         return Connection(self._topology(), timeout=timeout, name=name, before_connect=before)
 

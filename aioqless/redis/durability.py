@@ -8,7 +8,7 @@ from redis import exceptions
 
 from aioqless.errors import AioqlessError, NotDurable
 from aioqless.redis.batcher import Batcher
-from aioqless.redis.connection import Command, Connection, Reply, Word
+from aioqless.redis.connection import Command, CommandConnection, Reply, Word
 from aioqless.validation import Duration
 
 MAX_BATCH = 200
@@ -78,7 +78,7 @@ class DurableWrites:
     all. The wait is on the connection of the write, so it means this write, also after a failover.
     """
 
-    def __init__(self, connection: Connection, durability: Durability) -> None:
+    def __init__(self, connection: CommandConnection, durability: Durability) -> None:
         self.connection = connection
         self._durability = durability
         self._batcher: Batcher[Command, Reply] = Batcher(

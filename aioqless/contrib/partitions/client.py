@@ -1,0 +1,176 @@
+"""PartitionedClient: a client of all partitions of a namespace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, TypedDict
+
+from redis.credentials import CredentialProvider
+from typing_extensions import TypeVar, Unpack
+
+from aioqless.client import Client
+from aioqless.client.codec import Codec
+from aioqless.client.jid import Jid
+from aioqless.client.put import Klass, NewJob, PutSender
+from aioqless.client.put_options import PutOptions
+from aioqless.contrib.partitions.routing import (
+    check_count,
+    generate_jid,
+    name_partitions,
+    partition_of,
+)
+from aioqless.contrib.partitions.sender import PartitionedSender
+from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.redis.durability import Durability
+from aioqless.store import ScriptStore
+from aioqless.validation import Seconds
+
+R = TypeVar("R", default=Any)
+
+
+class ClientOptions(TypedDict, total=False):
+    """The options of `Client`."""
+
+    timeout: Seconds | None
+    max_data: int
+    name: str | None
+    patience: Seconds | None
+    credentials: CredentialProvider | None
+    durability: Durability | None
+    codec: Codec | None
+    clock: Callable[[], float] | None
+
+
+class Partition(Client):
+    """The client of one partition, which the partitioned client opens and closes."""
+
+    async def open(self) -> None:
+        """Open it, without making it the event loop's current client."""
+        await self._start()
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self.__aexit__()
+
+
+class PartitionedClient(Client):
+    """A client of all partitions of a namespace, with the methods of an ordinary one.
+
+    Attributes:
+        count: Number of partitions.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        namespace: str | None = None,
+        partitions: int | None = None,
+        **options: Unpack[ClientOptions],
+    ) -> None:
+        """Make a client; it connects when it is entered.
+
+        Args:
+            url: URL of Redis, as for `Client`.
+            namespace: Name of the whole; default: AIOQLESS_NAMESPACE, else `ql`.
+            partitions: Number of partitions; default: AIOQLESS_PARTITIONS.
+            options: The other options of `Client`.
+
+        Raises:
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range, or there is no number of partitions.
+        """
+        name = namespace or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
+        self.count = _read_count() if partitions is None else check_count(partitions)
+        self._namespaces = name_partitions(name, self.count)
+        super().__init__(url, namespace=self._namespaces[0], **options)
+        self.namespace = name
+        self._options = options
+        self._partitions: tuple[Partition, ...] | None = None
+
+    @property
+    def partitions(self) -> tuple[Client, ...]:
+        """The ordinary clients of the partitions."""
+        if self._partitions is None:
+            raise RuntimeError("the client isn't connected: use it within `async with`")
+        return self._partitions
+
+    def partition_of(self, jid: str) -> int:
+        """Return the number of the partition that a jid, or a key, belongs to."""
+        return partition_of(jid, self.count)
+
+    def jid_for(self, key: str) -> str:
+        """Return a new jid in the partition of a key.
+
+        Args:
+            key: A partition key, a unique key, a concurrency key, or another job's jid.
+        """
+        return generate_jid(self.partition_of(key), self.count)
+
+    async def put(
+        self,
+        job: str | Klass[R] | NewJob[R],
+        data: object = None,
+        *,
+        queue: str | None = None,
+        wait: Seconds = 0,
+        partition_key: str | None = None,
+        **options: Unpack[PutOptions],
+    ) -> Jid[R]:
+        """Put (enqueue) one job, as `Client.put` does.
+
+        Args:
+            job: A handler, its klass, or a new job.
+            data: The job's data, unless `job` is a new job.
+            queue: Name of the queue; default: the handler's, else "default".
+            wait: Time to wait while the queue, or Redis, is full.
+            partition_key: Jobs with this key share a partition.
+            options: See PutOptions.
+        """
+        new = NewJob.of(job, data, options)
+        if partition_key is not None:
+            new = new.with_options(jid=self.jid_for(partition_key))
+        return await super().put(new, queue=queue, wait=wait)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.__aexit__()
+
+    async def _start(self) -> None:
+        if self.url is None:
+            await self._ensure_private()
+        async with AsyncExitStack() as stack:
+            partitions = []
+            for namespace in self._namespaces:
+                partition = Partition(self.url, namespace=namespace, **self._options)
+                await partition.open()
+                stack.push_async_callback(partition.aclose)
+                partitions.append(partition)
+            self._partitions = tuple(partitions)
+            await super()._start()
+            stack.pop_all()
+
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)
+        for partition in self._partitions or ():
+            await partition.aclose()
+        self._partitions = None
+
+    def _shared_store(self) -> ScriptStore:
+        stores = [partition.store for partition in self.partitions]
+        return PartitionedStore(stores, clock=self._clock)
+
+    def _make_sender(self, store: ScriptStore) -> PutSender:
+        assert isinstance(store, PartitionedStore)
+        return PartitionedSender(store, self.codec, self.max_data, self._default_context)
+
+
+def _read_count(environ: Mapping[str, str] = os.environ) -> int:
+    text = environ.get("AIOQLESS_PARTITIONS")
+    if not text:
+        raise ValueError("say the number of partitions: partitions=48, or AIOQLESS_PARTITIONS")
+    if not text.isdecimal():
+        raise ValueError(f"AIOQLESS_PARTITIONS must be an integer (got {text!r})")
+    return check_count(int(text))

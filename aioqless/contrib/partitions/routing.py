@@ -1,0 +1,130 @@
+"""Routing: which partition a job or a key belongs to, and how partitions are named.
+
+The partition of a jid is its CRC-32 modulo the number of partitions. As in Redis Cluster, a part in
+braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a random jid of
+32 hexadecimal digits that is followed by a dash and a number, which is what the instances of a
+recurring job are called, the number doesn't count. Keys of constraints are routed as jids are.
+"""
+
+from __future__ import annotations
+
+import binascii
+import itertools
+import re
+import secrets
+from functools import cache
+from zlib import crc32
+
+MAX_PARTITIONS = 1024
+SLOTS = 16384
+
+_INSTANCE = re.compile(r"([0-9a-f]{32})-\d+")
+_RANDOM_JID = re.compile(r"[0-9a-f]{32}")
+_TAGGED = re.compile(r"\{([^}]+)\}")
+# Of any number of partitions, the first has one of these slots, so that all clients of a namespace
+# meet there.
+_FIRST_SLOTS = range(4, 12)
+
+
+def check_count(partitions: int) -> int:
+    """Return a number of partitions if there may be that many.
+
+    Raises:
+        TypeError: It is not an integer.
+        ValueError: It is less than 1, or more than 1,024.
+    """
+    if isinstance(partitions, bool) or not isinstance(partitions, int):
+        raise TypeError(f"partitions must be an integer (got {partitions!r})")
+    if not 1 <= partitions <= MAX_PARTITIONS:
+        raise ValueError(
+            f"partitions must be from 1 to {MAX_PARTITIONS:,} (got {partitions:,}): 8 for each "
+            "node that there will ever be are enough"
+        )
+    return partitions
+
+
+@cache
+def name_partitions(namespace: str, partitions: int) -> tuple[str, ...]:
+    """Return the namespaces of the partitions, whose hash tags spread them evenly over the slots.
+
+    A single partition has the namespace as it is. The namespace `{billing}`, as an unpartitioned
+    Cluster would need it, has the same partitions as `billing`.
+
+    Raises:
+        ValueError: The namespace has a hash tag in the middle.
+    """
+    if partitions == 1:
+        return (namespace,)
+    name = namespace[1:-1] if re.fullmatch(r"\{[^{}]+\}", namespace) else namespace
+    if "{" in name or "}" in name:
+        raise ValueError(
+            f"namespace {namespace!r} must have no braces: each partition gets a hash tag of its "
+            "own"
+        )
+    return tuple(f"{name}{{{_find_tag(number, partitions)}}}" for number in range(partitions))
+
+
+def partition_of(name: str, partitions: int) -> int:
+    """Return the number of the partition that a jid or a key belongs to.
+
+    Args:
+        name: The jid or the key.
+        partitions: Number of partitions.
+    """
+    if partitions == 1:
+        return 0
+    if "{" in name and (tagged := _TAGGED.search(name)):
+        name = tagged[1]
+    elif len(name) > 33 and name[32] == "-" and (instance := _INSTANCE.fullmatch(name)):
+        name = instance[1]
+    return crc32(name.encode("utf-8", "surrogateescape")) % partitions
+
+
+def generate_jid(partition: int, partitions: int) -> str:
+    """Return a random jid of a partition: 32 hexadecimal digits, as of other qless clients."""
+    if partitions == 1:
+        return secrets.token_hex(16)
+    while True:
+        head = secrets.token_hex(14)
+        checksum, start = crc32(head.encode()), secrets.randbelow(1 << 16)
+        for number in range(start, start + (1 << 16)):
+            tail = b"%04x" % (number & 0xFFFF)
+            if crc32(tail, checksum) % partitions == partition:
+                return head + tail.decode()
+
+
+def recurring_jid(jid: str, partitions: int) -> str:
+    """Return the jid that a recurring job has in Redis: in braces, unless its partition is clear.
+
+    So the jids of its instances, such as `{nightly}-1`, show its partition.
+
+    Raises:
+        ValueError: It has a brace of its own.
+    """
+    if partitions == 1 or _TAGGED.search(jid) or _RANDOM_JID.fullmatch(jid):
+        return jid
+    if "{" in jid or "}" in jid:
+        raise ValueError(f"jid {jid!r} of a recurring job must have no single brace")
+    return f"{{{jid}}}"
+
+
+def slot_of(namespace: str) -> int:
+    """Return the slot of a partition, by its namespace."""
+    tagged = _TAGGED.search(namespace)
+    return binascii.crc_hqx((tagged[1] if tagged else namespace).encode(), 0) % SLOTS
+
+
+def _find_tag(number: int, partitions: int) -> str:
+    """Return a hash tag with a slot in the middle of the range of a partition.
+
+    Not near its ends, where the range of the next node may begin.
+    """
+    width = SLOTS / partitions
+    slots = range(int((number + 0.25) * width), int((number + 0.75) * width))
+    if number == 0:
+        slots = _FIRST_SLOTS
+    prefix = binascii.crc_hqx(f"{number}.".encode(), 0)
+    for attempt in itertools.count():
+        if binascii.crc_hqx(str(attempt).encode(), prefix) % SLOTS in slots:
+            return f"{number}.{attempt}"
+    raise AssertionError("unreachable")
