@@ -111,9 +111,9 @@ def recovery(known: Figures, name: str) -> str:
 
 def _summary(known: Figures) -> str:
     columns = [
-        Column("drained jobs/s", "drain.rate", 0, max),
-        Column("put by 100 callers/s", "together.rate", 0, max),
-        Column("picked up after, ms (p50)", "pick_up.p50_ms", 1, min),
+        Column("processed jobs/s", "drain.rate", 0, max),
+        Column("enqueued/s (100 clients)", "together.rate", 0, max),
+        Column("pickup latency, ms (p50)", "pick_up.p50_ms", 1, min),
     ]
     return "\n".join([_table(known, columns, killed=True), "", _measured(known["peers"])])
 

@@ -1,4 +1,4 @@
-"""The pages of docs/get-started, followed from the first to the last command in an empty folder."""
+"""README and docs/get-started, followed from the first to the last command in an empty folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -19,11 +20,13 @@ PAGES = [
     (ROOT / "docs" / "get-started" / f"{name}.md").read_text("utf-8")
     for name in ("install", "first-job", "first-worker", "first-test")
 ]
+README = (ROOT / "README.md").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY = "…"
 EXTRAS = set(metadata("aioqless").get_all("Provides-Extra") or ())
 # The test has an environment already.
 INSTALLATION = re.compile(r"^(?:pip install|python3 -m venv) .*\n", re.MULTILINE)
+WORKER = re.compile(r"(?:python -m )?aioqless worker(?!.*--burst)")
 PATIENCE = 60
 
 
@@ -53,7 +56,9 @@ class Reader:
             expected = next((output for kind, output in following if kind == "text"), "")
             if language == "python":
                 self._write(text)
-            elif language == "sh" and re.match(r"aioqless worker(?!.*--burst)", text):
+            elif language == "sh" and re.match(
+                r"(?:python -m )?aioqless worker(?!.*--burst)", text
+            ):
                 await self._start_worker(text, expected)
             elif language == "sh":
                 await self._run(text, expected)
@@ -67,6 +72,7 @@ class Reader:
 
     def _write(self, text: str) -> None:
         path = text.partition("\n")[0].removeprefix("# ")
+        (self._folder / path).parent.mkdir(exist_ok=True)
         (self._folder / path).write_text(text)
 
     async def _run(self, text: str, expected: str) -> None:
@@ -93,8 +99,9 @@ class Reader:
 
     async def _start_worker(self, text: str, expected: str) -> None:
         program, *arguments = shlex.split(text)
-        script = str(Path(sys.executable).parent / program)
-        self._worker = Terminal([script, *arguments], self._environment, self._folder, (250, 12))
+        if program != "python":
+            arguments.insert(0, str(Path(sys.executable).parent / program))
+        self._worker = Terminal(arguments, self._environment, self._folder, (250, 12))
         await self._worker_shows(expected)
 
     async def _stop_worker(self, expected: str) -> None:
@@ -129,10 +136,17 @@ def shows(output: str, expected: str) -> bool:
     return all(any(re.fullmatch(pattern, line) for line in lines) for pattern in patterns)
 
 
-async def test_get_started_works_as_written(tmp_path: Path, data: Path) -> None:
+@pytest.fixture
+def reader(tmp_path: Path, data: Path) -> Iterator[Reader]:
     reader = Reader(tmp_path, data)
-    try:
-        for page in PAGES:
-            await reader.follow(page)
-    finally:
-        reader.close()
+    yield reader
+    reader.close()
+
+
+async def test_get_started_works_as_written(reader: Reader) -> None:
+    for page in PAGES:
+        await reader.follow(page)
+
+
+async def test_hello_world_of_the_readme_works_as_written(reader: Reader) -> None:
+    await reader.follow(README.partition("\n## ")[0])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import email
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from readme_renderer import markdown
 
 from tests.unit.source import PACKAGE
 
@@ -67,3 +70,25 @@ def test_wheel_has_the_command_the_fixtures_and_the_license(wheel: zipfile.ZipFi
         "web",
     ):
         assert f"Provides-Extra: {extra}" in metadata
+
+
+def test_readme_is_rendered_by_pypi_with_links_and_images_that_work_there(
+    wheel: zipfile.ZipFile,
+) -> None:
+    (described,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    description = email.message_from_string(wheel.read(described).decode()).get_payload()
+    page = markdown.render(description)
+    links = re.findall(r'href="([^"#][^"]*)"', page)
+    images = re.findall(r'src="([^"]+)"', page)
+    assert links
+    assert images
+    assert all(link.startswith("https://") for link in links)
+    assert all(image.startswith("https://raw.githubusercontent.com/") for image in images)
+    assert [
+        name for name in (*links, *images) if not (PACKAGE.parent / path_of(name)).exists()
+    ] == []
+
+
+def path_of(link: str) -> str:
+    """Return the path in the repository that a link leads to."""
+    return re.sub(r"https://[^/]+/aioqless/aioqless/(?:blob/)?main/|#.*", "", link)
