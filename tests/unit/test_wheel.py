@@ -77,7 +77,7 @@ def test_readme_is_rendered_by_pypi_with_links_and_images_that_work_there(
 ) -> None:
     (described,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
     description = email.message_from_string(wheel.read(described).decode()).get_payload()
-    page = markdown.render(description)
+    page = markdown.render(str(description)) or ""
     links = re.findall(r'href="([^"#][^"]*)"', page)
     images = re.findall(r'src="([^"]+)"', page)
     assert links
