@@ -90,7 +90,7 @@ async def main(jobs: int, rounds: int) -> None:
             print(f"{jobs:,} jobs, {len(await client.queues())} queues, "
             f"{len(await client.workers.counts())} workers,"
                   f" {len(await client.jobs.failed())} groups\n\n"
-                  "| page | p50, ms | p95, ms | at work p50 | at work p95 | KiB "
+                  "| page | p50, ms | p95, ms | CPU p50 | CPU p95 | KiB "
                   "|\n|---|---|---|---|---|---|")  # fmt: skip
         await _measure(url, pages(jid, held, jobs), rounds, redis)
 
@@ -99,22 +99,22 @@ def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
     return {
         "overview": "/",
         "queues": "/queues", "queues, last page": "/queues?offset=950&sort=name",
-        "queues, one looked for": "/queues?q=77",
+        "queues, filtered by name": "/queues?q=77",
         "queue, waiting": "/queue?name=queue-0",
-        "queue, waiting, far on": f"/queue?name=queue-0&offset={jobs // 10}",
+        "queue, waiting, offset 100,000": f"/queue?name=queue-0&offset={jobs // 10}",
         "queue, scheduled": "/queue?name=queue-0&tab=scheduled",
         "queue, running": "/queue?name=queue-0&tab=running",
         "queue, statistics": "/queue?name=queue-0&tab=statistics",
         "failures": "/failures", "failures, last page": "/failures?offset=175",
-        "a group": "/group?name=queue-7-ValueError",
-        "a job that failed": f"/job?jid={jid}", "a job that waits for 30": f"/job?jid={held}",
-        "completed": "/completed", "completed, far on": f"/completed?offset={jobs // 20}",
-        "workers": "/workers", "a worker": "/worker?name=worker-7", "tags": "/tags",
-        "a tag": "/tag?name=welcome",
+        "failure group": "/group?name=queue-7-ValueError",
+        "failed job": f"/job?jid={jid}", "job with 30 dependencies": f"/job?jid={held}",
+        "completed": "/completed", "completed, offset 50,000": f"/completed?offset={jobs // 20}",
+        "workers": "/workers", "worker": "/worker?name=worker-7", "tags": "/tags",
+        "tag": "/tag?name=welcome",
         "search for a jid": f"/search?q={jid}", "search for a klass": "/search?q=send49",
-        "search for nothing": "/search?q=nothing-like-it",
+        "search without a result": "/search?q=nothing-like-it",
         "recurring": "/recurring", "tracked": "/tracked", "redis": "/redis",
-        "configuration": "/config", "trail": "/trail",
+        "configuration": "/config", "audit log": "/trail",
     }  # fmt: skip
 
 

@@ -238,18 +238,20 @@ KINDS = (
     Kind("kill-worker", "`kill -9` of a worker", kill_worker),
     Kind(
         "kill-named",
-        "the same, of workers that have a stable name and are started again",
+        "the same, of workers with a stable name, which are restarted",
         kill_worker,
         named=True,
     ),
     Kind(
         "stop-worker",
-        "SIGSTOP of a worker for twice the heartbeat and the grace, then SIGCONT",
+        "SIGSTOP of a worker for twice the heartbeat plus the grace period, then SIGCONT",
         stop_worker,
         1.0,
     ),
     Kind(
-        "end-worker", "SIGTERM of a worker, which hands back what takes longer than 1 s", end_worker
+        "end-worker",
+        "SIGTERM of a worker, which releases jobs that take longer than 1 s",
+        end_worker,
     ),
     Kind(
         "poison",
@@ -260,11 +262,16 @@ KINDS = (
     ),
     Kind(
         "block-loop",
-        "a handler that blocks its worker's loop for twice as long as an unkept lock lasts",
+        "a handler that blocks its worker's event loop for twice as long as lock and grace period",
         block_loop,
         2.5,
     ),
-    Kind("kill-producer", "`kill -9` of a producer, in mid-batch too", kill_producer, 1.5),
+    Kind(
+        "kill-producer",
+        "`kill -9` of a producer, also in the middle of a batch",
+        kill_producer,
+        1.5,
+    ),
     Kind(
         "kill-redis",
         "`kill -9` of Redis; started again within 1.5 s from its AOF (`appendfsync always`)",
@@ -272,13 +279,13 @@ KINDS = (
     ),
     Kind(
         "stall-redis",
-        "`DEBUG SLEEP`, or SIGSTOP of Redis, for up to 1.5 times as long as an unkept lock lasts",
+        "`DEBUG SLEEP` or SIGSTOP of Redis, for up to 1.5 times lock and grace period",
         stall_redis,
     ),
     Kind("kill-clients", "`CLIENT KILL` of every connection", kill_clients, 1.0),
     Kind(
         "pause-clients",
-        "`CLIENT PAUSE`, of all or of writes, for as long as a stall",
+        "`CLIENT PAUSE` of all commands or of writes, for as long as in `stall-redis`",
         pause_clients,
     ),
     Kind("flush-scripts", "`SCRIPT FLUSH`, ten in a row", flush_scripts, 1.0),
@@ -291,7 +298,7 @@ KINDS = (
     ),
     Kind(
         "drop-replies",
-        "up to 5 replies dropped: the requests got through, the answers did not",
+        "up to 5 replies dropped after their requests were executed",
         drop_replies,
         1.0,
         through=True,
@@ -302,7 +309,7 @@ KINDS = (
     ),
     Kind(
         "silence-line",
-        "a proxy accepts connections and stays silent, for as long as a stall",
+        "a proxy accepts connections and does not answer, for as long as in `stall-redis`",
         silence_line,
         1.5,
         through=True,
@@ -310,7 +317,7 @@ KINDS = (
     Kind("fill-clients", "`maxclients` reached, all connections ended", fill_clients),
     Kind(
         "set-clocks",
-        "clocks of workers and producers set off by up to 10 minutes, either way, while they run",
+        "clocks of running workers and producers set forward or back by up to 10 minutes",
         set_clocks,
         1.0,
         clocks=True,
@@ -331,14 +338,14 @@ KINDS = (
     ),
     Kind(
         "withdraw-permissions",
-        "Redis' user may run no scripts, write nothing or reach no keys, for as long as a stall",
+        "the Redis user loses scripts, writes or keys, for as long as in `stall-redis`",
         withdraw_permissions,
         alone=True,
     ),
 )
 TOGETHER = Kind(
     "together",
-    "all of these at random, several at a time",
+    "all of these at random, two kinds at a time",
     kill_worker,
     1.0,
     through=True,

@@ -89,13 +89,13 @@ def table(known: dict[str, Any]) -> str:
     sums = " | ".join(
         f"{total[name]:,}" for name in ("struck", "jobs", "lost", "reruns", "given_up")
     )
-    lines.append(f"| in all | {total['wrong']} of the rules above broken | {sums} | |")
+    lines.append(f"| in all | {total['wrong']} rules broken | {sums} | |")
     return "\n".join(lines) + "\n"
 
 
 def clocks_table(rows: Sequence[dict[str, Any]]) -> str:
     lines = [
-        "| the new clock | ten jobs that run | a dead worker's job | a job due in 6 s |",
+        "| new clock | ten running jobs | job of a dead worker | job delayed by 6 s |",
         "|---|---|---|---|",
     ]
     for row in rows:
@@ -105,17 +105,15 @@ def clocks_table(rows: Sequence[dict[str, Any]]) -> str:
             if not offset
             else f"{abs(offset):.0f} s {'ahead' if offset > 0 else 'behind'}"
         )
-        live = f"{row['live_done']} done, {row['live_again']} of them run twice"
+        live = f"{row['live_done']} done, {row['live_again']} run twice"
         dead, delayed = row["dead_back"], row["delayed"]
         back = (
             f"back after {dead:.1f} s"
             if dead is not None
-            else f"its lock ends in {row['dead_due']:.0f} s"
+            else f"its lock expires in {row['dead_due']:.0f} s"
         )
         begun = (
-            f"began after {delayed:.1f} s"
-            if delayed is not None
-            else "not begun while it was watched"
+            f"started after {delayed:.1f} s" if delayed is not None else "not started within 9 s"
         )
         lines.append(f"| {clock} | {live} | {back} | {begun} |")
     return "\n".join(lines) + "\n"

@@ -24,7 +24,7 @@ ELSEWHERE = (
     "~*schedule",
     "~*retry",
     "~*-there:*",
-)  # the keys from which `intake` imports, as docs/servers.md says
+)  # the keys from which `intake` imports, as docs/redis.md says
 NAMESPACES = (
     "bad-input",
     "bounds",

@@ -19,7 +19,7 @@ from tests.servers.versions import ServerVersion, found
 
 HEAD = "| server | from | tests passed | failed |"
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "servers.md"
+PAGE = ROOT / "docs" / "redis.md"
 TESTS = (
     "tests/lua",
     *(f"tests/servers/test_{name}.py" for name in ("full_memory", "acl", "sentinel", "cluster")),

@@ -43,7 +43,8 @@ from tests.unit.pages import (
 EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
 JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
 WORKERS = "".join(
-    (ROOT / "docs" / page).read_text("utf-8") for page in ("workers.md", "operating.md")
+    (ROOT / "docs" / page).read_text("utf-8")
+    for page in ("workers.md", "operating.md", "shutdown.md", "health-checks.md")
 )
 SHARED = re.findall(
     r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
