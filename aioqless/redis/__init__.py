@@ -4,6 +4,7 @@ address.py        Address          a URL, parsed and checked
 topology.py       Topology         finds the server now; SingleServer is always at one address
 sentinel.py       Sentinels        the master that sentinels name
 cluster.py        ClusterNode      the node of a Cluster that holds a namespace
+nodes.py          NodeConnections  one connection to each node of a Cluster, for several namespaces
 redis_py.py                        redis-py's connections to the server of a topology
 connection.py     Connection       one connection that all callers share
 resp_protocol.py  RespProtocol     requests and replies on a connected socket

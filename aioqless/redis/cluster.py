@@ -39,17 +39,67 @@ def slot_of(namespace: str) -> int:
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 
 
-class ClusterNode:
-    """Finds the node of a slot: asks one node after the other, and follows redirections.
+class ClusterSlots:
+    """Finds the node of a slot: asks one node after the other.
 
-    Owns the list of known nodes.
+    Owns the list of known nodes, and what the latest of them answered.
     """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._nodes: list[Endpoint] = list(address.endpoints)
+        self._ranges: list[tuple[int, int, Endpoint]] = []
+
+    async def find(self, slot: int) -> Endpoint:
+        """Return the address of the node that has a slot now.
+
+        Raises:
+            redis.exceptions.ConnectionError: No node answers, or none has the slot.
+        """
+        why: object = "no node answers"
+        for node in list(self._nodes):
+            # To the end of the list: a silent node may take all the time there is, and the next
+            # attempt begins with another one.
+            self._nodes.remove(node)
+            self._nodes.append(node)
+            try:
+                (ranges,) = await query(
+                    node, self._address, self._address.login, ("CLUSTER", "SLOTS")
+                )
+            except exceptions.RedisError as error:
+                why = error if str(error) else why
+                continue
+            self._learn(node, ranges)
+            if found := self.recall(slot):
+                return found
+            why = f"no node has slot {slot}"
+        raise not_found(self._address, why)
+
+    def recall(self, slot: int) -> Endpoint | None:
+        """Return the node that had a slot when nodes were asked last."""
+        for first, last, endpoint in self._ranges:
+            if first <= slot <= last:
+                return endpoint
+        return None
+
+    def _learn(self, source: Endpoint, ranges: list[Reply]) -> None:
+        """Take over what a node said of all nodes."""
+        self._ranges, nodes = [], [source]
+        for first, last, *servers in ranges:
+            endpoints = [_endpoint(server, source) for server in servers]
+            nodes += endpoints
+            self._ranges.append((first, last, endpoints[0]))
+        self._nodes = list(dict.fromkeys([*nodes, *self._address.endpoints]))
+
+
+class ClusterNode:
+    """Finds the node of a namespace, and follows redirections."""
 
     def __init__(self, address: Address, namespace: str) -> None:
         self.address = address
         self.slot = slot_of(namespace)
         self._redirect: Endpoint | None = None
-        self._nodes: list[Endpoint] = list(address.endpoints)
+        self._slots = ClusterSlots(address)
 
     async def find(self) -> Endpoint:
         """Return the address of the node that has the slot.
@@ -60,42 +110,16 @@ class ClusterNode:
         if self._redirect:
             redirect, self._redirect = self._redirect, None
             return redirect
-        why: object = "no node answers"
-        for node in list(self._nodes):
-            # To the end of the list: a silent node may take all the time there is, and the next
-            # attempt begins with another one.
-            self._nodes.remove(node)
-            self._nodes.append(node)
-            try:
-                (ranges,) = await query(
-                    node, self.address, self.address.login, ("CLUSTER", "SLOTS")
-                )
-            except exceptions.RedisError as error:
-                why = error if str(error) else why
-                continue
-            if found := self._learn(node, ranges):
-                return found
-            why = f"no node has slot {self.slot}"
-        raise not_found(self.address, why)
+        return await self._slots.find(self.slot)
 
     async def check(self, connection: AbstractConnection) -> None:
         """Accept any node: one without the slot refuses the first command."""
 
-    def handle_redirect(self, error: Exception) -> None:
+    def handle_redirect(self, error: Exception) -> bool:
         """Connect to the node that a redirection names."""
         if isinstance(error, SlotMoved):
             self._redirect = error.endpoint
-
-    def _learn(self, source: Endpoint, ranges: list[Reply]) -> Endpoint | None:
-        """Take over what a node said of all nodes, and return the one with the slot."""
-        found, nodes = None, [source]
-        for first, last, *servers in ranges:
-            endpoints = [_endpoint(server, source) for server in servers]
-            nodes += endpoints
-            if first <= self.slot <= last:
-                found = endpoints[0]
-        self._nodes = list(dict.fromkeys([*nodes, *self.address.endpoints]))
-        return found
+        return True
 
 
 def _endpoint(server: list[Reply], source: Endpoint) -> Endpoint:

@@ -123,9 +123,8 @@ class Connection:
                     await self._protocol.closed.wait()
 
     def _handle_redirect(self, protocol: RespProtocol, error: Exception) -> None:
-        if isinstance(error, _REDIRECTS):
+        if isinstance(error, _REDIRECTS) and self._topology.handle_redirect(error):
             protocol.close()
-            self._topology.handle_redirect(error)
 
     async def _wait_writable(self) -> RespProtocol:
         protocol = self._protocol

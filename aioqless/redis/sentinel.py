@@ -52,8 +52,9 @@ class Sentinels:
                 f"the server that the sentinels of {self.address} name is a {role[0].decode()}"
             )
 
-    def handle_redirect(self, error: Exception) -> None:
-        """Do nothing: the sentinels are asked before the next attempt anyway."""
+    def handle_redirect(self, error: Exception) -> bool:  # noqa: ARG002  # of the protocol
+        """Connect again: the sentinels are asked before the next attempt anyway."""
+        return True
 
     async def _ask(self, sentinel: Endpoint) -> tuple[int, Endpoint]:
         """Return how many fail-overs a sentinel knows of, and the master.

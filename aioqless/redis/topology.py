@@ -15,8 +15,11 @@ from aioqless.redis.redis_py import Target
 class Topology(Target, Protocol):
     """Says where to connect before each attempt, and learns from redirections."""
 
-    def handle_redirect(self, error: Exception) -> None:
+    def handle_redirect(self, error: Exception) -> bool:
         """Note that a server said that another one is to be asked.
+
+        Returns:
+            Whether the connection to this server is of no more use.
 
         Raises:
             AioqlessError: This kind of topology can't follow the redirection.
@@ -36,10 +39,11 @@ class SingleServer:
     async def check(self, connection: AbstractConnection) -> None:
         """Accept any server."""
 
-    def handle_redirect(self, error: Exception) -> None:
+    def handle_redirect(self, error: Exception) -> bool:
         """Refuse redirections of a Cluster."""
         if isinstance(error, SlotMoved | SlotMigrating):
             raise AioqlessError(
                 f"Redis at {self.address} is a node of a Cluster, which has other nodes for other "
                 "namespaces: begin its URL with redis+cluster:// and name several nodes"
             )
+        return True

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import Any, TypedDict
 
 from redis.credentials import CredentialProvider
 from typing_extensions import TypeVar, Unpack
 
-from aioqless.client import Client
+from aioqless.client import Client, CommandConnection
 from aioqless.client.codec import Codec
 from aioqless.client.jid import Jid
 from aioqless.client.put import Klass, NewJob, PutSender
@@ -23,8 +22,10 @@ from aioqless.contrib.partitions.routing import (
 )
 from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.store import PartitionedStore
-from aioqless.redis.durability import Durability
-from aioqless.store import ScriptStore
+from aioqless.redis import Topology, make_topology
+from aioqless.redis.durability import Durability, DurableWrites
+from aioqless.redis.nodes import NodeConnections
+from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
@@ -44,15 +45,27 @@ class ClientOptions(TypedDict, total=False):
 
 
 class Partition(Client):
-    """The client of one partition, which the partitioned client opens and closes."""
+    """The client of one partition, which the partitioned client opens and closes.
+
+    It isn't the current client of its event loop.
+    """
+
+    def __init__(
+        self, url: str | None, store: ScriptStore, **options: Unpack[ClientOptions]
+    ) -> None:
+        super().__init__(url, namespace=store.namespace, **options)
+        self._given = store
 
     async def open(self) -> None:
-        """Open it, without making it the event loop's current client."""
+        """Open it."""
         await self._start()
 
     async def aclose(self) -> None:
         """Close it."""
         await self.__aexit__()
+
+    def _shared_store(self) -> ScriptStore:
+        return self._given
 
 
 class PartitionedClient(Client):
@@ -134,23 +147,24 @@ class PartitionedClient(Client):
             new = new.with_options(jid=self.jid_for(partition_key))
         return await super().put(new, queue=queue, wait=wait)
 
+    def dedicated_store(self, name: str, timeout: float) -> PartitionedStore:
+        """Return a store with connections of its own, for an event loop in another thread.
+
+        Args:
+            name: Name of the connections, after that of the client.
+            timeout: Seconds for one call, if the client's own timeout isn't shorter.
+        """
+        timeout = min(timeout, self._timeout)
+        connections = self._connections(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
+        stores = [
+            self._store_of(namespace, connection, timeout)
+            for namespace, connection in zip(self._namespaces, connections, strict=True)
+        ]
+        return PartitionedStore(stores, clock=self._clock)
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self.__aexit__()
-
-    async def _start(self) -> None:
-        if self.url is None:
-            await self._ensure_private()
-        async with AsyncExitStack() as stack:
-            partitions = []
-            for namespace in self._namespaces:
-                partition = Partition(self.url, namespace=namespace, **self._options)
-                await partition.open()
-                stack.push_async_callback(partition.aclose)
-                partitions.append(partition)
-            self._partitions = tuple(partitions)
-            await super()._start()
-            stack.pop_all()
 
     async def __aexit__(self, *error: object) -> None:
         await super().__aexit__(*error)
@@ -158,9 +172,60 @@ class PartitionedClient(Client):
             await partition.aclose()
         self._partitions = None
 
+    async def _start(self) -> None:
+        await super()._start()
+        assert isinstance(self.store, PartitionedStore)
+        options: ClientOptions = {**self._options, "name": self.name}
+        self._partitions = tuple(
+            Partition(self.url, store, **options) for store in self.store.stores
+        )
+        for partition in self._partitions:
+            await partition.open()
+
     def _shared_store(self) -> ScriptStore:
-        stores = [partition.store for partition in self.partitions]
+        name, timeout = self._connection_name, self._timeout
+        connections = self._connections(name, timeout / ATTEMPTS)
+        durable: list[DurableWrites | None] = [None] * self.count
+        if self._durability is not None:
+            extra = self._durability.timeout
+            dedicated = self._connections(f"{name}.durable", timeout / ATTEMPTS + extra)
+            durable = [DurableWrites(each, self._durability) for each in dedicated]
+            timeout += extra
+        stores = [
+            self._store_of(namespace, connection, timeout, writes)
+            for namespace, connection, writes in zip(
+                self._namespaces, connections, durable, strict=True
+            )
+        ]
         return PartitionedStore(stores, clock=self._clock)
+
+    def _store_of(
+        self,
+        namespace: str,
+        connection: CommandConnection,
+        timeout: float,
+        durable: DurableWrites | None = None,
+    ) -> ScriptStore:
+        return ScriptStore(
+            connection,
+            namespace,
+            limit=timeout,
+            patience=self._patience,
+            durable=durable,
+            clock=self._clock,
+        )
+
+    def _connections(self, name: str, timeout: float) -> list[CommandConnection]:
+        """Return the connection of each partition, which those on the same node share."""
+        assert self._address is not None
+        if self._address.kind == "cluster" and self.count > 1:
+            nodes = NodeConnections(self._address, timeout=timeout, name=name)
+            return [nodes.of(namespace) for namespace in self._namespaces]
+        return [self._connection(name, timeout)] * self.count
+
+    def _topology(self) -> Topology:
+        assert self._address is not None
+        return make_topology(self._address, self._namespaces[0])
 
     def _make_sender(self, store: ScriptStore) -> PutSender:
         assert isinstance(store, PartitionedStore)

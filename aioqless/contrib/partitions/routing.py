@@ -15,8 +15,9 @@ import secrets
 from functools import cache
 from zlib import crc32
 
+from aioqless.redis.cluster import SLOTS
+
 MAX_PARTITIONS = 1024
-SLOTS = 16384
 
 _INSTANCE = re.compile(r"([0-9a-f]{32})-\d+")
 _RANDOM_JID = re.compile(r"[0-9a-f]{32}")
@@ -106,12 +107,6 @@ def recurring_jid(jid: str, partitions: int) -> str:
     if "{" in jid or "}" in jid:
         raise ValueError(f"jid {jid!r} of a recurring job must have no single brace")
     return f"{{{jid}}}"
-
-
-def slot_of(namespace: str) -> int:
-    """Return the slot of a partition, by its namespace."""
-    tagged = _TAGGED.search(namespace)
-    return binascii.crc_hqx((tagged[1] if tagged else namespace).encode(), 0) % SLOTS
 
 
 def _find_tag(number: int, partitions: int) -> str:

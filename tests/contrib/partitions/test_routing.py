@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 
 from aioqless.contrib.partitions.routing import (
     MAX_PARTITIONS,
-    SLOTS,
     check_count,
     generate_jid,
     name_partitions,
     partition_of,
     recurring_jid,
-    slot_of,
 )
-from aioqless.redis import cluster
+from aioqless.redis.cluster import SLOTS, slot_of
 
 COUNTS = st.integers(1, MAX_PARTITIONS)
 NAMES = st.text(min_size=1, max_size=50)
@@ -37,11 +35,6 @@ def test_48_partitions_are_even_on_each_number_of_nodes(nodes: int) -> None:
 def test_partitions_have_slots_in_order_one_in_each_equal_part(count: int) -> None:
     slots = [slot_of(name) for name in name_partitions("billing", count)]
     assert [slot * count // SLOTS for slot in slots] == list(range(count))
-
-
-def test_slots_are_those_that_the_cluster_computes() -> None:
-    for name in name_partitions("billing", 48):
-        assert slot_of(name) == cluster.slot_of(name)
 
 
 def test_all_numbers_of_partitions_share_the_first_namespace() -> None:

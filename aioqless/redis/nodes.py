@@ -1,0 +1,148 @@
+"""Connections to the nodes of a Cluster that several namespaces share: one to each node."""
+
+from __future__ import annotations
+
+import asyncio
+
+from redis import exceptions
+from redis.asyncio.connection import AbstractConnection
+
+from aioqless.redis.address import Address, Endpoint
+from aioqless.redis.cluster import ClusterSlots, slot_of
+from aioqless.redis.connection import Command, Connection, Reply, Word
+from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
+
+
+class NodeConnections:
+    """One connection to each node, which is made when a namespace on it is first used.
+
+    Owns these connections. When one breaks, or a node redirects, the namespaces concerned look for
+    their node again; those of other nodes aren't affected.
+
+    Args:
+        address: The Cluster.
+        timeout: Seconds that connecting, handshake included, and each reply may take.
+        name: Name of the connections in `CLIENT LIST`.
+    """
+
+    def __init__(self, address: Address, *, timeout: float, name: str) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._name = name
+        self._slots = ClusterSlots(address)
+        self._asking = asyncio.Lock()
+        self._version = 0  # how often nodes were asked for the slots
+        self._connections: dict[Endpoint, Connection] = {}
+        self._closed = False
+
+    def of(self, namespace: str) -> NamespaceConnection:
+        """Return the connection of a namespace, which leads to its node.
+
+        Raises:
+            ValueError: The namespace has no hash tag.
+        """
+        return NamespaceConnection(self, slot_of(namespace))
+
+    async def find(self, slot: int, seen: int) -> tuple[Connection, int]:
+        """Return the connection to the node that has a slot, and the version of that answer.
+
+        Args:
+            slot: The slot.
+            seen: Version of the answer that turned out to be wrong; 0 for none.
+
+        Raises:
+            redis.exceptions.ConnectionError: No node answers, or none has the slot.
+        """
+        async with self._asking:
+            if seen == self._version or (endpoint := self._slots.recall(slot)) is None:
+                endpoint = await self._slots.find(slot)
+                self._version += 1
+            return self.connection_to(endpoint), self._version
+
+    def connection_to(self, endpoint: Endpoint) -> Connection:
+        """Return the connection to a node."""
+        if self._closed:
+            raise exceptions.ConnectionError("the connection to Redis was closed")
+        if (connection := self._connections.get(endpoint)) is None:
+            connection = self._connections[endpoint] = Connection(
+                _Node(self._address, endpoint), timeout=self._timeout, name=self._name
+            )
+        return connection
+
+    async def aclose(self) -> None:
+        """Close all connections for good."""
+        self._closed = True
+        for connection in self._connections.values():
+            await connection.aclose()
+
+
+class NamespaceConnection:
+    """The way to one namespace over the connections that it shares with others.
+
+    Owns the choice of the connection.
+    """
+
+    def __init__(self, nodes: NodeConnections, slot: int) -> None:
+        self._nodes = nodes
+        self._slot = slot
+        self._connection: Connection | None = None
+        self._version = 0
+
+    async def execute(self, *command: Word) -> Reply:
+        """Send one command and return its reply."""
+        connection = self._connection or await self._find()
+        try:
+            return await connection.execute(*command)
+        except REDIS_UNAVAILABLE as error:
+            self._look_elsewhere(connection, error)
+            raise
+
+    async def execute_many(
+        self, commands: list[Command], *, raise_errors: bool = True
+    ) -> list[Reply]:
+        """Send commands in one write and return their replies."""
+        connection = self._connection or await self._find()
+        try:
+            replies = await connection.execute_many(commands, raise_errors=raise_errors)
+        except REDIS_UNAVAILABLE as error:
+            self._look_elsewhere(connection, error)
+            raise
+        for reply in replies:
+            if isinstance(reply, REDIS_UNAVAILABLE):
+                self._look_elsewhere(connection, reply)
+        return replies
+
+    async def aclose(self) -> None:
+        """Close the connections, also of the other namespaces."""
+        await self._nodes.aclose()
+
+    async def _find(self) -> Connection:
+        self._connection, self._version = await self._nodes.find(self._slot, self._version)
+        return self._connection
+
+    def _look_elsewhere(self, failed: Connection, error: Exception) -> None:
+        """Choose another connection before the next command, unless that was done meanwhile."""
+        if self._connection is not failed or isinstance(error, SlotMigrating):
+            return
+        self._connection = None
+        if isinstance(error, SlotMoved) and error.endpoint:
+            self._connection = self._nodes.connection_to(error.endpoint)
+
+
+class _Node:
+    """One node of the Cluster."""
+
+    def __init__(self, address: Address, endpoint: Endpoint) -> None:
+        self.address = address
+        self._endpoint = endpoint
+
+    async def find(self) -> Endpoint:
+        """Return its address."""
+        return self._endpoint
+
+    async def check(self, connection: AbstractConnection) -> None:
+        """Accept it: without a slot it refuses commands."""
+
+    def handle_redirect(self, error: Exception) -> bool:
+        """Keep the connection, which leads to other namespaces, too."""
+        return not isinstance(error, SlotMoved | SlotMigrating)
