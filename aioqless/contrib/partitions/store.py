@@ -1,33 +1,43 @@
-"""PartitionedStore: sends each command to the partitions that it concerns."""
+"""PartitionedStore: sends each command to the partitions that it concerns, and merges replies."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
-from aioqless.contrib.partitions.merging import MERGES
+from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
+from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
 from aioqless.errors import AioqlessError
 from aioqless.store import Call, ScriptStore
 from aioqless.store.call import T, encode
 from aioqless.store.command_header import read_command
 
-# What a namespace has once is in the first partition.
-_FIRST_ONLY = ("order", "answer", "trail", "session", "incarnation")
+MOST_PER_CALL = 1000  # items of a page
+
+# What a namespace has once is in the first partition: orders to workers, the log of user actions,
+# browser sessions, leases of workers' names.
+_IN_FIRST = ("order", "answer", "trail", "session", "incarnation")
+_WALKS = ("check", "find", "clear")
+_TAKES = ("pop", "unfail", "revive_group")
+_DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
+_STEP = 1 << 32  # between the offsets of two partitions
 
 
 class PartitionedStore(ScriptStore):
     """The commands of a partitioned namespace.
 
-    A command about one job goes to the job's partition, one about several jobs or about a whole
-    queue to all partitions that have some. Replies are merged.
+    A command about one job goes to the partition of its jid, one about several jobs to theirs, and
+    one about a queue or the namespace to all. Where a partition can't be reached the call fails,
+    after the others have carried it out.
 
-    Args:
+    Attributes:
         stores: The stores of the partitions.
-        clock: Clock of the commands; default: that of Redis.
+        namespaces: Their namespaces.
     """
 
     def __init__(
@@ -38,80 +48,234 @@ class PartitionedStore(ScriptStore):
         self.namespaces = tuple(store.namespace for store in stores)
 
     async def send(self, call: Call[T]) -> T:
-        """Send a call to the partitions that it concerns, and return the merged reply."""
+        """Send a call to the partitions that it concerns, and return the merged reply.
+
+        Raises:
+            AioqlessError: The command works on one partition at a time.
+        """
         layout = _layout_of(call.command, _word(call))
-        if layout.jid is not None:
-            return await self._send_to_job(call, layout.jid)
-        if layout.jids is not None and call.command != "declare":
-            return await self._send_to_jobs(call, layout.jids)
-        if call.command in _FIRST_ONLY:
+        name = layout.name
+        reply: Any
+        if "jid" in layout.index:
+            return await self._send_to_job(call, layout)
+        if call.command in _IN_FIRST:
             return await self._send_to(0, call)
-        if merge := MERGES.get(layout.name):
-            replies = await asyncio.gather(
-                *(self._send_to(number, call) for number in range(len(self.stores)))
+        if "jids" in layout.index and name != "declare_off":
+            reply = await self._send_to_jobs(call, layout)
+        elif call.command == "config":
+            reply = await self._send_config(call, layout)
+        elif name in PAGES and layout.is_page(call):
+            reply = await self._read_page(call, layout, PAGES[name])
+        elif name in SUMS:
+            reply = await self._send_to_all(call, layout, SUMS[name])
+        elif name in _WALKS:
+            reply = await self._walk(call, layout)
+        elif name in _TAKES:
+            reply = await self._take(call, layout)
+        else:
+            raise AioqlessError(
+                f"{name} works on one partition at a time: use one of client.partitions"
             )
-            merged: T = merge(replies)
-            return merged
-        raise _refusal(layout.name)
+        merged: T = reply
+        return merged
 
     async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls, and return their replies; a refusal is returned in its place."""
-        replies = await asyncio.gather(*map(self.send, calls), return_exceptions=True)
-        return [_raise_unless(Exception, reply) for reply in replies]
+        replies: list[T | Exception] = []
+        for reply in await asyncio.gather(*map(self.send, calls), return_exceptions=True):
+            if isinstance(reply, BaseException) and not isinstance(reply, Exception):
+                raise reply
+            replies.append(reply)
+        return replies
 
     async def aclose(self) -> None:
         """Close the connections."""
         for store in self.stores:
             await store.aclose()
 
-    async def _send_to(self, number: int, call: Call[T]) -> T:
+    async def _send_to(self, number: int, call: Call[T], argv: list[bytes] | None = None) -> T:
         store = self.stores[number]
         ours, theirs = len(self.namespace.encode()), store.namespace.encode()
         keys = [theirs + key[ours:] for key in call.keys]
-        return await store.send(dataclasses.replace(call, send=store.send, keys=keys))
+        argv = call.argv if argv is None else argv
+        return await store.send(replace(call, send=store.send, keys=keys, argv=argv))
 
-    async def _send_to_job(self, call: Call[T], index: int) -> T:
-        jid = call.argv[index].decode("utf-8", "surrogateescape")
+    async def _send_to_job(self, call: Call[T], layout: _Layout) -> T:
+        jid, argv = layout.text(call, "jid"), None
         if call.command == "recur":
             jid = recurring_jid(jid, len(self.stores))
-            argv = [*call.argv[:index], encode(jid), *call.argv[index + 1 :]]
-            call = dataclasses.replace(call, argv=argv)
-        return await self._send_to(partition_of(jid, len(self.stores)), call)
+            argv = layout.with_values(call, jid=jid)
+        return await self._send_to(partition_of(jid, len(self.stores)), call, argv)
 
-    async def _send_to_jobs(self, call: Call[T], start: int) -> T:
+    async def _send_to_jobs(self, call: Call[T], layout: _Layout) -> Any:
         """Send to each partition the jids that are its own; order the replies by the jids."""
+        start = layout.index["jids"]
         end = call.argv.index(b"", start)
-        jids = call.argv[start:end]
-        own: dict[int, list[bytes]] = {}
+        jids = [jid.decode("utf-8", "surrogateescape") for jid in call.argv[start:end]]
+        own: dict[int, list[str]] = {}
         for jid in jids:
-            text = jid.decode("utf-8", "surrogateescape")
-            own.setdefault(partition_of(text, len(self.stores)), []).append(jid)
-        replies: list[Any] = await asyncio.gather(
-            *(
-                self._send_to(
-                    number,
-                    dataclasses.replace(call, argv=[*call.argv[:start], *part, *call.argv[end:]]),
-                )
-                for number, part in own.items()
-            )
+            own.setdefault(partition_of(jid, len(self.stores)), []).append(jid)
+        replies: list[Any] = await _gather(
+            self._send_to(number, call, [*call.argv[:start], *map(encode, part), *call.argv[end:]])
+            for number, part in own.items()
         )
-        merged: T = _in_order(call.command, jids, list(own.values()), replies)
+        if call.command == "timeout":
+            return None
+        if call.command == "states":
+            states = dict(zip(_flatten(own.values()), _flatten(replies), strict=True))
+            return [states[jid] for jid in jids]
+        rank = {jid: number for number, jid in enumerate(jids)}
+        return sorted(
+            _flatten(replies),
+            key=lambda item: rank[item if isinstance(item, str) else item["jid"]],
+        )
+
+    async def _send_to_all(self, call: Call[Any], layout: _Layout, merge: Merge) -> Any:
+        if layout.name == "workers" and layout.text(call, "worker"):
+            merge = SUMS["track_list"]
+        replies = await _gather(self._send_to(n, call) for n in range(len(self.stores)))
+        merged = merge(replies)
+        if layout.name == "working":
+            for worker in merged:
+                del worker["doing"][layout.number(call, "most") :]
         return merged
 
+    async def _read_page(self, call: Call[Any], layout: _Layout, merge: Merge) -> Any:
+        """Return a page of what all partitions have, in the merged order."""
+        offset = layout.number(call, layout.offset)
+        end = offset + layout.number(call, layout.count, _DEFAULT_COUNT.get(call.command, 25))
+        everything = call.command == "queues"  # the counts of one are in many places
+        replies = await _gather(
+            self._read_first(n, call, layout, None if everything else end)
+            for n in range(len(self.stores))
+        )
+        merged = merge([items for items, _ in replies])[offset:end]
+        if all(total is None for _, total in replies):
+            return merged
+        return {"total": sum(total for _, total in replies), "jobs": merged}
 
-@dataclasses.dataclass(frozen=True)
+    async def _read_first(
+        self, number: int, call: Call[Any], layout: _Layout, count: int | None
+    ) -> tuple[list[Any], int | None]:
+        """Read the first items of a partition, or all; return them, and their total if it says."""
+        items: list[Any] = []
+        while True:
+            wanted = MOST_PER_CALL if count is None else min(MOST_PER_CALL, count - len(items))
+            argv = layout.with_values(
+                call, **{layout.offset: len(items), layout.count: max(0, wanted)}
+            )
+            page = await self._send_to(number, call, argv)
+            total = page["total"] if isinstance(page, Mapping) else None
+            page = page["jobs"] if isinstance(page, Mapping) else page
+            items += page
+            if len(page) < MOST_PER_CALL:
+                return items, total
+
+    async def _walk(self, call: Call[Any], layout: _Layout) -> Any:
+        """Send to one partition after the other; the cursor says how far the caller is."""
+        name = layout.offset
+        if name == "cursor":
+            number, _, cursor = (layout.text(call, name) or "0").rpartition(":")
+            at = int(number or 0)
+        else:
+            at, place = divmod(layout.number(call, name), _STEP)
+            cursor = str(place)
+        reply = await self._send_to(at, call, layout.with_values(call, **{name: cursor}))
+        if call.command == "check":
+            found = [each | {"partition": at} for each in reply["found"]]
+            if not at and cursor == "0":
+                resolve = layout.text(call, "resolve") == "resolve"
+                found += await find_differences(self.stores, resolve=resolve)
+            reply["found"] = found
+        is_last = at + 1 == len(self.stores)
+        if name == "cursor":
+            if reply[name] != "0":
+                reply[name] = f"{at}:{reply[name]}"
+            elif not is_last:
+                reply[name] = f"{at + 1}:0"
+        elif reply[name] is not None:
+            reply[name] += at * _STEP
+        elif not is_last:
+            reply[name] = (at + 1) * _STEP
+        return reply
+
+    async def _take(self, call: Call[Any], layout: _Layout) -> Any:
+        """Ask one partition after the other, from any of them on, until there are enough."""
+        wanted = layout.number(call, "count", 25)
+        replies: list[Any] = []
+        order = list(range(len(self.stores)))
+        random.shuffle(order)
+        for number in order:
+            if wanted <= 0:
+                break
+            reply = await self._send_to(number, call, layout.with_values(call, count=wanted))
+            replies.append(reply)
+            wanted -= len(reply) if isinstance(reply, list) else reply
+        return _flatten(replies) if call.command == "pop" else sum(replies)
+
+    async def _send_config(self, call: Call[Any], layout: _Layout) -> Any:
+        """Read options of the first partition; change them there first, then in all others."""
+        option, count = layout.text(call, "option"), len(self.stores)
+        if layout.name == "config_get":
+            value = await self._send_to(0, call)
+            if option:
+                return total_of(option, value, count)
+            return {name: total_of(name, each, count) for name, each in value.items()}
+        argv = call.argv
+        if layout.name == "config_set":
+            share = share_of(option, layout.text(call, "value"), count)
+            argv = layout.with_values(call, value=share)
+        await self._send_to(0, call, argv)
+        await _gather(self._send_to(number, call, argv) for number in range(1, count))
+        return None
+
+
+@dataclass(frozen=True)
 class _Layout:
-    """Where a command has its jids.
+    """Where a command has its arguments.
 
     Attributes:
         name: Name of the command and its word.
-        jid: Index of the argument that is the jid.
-        jids: Index of the first of its jids.
+        index: Index of each argument; of several jids, that of the first.
     """
 
     name: str
-    jid: int | None
-    jids: int | None
+    index: Mapping[str, int]
+
+    @property
+    def offset(self) -> str:
+        """Name of the argument that says where a page begins."""
+        return next(name for name in ("offset", "start", "cursor") if name in self.index)
+
+    @property
+    def count(self) -> str:
+        """Name of the argument that says how long a page is."""
+        return next(name for name in ("count", "limit") if name in self.index)
+
+    def is_page(self, call: Call[Any]) -> bool:
+        """Return whether a call wants a page; without a group, `failed` counts all groups."""
+        match self.name:
+            case "failed":
+                return bool(self.text(call, "group"))
+            case "queues":
+                return not self.text(call, "queue")
+        return True
+
+    def text(self, call: Call[Any], name: str) -> str:
+        """Return an argument, empty if it is left out."""
+        return call.argv[self.index[name]].decode("utf-8", "surrogateescape")
+
+    def number(self, call: Call[Any], name: str, default: int = 0) -> int:
+        """Return an argument that is an integer."""
+        text = self.text(call, name)
+        return int(text) if text else default
+
+    def with_values(self, call: Call[Any], **values: str | int) -> list[bytes]:
+        """Return the arguments of a call with some replaced."""
+        argv = list(call.argv)
+        for name, value in values.items():
+            argv[self.index[name]] = encode(value)
+        return argv
 
 
 def _word(call: Call[Any]) -> bytes:
@@ -122,42 +286,26 @@ def _word(call: Call[Any]) -> bytes:
 @cache
 def _layout_of(name: str, word: bytes) -> _Layout:
     command = read_command(name)
-    form = command.forms[word.decode()] if word else None
-    names: list[str] = [arg.name for arg in command.lead.args]
+    names = [arg.name for arg in command.lead.args]
     rest = command.lead.rest
-    if form is not None:
+    if word:
+        form = command.forms[word.decode()]
         names += ["", *(arg.name for arg in form.args)]
         rest = form.rest
-    return _Layout(
-        f"{name}_{word.decode()}" if word else name,
-        names.index("jid") if "jid" in names else None,
-        len(names) if rest is not None and rest.name == "jids" else None,
-    )
+    if rest is not None:
+        names.append(rest.name)
+    index = {each: number for number, each in enumerate(names) if each}
+    return _Layout(f"{name}_{word.decode()}" if word else name, index)
 
 
-def _in_order(command: str, jids: list[bytes], parts: list[list[bytes]], replies: list[Any]) -> Any:
-    """Merge the replies about the jobs of several partitions, in the order of the jids."""
-    if command == "timeout":
-        return None
-    place = {jid.decode("utf-8", "surrogateescape"): number for number, jid in enumerate(jids)}
-    if command == "states":
-        states = {
-            jid: state
-            for part, reply in zip(parts, replies, strict=True)
-            for jid, state in zip(part, reply, strict=True)
-        }
-        return [states[jid] for jid in jids]
-    merged = [item for reply in replies for item in reply]
-    return sorted(merged, key=lambda item: place[item if isinstance(item, str) else item["jid"]])
+async def _gather(calls: Any) -> list[Any]:
+    """Await all calls, and return their replies; raise the first error after all have ended."""
+    replies = await asyncio.gather(*calls, return_exceptions=True)
+    for reply in replies:
+        if isinstance(reply, BaseException):
+            raise reply
+    return replies
 
 
-def _raise_unless(kind: type[Exception], reply: T | BaseException) -> T | Exception:
-    if isinstance(reply, BaseException) and not isinstance(reply, kind):
-        raise reply
-    return reply
-
-
-def _refusal(name: str) -> NoReturn:
-    raise AioqlessError(
-        f"{name} works on one partition at a time: call it on each of client.partitions"
-    )
+def _flatten(lists: Any) -> list[Any]:
+    return [item for each in lists for item in each]

@@ -1,0 +1,94 @@
+"""Shared configuration: every partition has the same, and differences are found and repaired.
+
+The limits of a queue (`<queue>-max-concurrency`, `<queue>-rate-limit`, `<queue>-max-length`) are
+divided: each partition has an equal share, so that together they never exceed the limit. A limit
+that must hold over few jobs belongs to a `concurrency_key`: its jobs are in one partition.
+
+The first partition is written first, so after a failure it tells what the others should have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from aioqless.store import Store
+
+Record: TypeAlias = dict[str, Any]
+
+_DIVIDED = re.compile(r".+-(?:max-concurrency|max-length|rate-limit)")
+_LIMIT = re.compile(r"(\d+)(\.0*)?(/.+)?")
+
+
+def share_of(option: str, value: str, count: int) -> str:
+    """Return the share of one partition in the value of an option.
+
+    Args:
+        option: Name of the option.
+        value: What all partitions have together.
+        count: Number of partitions.
+
+    Raises:
+        ValueError: The value of a queue's limit is not a multiple of the number of partitions.
+    """
+    limit = _LIMIT.fullmatch(value)
+    if limit is None or not _DIVIDED.fullmatch(option):
+        return value
+    number, period = int(limit[1]), limit[3] or ""
+    if number % count:
+        below = number - number % count
+        better = f"{below} or {below + count}" if below else str(count)
+        raise ValueError(
+            f"{option} must be a multiple of {count}, since as many partitions share it (got "
+            f"{value}): set it to {better}, or limit jobs by a concurrency_key, which are all in "
+            "one partition"
+        )
+    return f"{number // count}{period}"
+
+
+def total_of(option: str, share: Any, count: int) -> Any:
+    """Return the value of an option of which a partition has this share."""
+    limit = _LIMIT.fullmatch(share) if isinstance(share, str) else None
+    if limit is None or not _DIVIDED.fullmatch(option):
+        return share
+    return f"{int(limit[1]) * count}{limit[3] or ''}"
+
+
+async def find_differences(stores: Sequence[Store], *, resolve: bool) -> list[Record]:
+    """Compare options and paused queues with those of the first partition.
+
+    Args:
+        stores: The stores of all partitions.
+        resolve: Let all partitions have what the first one has.
+
+    Returns:
+        What differs, as the command `check` returns findings.
+    """
+    first, *others = stores
+    options: dict[str, Any] = await first.config_get()
+    paused: dict[str, bool] = {}
+    found: list[Record] = []
+    replies = await asyncio.gather(
+        *(asyncio.gather(store.config_get(), store.queues()) for store in others)
+    )
+    for number, (store, (own, queues)) in enumerate(zip(others, replies, strict=True), 1):
+        at = {"mended": resolve, "partition": number}
+        for option in options.keys() | own.keys():
+            if (value := options.get(option)) == own.get(option):
+                continue
+            found.append({"problem": "config-differs", **at, "option": option})
+            if resolve and value is None:
+                await store.config_unset(option=option)
+            elif resolve:
+                await store.config_set(option=option, value=value)
+        for queue in queues:
+            name = queue["name"]
+            if name not in paused:
+                paused[name] = (await first.queues(queue=name))["paused"]
+            if queue["paused"] != paused[name]:
+                found.append({"problem": "pause-differs", **at, "queue": name})
+                if resolve:
+                    await (store.pause if paused[name] else store.unpause)(queues=[name])
+    return found
