@@ -41,11 +41,15 @@ from tests.unit.pages import (
 )
 
 EVERYTHING = "\n".join(each for page in PAGES for each in code(page))
-JOBS = (ROOT / "docs" / "jobs.md").read_text("utf-8")
+OPTIONS = "".join(
+    (ROOT / "docs" / page).read_text("utf-8") for page in ("handlers.md", "putting.md")
+)
+EXCEPTIONS = (ROOT / "docs" / "errors.md").read_text("utf-8")
 WORKERS = "".join(
     (ROOT / "docs" / page).read_text("utf-8")
     for page in ("workers.md", "operating.md", "shutdown.md", "health-checks.md")
 )
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
 SHARED = re.findall(
     r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
 )
@@ -236,12 +240,12 @@ def test_every_name_of_the_package_in_prose_exists(page: Path) -> None:
 @pytest.mark.parametrize(
     "option", sorted({*JobOptions.__annotations__, *PutOptions.__annotations__})
 )
-def test_page_on_jobs_lists_every_option_of_handlers_and_put(option: str) -> None:
-    assert f"`{option}`" in JOBS
+def test_pages_on_handlers_and_put_list_every_option(option: str) -> None:
+    assert f"`{option}`" in OPTIONS
 
 
-def test_page_on_jobs_lists_every_exception_with_its_base_classes() -> None:
-    rows = re.findall(r"^\| (\**)`(\w+)`\** \| (.*?) \| ", JOBS, re.MULTILINE)
+def test_page_on_exceptions_lists_each_with_its_base_classes() -> None:
+    rows = re.findall(r"^\| (\**)`(\w+)`\** \| (.*?) \| ", EXCEPTIONS, re.MULTILINE)
     listed = {(bool(bold), name, parents) for bold, name, parents in rows if hasattr(errors, name)}
     assert listed == {
         (name in aioqless.__all__, name, ", ".join(f"`{base.__name__}`" for base in each.__bases__))
@@ -263,10 +267,10 @@ def test_pages_on_workers_list_every_setting(setting: str) -> None:
 
 
 @pytest.mark.parametrize(("option", "default"), SHARED)
-def test_page_on_workers_lists_every_config_option_with_its_default(
+def test_page_on_configuration_lists_every_option_with_its_default(
     option: str, default: str
 ) -> None:
-    assert re.search(rf"^\|.*`{option}`.*\|.*\b{default}\b.*\|", WORKERS, re.MULTILINE)
+    assert re.search(rf"^\|.*`{option}`.*\|.*\b{default}\b.*\|", CONFIGURATION, re.MULTILINE)
 
 
 @pytest.mark.parametrize("option", sorted(options_of(COMMANDS)))

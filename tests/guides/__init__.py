@@ -1,0 +1,1 @@
+"""The examples of the guides in docs/ run as they are printed."""

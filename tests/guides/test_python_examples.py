@@ -1,0 +1,87 @@
+"""Every Python example of the guides runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from aioqless import Client
+from tests.guides.examples import Program, modules
+
+BANK = """
+class bank:
+    class Unreachable(Exception): ...
+    class NotReady(Exception): ...
+    class Refused(Exception): ...
+    async def charge(invoice, idempotency_key=None): return f"R-{invoice}"
+"""
+MAIL = """
+async def send_mail(receipt): ...
+async def download(url): ...
+"""
+PAGER = """
+class pager:
+    async def call(message): ...
+import sys, types, contextlib
+asyncpg = sys.modules["asyncpg"] = types.ModuleType("asyncpg")
+class Pool:
+    async def execute(self, statement, *values): ...
+asyncpg.Pool = Pool
+@contextlib.asynccontextmanager
+async def create_pool(url):
+    yield Pool()
+asyncpg.create_pool = create_pool
+"""
+JOBS = """
+# app/jobs.py
+import aioqless
+
+@aioqless.job
+async def greet(job: aioqless.Job, name: str) -> None: ...
+"""
+ENGINE = """
+from sqlalchemy.ext.asyncio import create_async_engine
+engine = create_async_engine("sqlite+aiosqlite://")
+"""
+
+
+class Page(NamedTuple):
+    """What the examples of a page presuppose."""
+
+    setup: str = ""
+    worker: bool = True
+
+
+PAGES = {
+    "configuration.md": Page(),
+    "errors.md": Page(),
+    "executors.md": Page(),
+    "handlers.md": Page(),
+    "limits.md": Page(),
+    "locks.md": Page(BANK),
+    "managing-jobs.md": Page(),
+    "middleware.md": Page(PAGER),
+    "outbox.md": Page(ENGINE),
+    "putting.md": Page(),
+    "queues.md": Page(),
+    "recurring.md": Page(),
+    "results.md": Page(),
+    "retries.md": Page(BANK + MAIL),
+    "typing.md": Page(),
+    "unique-jobs.md": Page(worker=False),
+    "workers.md": Page(JOBS.lstrip()),
+    "workflows.md": Page(),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+async def test_examples_of_the_page_run(
+    name: str, client: Client, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_URL", redis_url)
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", client.namespace)
+    page = PAGES[name]
+    with modules():
+        await Program(client, page.setup, worker=page.worker).run(name)
+    assert await client.jobs.failed() == {}
