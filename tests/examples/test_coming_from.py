@@ -1,0 +1,84 @@
+"""The programs of docs/coming-from, and the examples of docs/faq.md."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import aioqless
+from aioqless import Client, Settings, Worker
+from aioqless.testing import Clock, drain
+from tests.conftest import Until
+from tests.unit.pages import ROOT, blocks
+
+DOCS = ROOT / "docs"
+
+
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "coming-from").glob("*.md")), ids=lambda page: page.stem
+)
+async def test_program_on_the_page_puts_a_job_that_completes(
+    page: Path, redis_url: str, namespace: str, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program,) = [code for code in blocks(page, "python") if code.startswith("# aioqless\n")]
+    jobs = ModuleType("app.jobs")
+    monkeypatch.setitem(sys.modules, "app.jobs", jobs)
+    exec(program.replace("delay=60", "delay=0.01"), vars(jobs))
+    monkeypatch.setenv("AIOQLESS_URL", redis_url)
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", namespace)
+    settings = vars(jobs).get("settings", Settings())
+    async with Client() as client, Worker(client, jobs, settings=settings):
+        await jobs.main()
+        await until(client.jobs.complete)
+        assert await client.jobs.failed() == {}
+
+
+async def test_examples_of_the_faq(
+    redis_url: str, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    async with Client(redis_url, namespace=namespace, clock=clock) as client:
+        page = ModuleType("faq")
+        vars(page)["client"] = client
+        for code in blocks(DOCS / "faq.md", "python"):
+            pending = eval(
+                compile(code, "faq.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), vars(page)
+            )
+            if pending is not None:
+                await pending
+        await drain(client, [page.sync])
+        assert capsys.readouterr().out == "customer 7\n"
+        clock.move(60)
+        await drain(client, [page.sync])
+        assert capsys.readouterr().out == "customer 3\n"
+
+
+async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(
+    redis_url: str, namespace: str
+) -> None:
+    """As docs/faq.md says of debouncing."""
+    starts: list[int] = []
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    @aioqless.job(klass="sync")
+    async def sync(job: aioqless.Job, customer: int) -> None:
+        starts.append(customer)
+        started.set()
+        if customer == 1:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+    async with Client(redis_url, namespace=namespace) as client, Worker(client, [sync]):
+        await client.put(sync.data(customer=1), jid="sync")
+        await asyncio.wait_for(started.wait(), 10)
+        jid = await client.put(sync.data(customer=2), jid="sync")
+        await asyncio.wait_for(stopped.wait(), 10)
+        await client.jobs.wait(jid, timeout=10)
+    assert starts == [1, 2]
