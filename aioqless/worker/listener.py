@@ -18,6 +18,9 @@ from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.scheduler import Scheduler
 
 PAUSE = 1.0
+# Seconds without jobs after which the log channel is worth its subscription. A worker that gets one
+# job at a time would subscribe for each.
+QUIET = 0.2
 
 
 class Listener:
@@ -49,28 +52,34 @@ class Listener:
     async def run(self) -> None:
         """Listen until canceled.
 
-        While there is nothing to do, also to the log channel: other qless clients announce their
-        puts only there, among everything else that happens.
+        While there is nothing to do for a while, also to the log channel: other qless clients
+        announce their puts only there, among everything else that happens.
         """
         own = [self._own, self._ready, *([self._retimed] if self._scheduler else [])]
         async with asyncio.TaskGroup() as both:
             both.create_task(self._listen(*own))
-            both.create_task(self._listen(self._log, while_idle=True))
+            both.create_task(self._listen(self._log, while_quiet=True))
 
-    async def _listen(self, *channels: str, while_idle: bool = False) -> None:
+    async def _listen(self, *channels: str, while_quiet: bool = False) -> None:
         while True:
-            if while_idle:
-                await self._poller.idle.wait()
+            if while_quiet:
+                await self._wait_until_quiet()
             try:
                 async with subscribe(self._redis, *channels) as messages:
                     self._catch_up(channels)
                     async for channel, payload in messages:
                         await self._handle(channel, payload)
-                        if while_idle and not self._poller.idle.is_set():
+                        if while_quiet and self._poller.quiet_for < QUIET:
                             break
             except exceptions.RedisError as error:
                 log.debug("listener.failed", error=str(error))
                 await asyncio.sleep(PAUSE)
+
+    async def _wait_until_quiet(self) -> None:
+        await self._poller.idle.wait()
+        while (left := QUIET - self._poller.quiet_for) > 0:
+            await asyncio.sleep(left)
+            await self._poller.idle.wait()
 
     def _catch_up(self, channels: Sequence[str]) -> None:
         """Make up for messages from before the subscription existed."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from aioqless.client import Client
 from aioqless.client.job import Job
@@ -31,9 +32,25 @@ LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed
 
 # Takes the job and the seconds its lock lasts; returns whether it has a handler.
 StartJob: TypeAlias = Callable[[Job, float], bool]
-# The jobs, seconds until more become due, and Redis' time.
-Popped: TypeAlias = tuple[list[JobFields], float, float]
-NOTHING: Popped = ([], 0.0, 0.0)
+
+
+class Popped(NamedTuple):
+    """What a pop brought.
+
+    Attributes:
+        jobs: The jobs.
+        maybe_more: Whether more may be ready: as many were popped as were asked for.
+        due: Seconds until more become due; 0 if none will, or that is unknown.
+        now: Redis' time.
+    """
+
+    jobs: list[JobFields]
+    maybe_more: bool = False
+    due: float = 0.0
+    now: float = 0.0
+
+
+NOTHING = Popped([])
 
 
 class Feeder(Protocol):
@@ -59,7 +76,7 @@ class Poller:
         lease: NameLease | None = None,
         feeders: Sequence[Feeder] = (),
     ) -> None:
-        self.idle = asyncio.Event()  # set while the last pop brought nothing
+        self.idle = asyncio.Event()  # set while it waits, since nothing more was ready
         self.paused = False
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
         self._store = client.store
@@ -74,6 +91,12 @@ class Poller:
         self._woken = asyncio.Event()
         self._resumed = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
+        self._last_jobs = -math.inf  # when a pop last brought jobs, by time.monotonic
+
+    @property
+    def quiet_for(self) -> float:
+        """Seconds since a pop last brought jobs."""
+        return time.monotonic() - self._last_jobs
 
     def wake(self, queue: str | None = None) -> None:
         """Pop soon: something may be ready in a queue, or without one in any, even a new one."""
@@ -149,19 +172,21 @@ class Poller:
             return 0
         caught_up = all(feeder.caught_up for feeder in self._feeders)
         quiet = not self._running.by_jid  # else a run may put more during the pop
-        jobs, due, now = await self._pop(count)
-        if jobs:
+        popped = await self._pop(count)
+        if jobs := popped.jobs:
             log.debug("poller.popped", jobs=len(jobs), asked=count)
-            begun = [start(Job(self._backend, job), job.expires - now) for job in jobs]
+            self._last_jobs = time.monotonic()
+            begun = [start(Job(self._backend, job), job.expires - popped.now) for job in jobs]
             self._lifecycle.count_jobs(sum(begun))  # others have no handler here
             self.subscriptions.end_turn(jobs[-1].queue)
-            return 0
-        if self._settings.burst and not caught_up:
+            if popped.maybe_more or self._settings.burst or self.subscriptions.has_limits:
+                return 0
+        elif self._settings.burst and not caught_up:
             return BURST_PAUSE
-        if self._settings.burst and quiet:
+        elif self._settings.burst and quiet:
             self.stop()
         pause = self._settings.poll * random.uniform(1.0, 1.2)
-        return min(pause, due + 0.001) if due > 0 else pause
+        return min(pause, popped.due + 0.001) if popped.due > 0 else pause
 
     def _count(self) -> int:
         """Return how many jobs to ask for.
@@ -232,7 +257,7 @@ class Poller:
                     jobs = [decode_row(row) for row in rows]
                     if jobs and time.monotonic() - asked > LATE:
                         jobs = await drop_lost(self._store, self._worker, jobs)
-                    return jobs, float(due or 0), float(now)
+                    return Popped(jobs, len(rows) >= count, float(due or 0), float(now))
                 if self._lifecycle.stopping:
                     return NOTHING
                 await self._sleep(pause)

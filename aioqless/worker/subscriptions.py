@@ -159,6 +159,11 @@ class Subscriptions:
     def __iter__(self) -> Iterator[Subscription]:
         return iter(self._given.values())
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether a queue has a limit, which jobs that begin may reach."""
+        return bool(self._limits)
+
     def add(self, subscription: Subscription) -> None:
         """Serve a queue from now on, or under other terms.
 

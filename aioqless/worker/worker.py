@@ -169,7 +169,7 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Whether the last poll found nothing, and it waits for the next."""
+        """Whether nothing more was ready at the last poll, and it waits for the next."""
         return self._poller.idle.is_set()
 
     @property

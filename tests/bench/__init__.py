@@ -1,7 +1,7 @@
 """Benchmarks, run by `nox -s bench`.
 
-`nox -s bench` compares aioqless with other job queues; `-- scale`, `-- micro`, `-- cost` and `--
-kill` measure aioqless only (`kill` also the others).
+`nox -s bench` compares aioqless with other job queues, `-- steady` with BullMQ only; `-- scale`,
+`-- micro`, `-- cost` and `-- kill` measure aioqless (`kill` also the others, `micro` BullMQ).
 
     __main__.py   the command line
     meters.py     measurements in a job and of processes
@@ -10,6 +10,7 @@ kill` measure aioqless only (`kill` also the others).
     drivers/      one driver for each queue library
     peers.py      the queue libraries: installation, configuration, processes
     phases.py     what is measured of each library: puts, drains, pickup latency
+    steady.py     jobs that arrive one by one, beside BullMQ
     kill.py       recovery of a running job after its worker was killed
     scale.py      a million jobs, many states, several workers
     micro.py      the cost of each command in Redis

@@ -1,6 +1,6 @@
 """The command line of the benchmarks, run by `nox -s bench`.
 
-`python -m tests.bench [peers|kill|scale|micro|cost|pipeline|smoke] [options]`
+`python -m tests.bench [peers|steady|kill|scale|micro|cost|pipeline|smoke] [options]`
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ from tests.bench.peers import PEERS, ROOT, Figures, Peer
 from tests.bench.phases import PHASES, run_peers
 from tests.bench.pipeline import run_lake
 from tests.bench.scale import run_scale
+from tests.bench.steady import run_steady
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
     "peers": (
         "aioqless beside its peers (about 20 minutes)",
         lambda o: run_peers(o.peers, o.phases, o.rounds, o.n or 20_000),
+    ),
+    "steady": (
+        "jobs that arrive one by one, beside BullMQ (about 6 minutes)",
+        lambda o: run_steady(o.rounds, o.seconds),
     ),
     "kill": (
         "what becomes of a killed worker's job (up to 11 minutes of waiting)",
@@ -35,7 +40,10 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
         "a million jobs, many states, several workers (about 8 minutes)",
         lambda o: run_scale(o.size),
     ),
-    "micro": ("what each command costs Redis (a minute)", lambda o: run_micro(o.n or 6_000)),
+    "micro": (
+        "what each command costs Redis, and those of BullMQ (a minute)",
+        lambda o: run_micro(o.n or 6_000, o.peers),
+    ),
     "pipeline": (
         "Spark beside a plain loop: rows read, archived, put (5 minutes)",
         lambda o: run_lake(o.n or 20_000),
@@ -114,6 +122,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--n", type=int, help="jobs")
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, help="of steady: how long jobs arrive at each rate"
+    )
     parser.add_argument(
         "--size",
         type=float,

@@ -8,10 +8,12 @@ library as `python -m tests.bench.drivers.NAME`:
     together JOB N   put N jobs by 100 concurrent callers, each awaiting its own
     many JOB N       put N jobs with the library's bulk call
     paced JOB N      put N jobs at intervals, with the time of the call as argument
+    steady N S T     print `ready`, wait for a line, then put N jobs: one each S seconds from T
+                     seconds on, each with the time of the call as argument; S is 0 for at once
 
-All commands except `work` print {jobs, seconds, cpu} as JSON. There are four jobs: `noop`; `sleep`,
-which takes 10 ms; `pick_up`, which records the time since its argument; `hang`, which records its
-start and does not end.
+All commands except `work` print {jobs, seconds, cpu} as JSON. There are five jobs: `noop`; `sleep`,
+which takes 10 ms; `pick_up`, which records the time since its argument; `arrive`, which collects
+it; `hang`, which records its start and does not end.
 """
 
 from __future__ import annotations
@@ -58,6 +60,9 @@ def main(driver: Driver) -> None:
     if what == "work":
         driver.work()
         return
+    if what == "steady":
+        print(json.dumps(run(_put_steadily(driver, *map(float, arguments)))))
+        return
     job, count = arguments
     print(json.dumps(run(_put(driver, what, job, int(count)))))
 
@@ -91,6 +96,27 @@ async def _put(driver: Driver, what: str, job: str, count: int) -> dict[str, flo
                 await asyncio.sleep(PACE)
         case _:
             raise ValueError(f"unknown way to put: {what}")
+    figures = {
+        "jobs": count,
+        "seconds": time.perf_counter() - began,
+        "cpu": time.process_time() - cpu,
+    }
+    await driver.close()
+    return figures
+
+
+async def _put_steadily(
+    driver: Driver, count: float, interval: float, offset: float
+) -> dict[str, float]:
+    await driver.connect()
+    await driver.put("noop", ARGUMENT)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began, cpu = time.perf_counter(), time.process_time()
+    for number in range(int(count)):
+        if (left := began + offset + number * interval - time.perf_counter()) > 0:
+            await asyncio.sleep(left)
+        await driver.put("arrive", time.time())
     figures = {
         "jobs": count,
         "seconds": time.perf_counter() - began,

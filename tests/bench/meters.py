@@ -52,6 +52,22 @@ class Tally:
             draft.replace(self._path)
 
 
+class Delays:
+    """Collects how long each job waited, and writes all of it when the last has come."""
+
+    def __init__(self, jobs: int, path: Path) -> None:
+        self._jobs = jobs
+        self._path = path
+        self._delays: list[float] = []
+
+    def add(self, seconds: float) -> None:
+        self._delays.append(seconds)
+        if len(self._delays) == self._jobs:
+            draft = self._path.with_suffix(".draft")
+            draft.write_text(json.dumps({"delays": self._delays}))
+            draft.replace(self._path)
+
+
 def note(value: float) -> None:
     """Append a figure to the file."""
     with out().open("a") as file:

@@ -1,18 +1,20 @@
 """The processor time of Redis for each command, one at a time and in batches.
 
-The time of the client and of waiting is not included.
+The time of the client and of waiting is not included. BullMQ's commands are measured one at a time.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.redis.connection import Connection
 from aioqless.store import Call, CompleteManyRow, PutManyRow, ScriptStore
 from tests.bench.driver import run
-from tests.bench.peers import Figures
+from tests.bench.peers import Figures, Peer, Setup, installed
 from tests.bench.server import Server, server
 from tests.command_calls import make_call
 
@@ -21,12 +23,14 @@ WORKER = "bench"
 DATA = '{"id":12345,"email":"someone@example.com"}'
 
 
-def run_micro(jobs: int) -> Figures:
+def run_micro(jobs: int, peers: Sequence[Peer] = ()) -> Figures:
     """Return {command: {batch: {redis_us, script_us}}}, in µs per job.
 
-    `redis_us` is all processor time of Redis, `script_us` the time within scripts.
+    `redis_us` is all processor time of Redis, `script_us` the time within scripts. Where BullMQ is
+    among the peers, `bullmq` has the same of it, one job a call, by command.
     """
-    with server() as started:
+    bullmq, _ = installed([peer for peer in peers if peer.name == "bullmq"])
+    with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         figures: Figures = {"jobs": jobs, "redis": started.version(), "commands": {}}
         for batch in BATCHES:
             started.empty()
@@ -37,6 +41,9 @@ def run_micro(jobs: int) -> Figures:
                     f"{cost['script_us']:6.1f} in scripts",
                     flush=True,
                 )
+        for peer in bullmq:
+            started.empty()
+            figures[peer.name] = Setup(peer, started, Path(folder)).drive("micro", str(jobs))
         return figures
 
 

@@ -175,7 +175,11 @@ class Setup:
 
     def put(self, how: str, job: str, count: int) -> Figures:
         """Put jobs in one of the driver's ways and return {jobs, seconds, cpu}."""
-        command = [*self.peer.program, how, job, str(count)]
+        return self.drive(how, job, str(count))
+
+    def drive(self, *arguments: str) -> Figures:
+        """Run a command of the driver and return the figures that it prints."""
+        command = [*self.peer.program, *arguments]
         ended = subprocess.run(
             command,
             env=self._environment(),
@@ -185,9 +189,38 @@ class Setup:
             check=False,
         )
         if ended.returncode:
-            raise RuntimeError(f"{self.peer.name} could not put: {_last_line(ended.stderr)}")
+            raise RuntimeError(
+                f"{self.peer.name} could not {arguments[0]}: {_last_line(ended.stderr)}"
+            )
         figures: Figures = json.loads(ended.stdout.splitlines()[-1])
         return figures
+
+    @contextmanager
+    def producers(self, count: int, jobs: int, interval: float) -> Iterator[Producers]:
+        """Start processes that each put some jobs when `run` is called, one at a time.
+
+        Args:
+            count: Number of processes.
+            jobs: Number of jobs of each.
+            interval: Seconds between two of its jobs; 0: as fast as it can.
+        """
+        processes = [
+            subprocess.Popen(
+                [*self.peer.program, "steady", *map(str, (jobs, interval, n * interval / count))],
+                env=self._environment(),
+                cwd=self._folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for n in range(count)
+        ]
+        try:
+            yield Producers(processes)
+        finally:
+            for process in processes:
+                process.kill()
+                process.communicate()
 
     @contextmanager
     def worker(self, jobs: int = 0, *, fresh: bool = True) -> Iterator[int]:
@@ -249,6 +282,25 @@ class Setup:
     def _environment(self, jobs: int = 0) -> dict[str, str]:
         bench = {"BENCH_URL": self.server.url, "BENCH_JOBS": str(jobs), "BENCH_OUT": str(self._out)}
         return os.environ | self.peer.environment | bench
+
+
+class Producers:
+    """Processes that put jobs at the same time. They are ready to when this is made."""
+
+    def __init__(self, processes: Sequence[subprocess.Popen[str]]) -> None:
+        self._processes = processes
+        for process in processes:
+            assert process.stdout is not None
+            if process.stdout.readline() != "ready\n":
+                raise RuntimeError("a producer ended before it had put a job")
+
+    def run(self) -> list[Figures]:
+        """Let all of them begin, and return {jobs, seconds, cpu} of each."""
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        return [json.loads(process.communicate()[0]) for process in self._processes]
 
 
 def kill_session(process: subprocess.Popen[bytes]) -> None:

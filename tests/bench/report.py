@@ -226,16 +226,59 @@ def _of_workers(count: str, figures: Figures) -> str:
 def _micro(known: Figures) -> str:
     figures = known["micro"]
     batches = list(next(iter(figures["commands"].values())))
+    bullmq = figures.get("bullmq", {})
     head = ["µs of Redis a job (within scripts)", *(f"by {batch}" for batch in batches)]
+    head += ["BullMQ, by 1", "ratio"] if bullmq else []
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for name, costs in figures["commands"].items():
-        lines.append(
-            f"| {name} | "
-            + " | ".join(
-                f"{costs[b]['redis_us']:.1f} ({costs[b]['script_us']:.1f})" for b in batches
-            )
-            + " |"
-        )
+    rows = {
+        name: [costs[batch] for batch in batches] for name, costs in figures["commands"].items()
+    }
+    for name, theirs in bullmq.items():
+        rows[name].append(theirs)
+    rows["put, pop, complete"] = [
+        {key: sum(cost[key] for cost in column) for key in column[0]}
+        for column in zip(*(rows[name] for name in ("put", "pop", "complete")), strict=True)
+    ]
+    for name, costs in rows.items():
+        cells = [f"{cost['redis_us']:.1f} ({cost['script_us']:.1f})" for cost in costs]
+        cells += [f"{costs[0]['redis_us'] / costs[-1]['redis_us']:.2f}"] if bullmq else []
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([_measured(figures), "", *lines])
+
+
+def _medians_of(rounds: list[Figures], peer: str) -> dict[str, float]:
+    """Return the medians of one library's figures, by name."""
+    own = [each for each in rounds if each["peer"] == peer]
+    keys = [key for key, value in own[0].items() if isinstance(value, float)]
+    return {key: statistics.median(each[key] for each in own) for key in keys}
+
+
+def _steady(known: Figures) -> str:
+    """Return a row for each rate and library, and one for each rate with the ratios."""
+    figures = known["steady"]
+    columns = {
+        "put/s": ("put_rate", 0),
+        "Redis, µs a job": ("redis_us", 0),
+        "producers, µs a job": ("producer_us", 0),
+        "worker, µs a job": ("worker_us", 0),
+        "pick-up p50, ms": ("p50_ms", 1),
+        "p99": ("p99_ms", 1),
+    }
+    lines = [f"| jobs/s | | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
+    for rate in dict.fromkeys(each["rate"] for each in figures["rounds"]):
+        of_rate = [each for each in figures["rounds"] if each["rate"] == rate]
+        rows = {name: _medians_of(of_rate, name) for name in figures["versions"]}
+        for name, row in rows.items():
+            cells = [
+                f"{row[key]:,.{digits}f}" if key in row else "—" for key, digits in columns.values()
+            ]
+            lines.append(f"| {rate} | {display_name(name)} | {' | '.join(cells)} |")
+        ours = rows.pop("aioqless")
+        for name, row in rows.items():
+            cells = [
+                f"{ours[key] / row[key]:.2f}" if key in row else "—" for key, _ in columns.values()
+            ]
+            lines.append(f"| | aioqless / {display_name(name)} | {' | '.join(cells)} |")
     return "\n".join([_measured(figures), "", *lines])
 
 
@@ -269,6 +312,7 @@ def _pipeline(known: Figures) -> str:
 PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
     "peers": {"summary": _summary, "peers": _peers},
     "kill": {"kill": _kill},
+    "steady": {"steady": _steady},
     "scale": {"scale": _scale},
     "micro": {"micro": _micro},
     "cost": {"cost": _cost},

@@ -8,9 +8,10 @@ from typing import Any
 
 from aioqless import Client, Job, NewJob, job
 from tests.bench import driver
-from tests.bench.meters import Tally, expected, note, out
+from tests.bench.meters import Delays, Tally, expected, note, out
 
 tally = Tally(expected(), out())
+delays = Delays(expected(), out())
 
 
 @job(klass="noop")
@@ -31,13 +32,18 @@ async def pick_up(job: Job[float]) -> None:
     note(time.time() - job.data)
 
 
+@job(klass="arrive")
+async def arrive(job: Job[float]) -> None:
+    delays.add(time.time() - job.data)
+
+
 @job(klass="hang")
 async def hang(job: Job) -> None:
     note(time.time())
     await asyncio.sleep(3600)
 
 
-JOBS = {"noop": noop, "sleep": sleep, "pick_up": pick_up, "hang": hang}
+JOBS = {"noop": noop, "sleep": sleep, "pick_up": pick_up, "arrive": arrive, "hang": hang}
 
 
 class Aioqless(driver.Driver):
