@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, job
+from aioqless.worker import listener
 from tests.conftest import Until
 from tests.worker import foreign
 from tests.worker.conftest import Idle, Lines, Work
@@ -45,6 +46,52 @@ async def test_each_of_several_puts_wakes_the_worker(
             await idle(worker)
             await client.queue("mail").put(note)
             await until(lambda: len(ran) == count, SOON)  # noqa: B023
+
+
+async def test_worker_that_gets_jobs_one_by_one_neither_pops_twice_nor_subscribes_for_each(
+    client: Client, work: Work, until: Until, idle: Idle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "QUIET", 60.0)  # none of the jobs comes after such a pause
+    pops = 0
+    pop_many = client.store.pop_many
+
+    def counted(**arguments: Any) -> Any:
+        nonlocal pops
+        pops += 1
+        return pop_many(**arguments)
+
+    monkeypatch.setattr(client.store, "pop_many", counted)
+    log = f"{client.namespace}:log"
+
+    async def put_one_by_one(jobs: int) -> None:
+        for _ in range(jobs):
+            before = len(ran)
+            await client.queue("mail").put(note)
+            await until(lambda: len(ran) > before and not worker.running, SOON)  # noqa: B023
+
+    async def ignores_the_log() -> bool:
+        return await client.redis.pubsub_numsub(log) == [(log.encode(), 0)]
+
+    async with work(note) as worker:
+        await idle(worker)
+        await put_one_by_one(2)  # the second finds it busy, and it leaves the log
+        await until(ignores_the_log, SOON)
+        await until(lambda: worker.idle)
+        pops = 0
+        await put_one_by_one(5)
+        assert await ignores_the_log()
+    assert pops == 5
+
+
+async def test_put_by_another_qless_client_soon_after_a_job_wakes_the_worker(
+    client: Client, work: Work, until: Until, idle: Idle
+) -> None:
+    async with work(note) as worker:
+        await idle(worker)
+        await client.queue("mail").put(note, jid="a")
+        await until(lambda: ran == ["a"] and worker.idle, SOON)
+        await foreign.put(client.redis, client.namespace, "mail", "from-ruby", "Note")
+        await until(lambda: ran == ["a", "from-ruby"], SOON)
 
 
 async def test_put_many_wakes_the_worker(
