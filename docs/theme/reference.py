@@ -1,0 +1,225 @@
+"""Generates the reference of the command line and that of the Lua commands.
+
+The first comes from the commands themselves, the second from the headers of the scripts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from typer.cli import get_docs_for_click
+
+from aioqless.cli.app import Section, app
+from aioqless.cli.main import COMMANDS, load_command
+from aioqless.cli.worker_options import (
+    DESCRIPTION,
+    METAVARS,
+    MODULES_HELP,
+    SYNOPSIS,
+    declarations,
+)
+from aioqless.errors import script_error
+from aioqless.lua import LUA
+from aioqless.store.command_header import Command, command_names, read_command
+
+COMMAND_LINE = """\
+# Commands and options
+
+All commands of `aioqless` with their arguments and options, generated from the commands
+themselves: what `--help` prints. [The command line](../command-line.md) shows how to work with
+them, the shapes that `--json` prints, and the exit codes.
+"""
+LUA_COMMANDS = """\
+# Lua commands
+
+Every change of a job's state is one call of a Lua script. This page lists the scripts with their
+arguments, replies and errors, generated from their headers, for programs in other languages that
+share a namespace with aioqless, and for those who debug one. Python programs use
+[`Client`](client.md).
+
+`aioqless lua COMMAND` prints a script, which `EVALSHA` or `EVAL` then calls. `KEYS` has the queue's
+name where the table names a key, as `mail` or `ql:q:mail`, and is empty otherwise. `ARGV` has the
+arguments in their order, the empty string for one that is left out (*optional*), and then pairs of
+names and values of options. Times are seconds since 1970; an empty `now` is Redis' clock.
+
+A refused call changes nothing. Its error is a code and a JSON object, such as
+`LOCKLOST {"jid": "4f2a", "why": ...}`. Every command may also refuse an argument with `BADARG`.
+[How it works](../how-it-works.md#the-scripts) has the rules for all scripts, and
+[Redis](../servers.md) the users of each role.
+"""
+_PARTS = {
+    "key": "`KEYS`",
+    "keys": "`KEYS`",
+    "arg": "argument",
+    "literal": "the word itself",
+    "rest": "any number of arguments",
+    "batch": "a count, then for each",
+    "option": "option",
+}
+
+
+class Directive(NamedTuple):
+    """A directive of a header, with its continuation lines."""
+
+    word: str
+    text: str
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, lines in (
+        ("reference/commands.md", command_line()),
+        ("reference/lua.md", lua_commands()),
+    ):
+        files.append(File.generated(config, path, content="\n".join(lines)))
+    return files
+
+
+def command_line() -> Iterator[str]:
+    """Yield the lines of the page on the command line."""
+    load_command()
+    group: Any = typer.main.get_command(app)  # of click, which Typer keeps private
+    context = typer.Context(group, info_name="aioqless")
+    extras = {name: extra for extra, names in COMMANDS.items() for name in names.split()}
+    yield COMMAND_LINE
+    for section in Section:
+        yield f"## {section}\n"
+        for name, command in sorted(group.commands.items()):
+            if command.hidden or command.rich_help_panel != section:
+                continue
+            if name == "worker":
+                yield from _worker()
+                continue
+            docs = get_docs_for_click(obj=command, ctx=context, indent=2, call_prefix="aioqless")
+            heading, _, rest = docs.partition("\n")
+            yield f'{heading}\n\nNeeds `pip install "aioqless[{extras[name]}]"`.\n'
+            yield rest
+
+
+def _worker() -> Iterator[str]:
+    """Yield the lines on `aioqless worker`, which is parsed without Typer."""
+    yield f"### `aioqless worker`\n\n{DESCRIPTION}\n**Usage**:\n"
+    yield f"```console\n$ {SYNOPSIS}\n```\n"
+    yield f"**Arguments**:\n\n* `MODULE`: {MODULES_HELP}\n\n**Options**:\n"
+    for _, default, kind, option in declarations():
+        if option.help:
+            spelled = ", ".join(option.flags) + (f" / {option.off}" if option.off else "")
+            if kind is not bool:
+                spelled += f" {option.metavar or METAVARS.get(kind)}"
+            known = default is not None and kind is not bool and "default" not in option.help
+            yield f"* `{spelled}`: {option.help}" + (f"  [default: {default}]" if known else "")
+    yield ""
+
+
+def lua_commands() -> Iterator[str]:
+    """Yield the lines of the page on the Lua commands."""
+    yield LUA_COMMANDS
+    yield "| command | what it does | roles |\n|---|---|---|"
+    for command in map(read_command, command_names()):
+        summary = _sentence(command.summary)
+        yield f"| [`{command.name}`](#{command.name}) | {summary} | {_roles(command)} |"
+    for name in command_names():
+        yield from _lua_command(name)
+
+
+def _lua_command(name: str) -> Iterator[str]:
+    command = read_command(name)
+    directives = list(_directives((LUA / f"{name}.lua").read_text("utf-8")))
+    yield f"\n## `{name}`\n\n{_sentence(command.summary)}\n"
+    yield from _details(name)
+    table = False
+    for word, text in directives:
+        if word == "when":
+            call, _, meaning = text.partition("  ")
+            named, *default = call.split()
+            note = " (the default)" if default else ""
+            yield f"\n**`{named}`**{note}{': ' if meaning else ''}{meaning.strip()}\n"
+            table = False
+        elif word == "returns":
+            kind, _, meaning = text.partition(" ")
+            reply = "nothing" if kind == "nothing" else f"{meaning.strip() or kind} (`{kind}`)"
+            yield f"\nReply: {_escaped(reply)}\n"
+        elif word in (*_PARTS, "options"):
+            if not table:
+                yield "\n| | name | type | meaning |\n|---|---|---|---|"
+                table = True
+            yield from _rows(word, text)
+    errors = [
+        f"`{code}` ({type(script_error(name, code, {})).__name__})" for code in command.raises
+    ]
+    facts = {
+        "Errors": ", ".join(errors),
+        "Roles": _roles(command),
+        "Option `request`": "a request id, `line:number`, that makes repeating the call safe"
+        if command.writes
+        else "",
+    }
+    yield "\n" + "\n\n".join(f"{title}: {fact}" for title, fact in facts.items() if fact)
+
+
+def _details(name: str) -> Iterator[str]:
+    """Yield the prose between a header's first line and its directives."""
+    lines = (LUA / f"{name}.lua").read_text("utf-8").splitlines()[1:]
+    prose = [
+        line.removeprefix("--").removeprefix(" ")
+        for line in takewhile(lambda line: line.startswith("--") and "-- @" not in line, lines)
+    ]
+    text = "\n".join(prose).strip("\n")
+    if "\n  " in text:
+        text = f"```text\n{text}\n```"
+    yield text
+
+
+def _directives(text: str) -> Iterator[Directive]:
+    """Yield the directives of a header, each with its continuation lines."""
+    header = [*takewhile(lambda line: line.startswith("--"), text.splitlines())]
+    joined = re.sub(r"\n-- {3,}", "  ", "\n".join(header))
+    for word, rest in re.findall(r"^-- @(\w+) *(.*)$", joined, re.MULTILINE):
+        yield Directive(word, rest.split(" -- ")[0])
+
+
+def _rows(word: str, text: str) -> Iterator[str]:
+    """Yield the rows of a table for a directive."""
+    if word == "options":
+        library = (LUA / "lib" / f"{text}.lua").read_text("utf-8").partition("\n\n")[2]
+        shared = library.replace("\n--\n", "\n")
+        for each in _directives(shared):
+            yield from _rows(each.word, each.text)
+        return
+    first, _, rest = text.partition(" ")
+    if word == "batch":
+        fields = [each for each in text.split() if ":" in each]
+        meaning = text[text.rindex(fields[-1]) + len(fields[-1]) :].strip()
+        for number, each in enumerate(fields):
+            name, _, kind = each.partition(":")
+            yield _row(_PARTS[word] if not number else "", name, kind, "" if number else meaning)
+        return
+    kind, _, meaning = (rest.strip() + " ").partition(" ")
+    if word in ("key", "keys"):
+        kind, meaning = "", "names of queues" if word == "keys" else "a queue's name"
+    yield _row(_PARTS[word], first, kind, meaning.strip())
+
+
+def _row(part: str, name: str, kind: str, meaning: str) -> str:
+    optional = kind.endswith("?")
+    type_ = f"`{kind.rstrip('?')}`" if kind else ""
+    return f"| {part} | `{name}` | {type_}{', optional' * optional} | {_escaped(meaning)} |"
+
+
+def _roles(command: Command) -> str:
+    """Return the roles whose users may call a command: the reader all that change nothing."""
+    return ", ".join(dict.fromkeys((*command.roles, *(() if command.writes else ("reader",)))))
+
+
+def _sentence(summary: str) -> str:
+    return _escaped(summary[:1].upper() + summary[1:])
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"  +", " ", text).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
