@@ -230,6 +230,18 @@ def types(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into site/, warnings as errors; or `-- serve`."""
+    install(session, "docs", extras="[cli]")
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}
+    if session.posargs:
+        session.run("mkdocs", *session.posargs, env=quiet)
+        return
+    session.run("mkdocs", "build", "--strict", env=quiet)
+    session.run("python", "-m", "pytest", "-q", "-m", "site", "tests/site")
+
+
+@nox.session
 def screenshots(session: nox.Session) -> None:
     """Make the screenshots in docs/; needs Chromium, takes two minutes."""
     install(session, "extras", extras="[private-redis,web]")

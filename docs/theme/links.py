@@ -15,7 +15,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure import StructureItem
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Link, Navigation
+from mkdocs.structure.nav import Link, Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
@@ -79,4 +79,5 @@ def _links(items: Sequence[StructureItem]) -> Iterator[Link]:
     for item in items:
         if isinstance(item, Link) and item.url.startswith(_SCHEME):
             yield item
-        yield from _links(item.children or [])
+        if isinstance(item, Section):
+            yield from _links(item.children)

@@ -40,7 +40,7 @@ LUA_COMMANDS = """\
 
 Every change of a job's state is one call of a Lua script. This page lists the scripts with their
 arguments, replies and errors, generated from their headers, for programs in other languages that
-share a namespace with aioqless, and for those who debug one. Python programs use
+share a namespace with aioqless, and for debugging. Python programs use
 [`Client`](client.md).
 
 `aioqless lua COMMAND` prints a script, which `EVALSHA` or `EVAL` then calls. `KEYS` has the queue's
@@ -51,7 +51,7 @@ names and values of options. Times are seconds since 1970; an empty `now` is Red
 A refused call changes nothing. Its error is a code and a JSON object, such as
 `LOCKLOST {"jid": "4f2a", "why": ...}`. Every command may also refuse an argument with `BADARG`.
 [How it works](../how-it-works.md#the-scripts) has the rules for all scripts, and
-[Redis](../servers.md) the users of each role.
+[Redis](../redis.md#acl-users) the users of each role.
 """
 _PARTS = {
     "key": "`KEYS`",
@@ -194,10 +194,10 @@ def _rows(word: str, text: str) -> Iterator[str]:
         return
     first, _, rest = text.partition(" ")
     if word == "batch":
-        fields = [each for each in text.split() if ":" in each]
+        fields = [part for part in text.split() if ":" in part]
         meaning = text[text.rindex(fields[-1]) + len(fields[-1]) :].strip()
-        for number, each in enumerate(fields):
-            name, _, kind = each.partition(":")
+        for number, field in enumerate(fields):
+            name, _, kind = field.partition(":")
             yield _row(_PARTS[word] if not number else "", name, kind, "" if number else meaning)
         return
     kind, _, meaning = (rest.strip() + " ").partition(" ")

@@ -97,6 +97,9 @@ DOORS = {"jobs": Jobs, "workers": Workers, "config": Config, "events": Events}
 # of all commands, of uvicorn, of manage.py aioqless_worker
 OTHERS = {"--help", "--timeout-graceful-shutdown", "--backend", "--settings"}
 
+# set by the supervisor for its processes; configuration of a Flask app
+NO_VARIABLES = {"AIOQLESS_PROCESS_NUMBER", "AIOQLESS_TIMEOUT"}
+
 pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 our_pages = pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=name_of)
 
@@ -299,6 +302,24 @@ def test_page_on_qless_lists_every_field() -> None:
     used = {field for text in LUA.values() for field in re.findall(r"'(x-[a-z-]+)'", text)}
     assert set(re.findall(r"^--   (x-[a-z-]+)", KEYS, re.MULTILINE)) == used
     assert set(re.findall(r"^\| `(x-[a-z-]+)` \|", QLESS, re.MULTILINE)) == used
+
+
+def test_reference_lists_every_environment_variable() -> None:
+    read = {
+        name
+        for file in (ROOT / "aioqless").rglob("*.py")
+        for name in re.findall(r"\bAIOQLESS_[A-Z_]+[A-Z]\b", file.read_text("utf-8"))
+    }
+    page = (ROOT / "docs" / "reference" / "environment.md").read_text("utf-8")
+    assert set(re.findall(r"`(AIOQLESS_\w+)`", page)) == read - NO_VARIABLES
+
+
+def test_navigation_of_the_site_leads_to_existing_headings() -> None:
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    named = re.findall(r": ([\w/-]+\.md)#([\w-]+)$", site, re.MULTILINE)
+    assert named
+    for path, anchor in named:
+        assert anchor in anchors(ROOT / "docs" / path), f"{path}#{anchor}"
 
 
 def test_readme_is_short() -> None:

@@ -1,0 +1,1 @@
+"""The documentation site that `nox -s docs` has built."""

@@ -1,0 +1,108 @@
+"""Pages show what GitHub shows, and the reference is complete."""
+
+from __future__ import annotations
+
+import ast
+import re
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.unit.pages import PAGES, ROOT, name_of
+
+pytestmark = pytest.mark.site
+
+SITE = ROOT / "site"
+PACKAGES = [
+    "aioqless",
+    "aioqless/worker",
+    "aioqless/testing",
+    *(
+        f"aioqless/contrib/{name}"
+        for name in (
+            "dashboard",
+            "django",
+            "encryption",
+            "flask",
+            "foreign_queues",
+            "human_tasks",
+            "human_tasks/api",
+            "outbox",
+            "private_redis",
+            "supervisor",
+            "sync_client",
+        )
+    ),
+]
+COUNTED = {"li", "pre", "table", "tr", "td", "th", "blockquote", "img", "h1", "h2", "h3", "h4"}
+
+
+class Content(HTMLParser):
+    """The text of a page without white space, and how many elements of each kind it has."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.elements: dict[str, int] = {}
+        self._hidden = 0
+        self.feed(html)
+        self.close()
+        self.text = re.sub(r"[\s¶]", "", self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in ("button", "svg")
+        if tag in COUNTED:
+            self.elements[tag] = self.elements.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("button", "svg")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.text += data
+
+
+def rendered(page: Path) -> str:
+    """Return a page of the repository as the site shows it, without the buttons at its head."""
+    folder = SITE if page.parent == ROOT else SITE / page.relative_to(ROOT / "docs").parent
+    if page.stem != "README":
+        folder /= page.stem
+    html = (folder / "index.html").read_text("utf-8")
+    article = re.search(r"<article class=\"md-content__inner.*?>(.*)</article>", html, re.DOTALL)
+    assert article, page
+    return re.sub(r"<a [^>]*md-content__button.*?</a>", "", article[1], flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name != "reference"], ids=name_of
+)
+def test_page_shows_what_github_shows(page: Path) -> None:
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    on_github = Content(markdown.render(page.read_text("utf-8")))
+    on_site = Content(rendered(page))
+    assert on_site.elements == on_github.elements
+    assert on_site.text == on_github.text
+
+
+def public_names(package: str) -> set[str]:
+    tree = ast.parse((ROOT / package / "__init__.py").read_text("utf-8"))
+    (names,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    return set(names)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_reference_has_every_public_name(package: str) -> None:
+    inventory = (SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    documented = {line.split()[0] for line in zlib.decompress(inventory).decode().splitlines()}
+    dotted = package.replace("/", ".")
+    homes = {
+        name: {f"{dotted}.{name}", f"{dotted}.{name}.{name}"} for name in public_names(package)
+    }
+    assert {name for name, either in homes.items() if not either & documented} == set()
