@@ -175,8 +175,8 @@ class PartitionedStore(ScriptStore):
         """Send to one partition after the other; the cursor says how far the caller is."""
         name = layout.offset
         if name == "cursor":
-            number, _, cursor = (layout.text(call, name) or "0").rpartition(":")
-            at = int(number or 0)
+            number, _, cursor = (layout.text(call, name) or "0").partition(":")
+            at, cursor = int(number), cursor or "0"
         else:
             at, place = divmod(layout.number(call, name), _STEP)
             cursor = str(place)
