@@ -24,7 +24,6 @@ class Events:
     def __init__(self, redis: Redis, store: Store) -> None:
         self._redis = redis
         self._store = store
-        self._namespace = store.namespace
         self._closed = False
 
     def __call__(
@@ -71,21 +70,23 @@ class Events:
             async with client.events.all() as events:
                 async for event in events: ...
         """
-        async with subscribe(self._redis, f"{self._namespace}:log") as messages:
+        channels = [f"{namespace}:log" for namespace in self._store.namespaces]
+        async with subscribe(self._redis, *channels) as messages:
             yield _read_log(messages)
 
     @asynccontextmanager
     async def tracked(self) -> AsyncIterator[AsyncIterator[Event]]:
         """Iterate over the events of tracked jobs from when the block is entered."""
-        channels = [f"{self._namespace}:{name}" for name in TRACKED]
+        channels = [
+            f"{namespace}:{name}" for namespace in self._store.namespaces for name in TRACKED
+        ]
         async with subscribe(self._redis, *channels) as messages:
-            yield self._read_tracked(messages)
+            yield _read_tracked(messages)
 
-    async def _read_tracked(
-        self, messages: AsyncIterator[tuple[str, bytes]]
-    ) -> AsyncIterator[Event]:
-        async for channel, payload in messages:
-            yield Event(channel.removeprefix(f"{self._namespace}:"), decode_text(payload))
+
+async def _read_tracked(messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
+    async for channel, payload in messages:
+        yield Event(channel.partition(":")[2], decode_text(payload))
 
 
 async def _read_log(messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:

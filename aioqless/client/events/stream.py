@@ -66,8 +66,11 @@ class Stream:
             redis.exceptions.AuthenticationError: Redis refused the password.
         """
         latest, pause, reason = 0.0, FIRST_PAUSE, ""
-        namespace = self._store.namespace
-        channels = [f"{namespace}:{name}" for name in ("log", *CHANNELS_BESIDE_THE_LOG)]
+        channels = [
+            f"{namespace}:{name}"
+            for namespace in self._store.namespaces
+            for name in ("log", *CHANNELS_BESIDE_THE_LOG)
+        ]
         while not self._is_closed():
             try:
                 async with subscribe(self._redis, *channels, report_silence=True) as messages:
@@ -79,7 +82,7 @@ class Stream:
                         latest = time.time()
                         if (
                             payload
-                            and (event := self._parse(channel, payload, latest))
+                            and (event := _parse(channel, payload, latest))
                             and (event := await self._selector.select(event))
                         ):
                             yield event
@@ -93,8 +96,9 @@ class Stream:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _parse(self, channel: str, payload: bytes, when: float) -> AnyEvent | None:
-        name = channel.removeprefix(f"{self._store.namespace}:")
-        if name == "log":
-            return parse_event(read_event(payload), when)
-        return parse_event({"event": name, "jid": decode_text(payload)}, when)
+
+def _parse(channel: str, payload: bytes, when: float) -> AnyEvent | None:
+    name = channel.partition(":")[2]  # no namespace has a colon
+    if name == "log":
+        return parse_event(read_event(payload), when)
+    return parse_event({"event": name, "jid": decode_text(payload)}, when)

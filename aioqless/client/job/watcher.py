@@ -140,7 +140,8 @@ class JobWatcher:
     async def _listen(self) -> None:
         while True:
             try:
-                async with subscribe(self._redis, f"{self._store.namespace}:log") as messages:
+                channels = [f"{namespace}:log" for namespace in self._store.namespaces]
+                async with subscribe(self._redis, *channels) as messages:
                     self._subscribed = True
                     self._wake(*self._changed)
                     await self._read_messages(messages)

@@ -1,7 +1,9 @@
 """Partitions: one namespace over all nodes of a Redis Cluster.
 
 client.py         PartitionedClient   a client of all partitions
+queue.py          PartitionedQueue    a queue whose jobs are in all partitions
 routing.py                            which partition a job belongs to, and their namespaces
+record.py         WrongPartitions     the number of partitions, as Redis has it
 sender.py         PartitionedSender   puts each job into its partition
 store.py          PartitionedStore    sends each command to the partitions that it concerns
 merging.py                            makes one reply of the replies of all partitions
@@ -9,5 +11,6 @@ shared_config.py                      the same options and paused queues in all 
 """
 
 from aioqless.contrib.partitions.client import PartitionedClient
+from aioqless.contrib.partitions.record import WrongPartitions
 
-__all__ = ["PartitionedClient"]
+__all__ = ["PartitionedClient", "WrongPartitions"]

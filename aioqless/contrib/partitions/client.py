@@ -11,9 +11,13 @@ from typing_extensions import TypeVar, Unpack
 
 from aioqless.client import Client, CommandConnection
 from aioqless.client.codec import Codec
+from aioqless.client.consistency import Finding
 from aioqless.client.jid import Jid
 from aioqless.client.put import Klass, NewJob, PutSender
-from aioqless.client.put_options import PutOptions
+from aioqless.client.put_options import OnFailed, PutOptions
+from aioqless.client.workflows import Flow, Step
+from aioqless.contrib.partitions.queue import PartitionedQueue
+from aioqless.contrib.partitions.record import compare_count, record_count, wrong_number
 from aioqless.contrib.partitions.routing import (
     check_count,
     generate_jid,
@@ -21,11 +25,13 @@ from aioqless.contrib.partitions.routing import (
     partition_of,
 )
 from aioqless.contrib.partitions.sender import PartitionedSender
+from aioqless.contrib.partitions.shared_config import find_differences
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.redis import Topology, make_topology
+from aioqless.redis.connection import Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.nodes import NodeConnections
-from aioqless.store import ATTEMPTS, ScriptStore
+from aioqless.store import ATTEMPTS, Keys, ScriptStore
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
@@ -97,8 +103,15 @@ class PartitionedClient(Client):
         """
         name = namespace or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
         self.count = _read_count() if partitions is None else check_count(partitions)
+        self._first_of_many = name_partitions(name, 2)[0]
         self._namespaces = name_partitions(name, self.count)
         super().__init__(url, namespace=self._namespaces[0], **options)
+        if self.count > 1 and self._address is not None and self._address.kind == "sentinel":
+            raise ValueError(
+                f"the URL {self._address} names one master behind sentinels, which {self.count} "
+                "partitions can't make faster: name the nodes of a Cluster "
+                "(redis+cluster://...), or use an ordinary client"
+            )
         self.namespace = name
         self._options = options
         self._partitions: tuple[Partition, ...] | None = None
@@ -122,6 +135,16 @@ class PartitionedClient(Client):
         """
         return generate_jid(self.partition_of(key), self.count)
 
+    def queue(self, name: str) -> PartitionedQueue:
+        """Return a queue; it needn't exist yet.
+
+        Args:
+            name: Name of the queue.
+        """
+        sender = self._open.sender
+        assert isinstance(sender, PartitionedSender)
+        return PartitionedQueue(self.backend, sender, name, worker=self.name)
+
     async def put(
         self,
         job: str | Klass[R] | NewJob[R],
@@ -141,11 +164,52 @@ class PartitionedClient(Client):
             wait: Time to wait while the queue, or Redis, is full.
             partition_key: Jobs with this key share a partition.
             options: See PutOptions.
+
+        Raises:
+            ValueError: Its jid, keys and dependencies belong to several partitions; or as `Client`.
         """
         new = NewJob.of(job, data, options)
-        if partition_key is not None:
-            new = new.with_options(jid=self.jid_for(partition_key))
-        return await super().put(new, queue=queue, wait=wait)
+        chosen = self.queue(new.choose_queue(queue))
+        return await chosen.put(new, wait=wait, partition_key=partition_key)
+
+    async def put_flow(
+        self,
+        flow: Step,
+        *,
+        queue: str | None = None,
+        on_failed: OnFailed | None = None,
+        wait: Seconds = 0,
+        partition_key: str | None = None,
+    ) -> Flow:
+        """Put a workflow, as `Client.put_flow` does; all its jobs are in one partition.
+
+        Args:
+            flow: A chain, a group or a job.
+            queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
+            on_failed: What happens to jobs without a choice of their own if one that they depend on
+                fails.
+            wait: Time to wait while a queue, or Redis, is full.
+            partition_key: Workflows and jobs with this key share a partition.
+
+        Raises:
+            ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
+        """
+        sender = self._open.sender
+        assert isinstance(sender, PartitionedSender)
+        placed = sender.place_flow(flow, partition_key)
+        return await super().put_flow(placed, queue=queue, on_failed=on_failed, wait=wait)
+
+    async def reconcile(self) -> list[Finding]:
+        """Let all partitions have the options and paused queues of the first one.
+
+        They differ after a node couldn't be reached while they were changed. `check` finds that,
+        too.
+
+        Returns:
+            What differed.
+        """
+        found = await find_differences(self._partitioned_store.stores, resolve=True)
+        return [Finding.from_record(record) for record in found]
 
     def dedicated_store(self, name: str, timeout: float) -> PartitionedStore:
         """Return a store with connections of its own, for an event loop in another thread.
@@ -174,13 +238,49 @@ class PartitionedClient(Client):
 
     async def _start(self) -> None:
         await super()._start()
-        assert isinstance(self.store, PartitionedStore)
-        options: ClientOptions = {**self._options, "name": self.name}
-        self._partitions = tuple(
-            Partition(self.url, store, **options) for store in self.store.stores
-        )
-        for partition in self._partitions:
-            await partition.open()
+        try:
+            await self._compare_count()
+            options: ClientOptions = {**self._options, "name": self.name}
+            self._partitions = tuple(
+                Partition(self.url, store, **options) for store in self._partitioned_store.stores
+            )
+            for partition in self._partitions:
+                await partition.open()
+        except BaseException:
+            await self.__aexit__()
+            raise
+
+    async def _compare_count(self) -> None:
+        """Compare the number of partitions with that in Redis, or record it on first use."""
+        stores, address = self._partitioned_store.stores, self._address
+        assert address is not None
+        if self.count == 1:
+            other = self._first_of_many
+            if recorded := await self._execute("GET", Keys(other)("partitions"), within=other):
+                raise wrong_number(self.namespace, int(recorded), 1)
+        elif not await compare_count(self.namespace, stores):
+            whole = self.namespace
+            if address.kind == "cluster" and "{" not in whole:
+                whole = f"{{{whole}}}"
+            if await self._execute("EXISTS", Keys(whole)("queues"), within=whole):
+                raise wrong_number(self.namespace, 1, self.count)
+            await record_count(self.namespace, stores)
+
+    async def _execute(self, *command: str | bytes, within: str) -> Any:
+        """Send a command to the node of another namespace."""
+        assert self._address is not None
+        topology = make_topology(self._address, within)
+        connection = Connection(topology, timeout=self._timeout / ATTEMPTS)
+        try:
+            return await connection.execute(*command)
+        finally:
+            await connection.aclose()
+
+    @property
+    def _partitioned_store(self) -> PartitionedStore:
+        store = self.store
+        assert isinstance(store, PartitionedStore)
+        return store
 
     def _shared_store(self) -> ScriptStore:
         name, timeout = self._connection_name, self._timeout

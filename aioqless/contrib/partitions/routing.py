@@ -12,8 +12,11 @@ import binascii
 import itertools
 import re
 import secrets
+from collections.abc import Iterable
 from functools import cache
 from zlib import crc32
+
+import msgspec
 
 from aioqless.redis.cluster import SLOTS
 
@@ -79,6 +82,29 @@ def partition_of(name: str, partitions: int) -> int:
     elif len(name) > 33 and name[32] == "-" and (instance := _INSTANCE.fullmatch(name)):
         name = instance[1]
     return crc32(name.encode("utf-8", "surrogateescape")) % partitions
+
+
+def check_together(first: str, others: Iterable[str], count: int) -> None:
+    """Check that jids and keys belong to the same partition.
+
+    Raises:
+        ValueError: They don't.
+    """
+    own = partition_of(first, count)
+    for name in others:
+        if (other := partition_of(name, count)) != own:
+            raise ValueError(
+                f"{first!r} belongs to partition {own} of {count}, and {name!r} to {other}: a job "
+                "is in one partition with its keys and the jobs that it depends on. Leave out its "
+                "jid, take client.jid_for(key), or give both the same part in braces, as in "
+                "'{customer-7}-a' and '{customer-7}-b'"
+            )
+
+
+def keys_of(terms: str | bytes | None) -> list[str]:
+    """Return the keys among the constraints of a job, as scripts take them."""
+    constraints = msgspec.json.decode(terms) if terms else {}
+    return [constraints[name] for name in ("unique", "key") if name in constraints]
 
 
 def generate_jid(partition: int, partitions: int) -> str:

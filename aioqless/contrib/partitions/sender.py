@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterator, Sequence
-
-import msgspec
 
 from aioqless.client.codec import Codec
 from aioqless.client.put import DefaultContext, NewJob, PreparedJob, PutSender
-from aioqless.contrib.partitions.routing import generate_jid, partition_of
+from aioqless.client.workflows import Chain, Group, Placed, Step
+from aioqless.contrib.partitions.routing import check_together, generate_jid, keys_of, partition_of
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.validation import Seconds
 
 
 class PartitionedSender(PutSender):
     """Prepares jobs and sends each to its partition.
+
+    A job is in the partition of its jid, with all its keys and all jobs that it depends on. A jid
+    that the caller doesn't choose is generated to fit them; what can't be in one partition is
+    refused before anything is written.
 
     Args:
         store: The commands of the partitioned namespace.
@@ -35,18 +39,39 @@ class PartitionedSender(PutSender):
         self._count = len(store.stores)
         self._senders = [PutSender(each, codec, max_data) for each in store.stores]
 
-    def prepare(self, job: NewJob) -> PreparedJob:
-        """Check and encode a job, and give it a jid of the partition that its keys ask for.
+    def place(self, job: NewJob, partition_key: str | None) -> NewJob:
+        """Return a job with a jid in the partition of a key.
 
         Raises:
-            ValueError: The jid, the keys and the dependencies belong to several partitions.
+            ValueError: It has a jid of another partition.
+        """
+        if partition_key is None:
+            return job
+        partition = self._choose([partition_key, *_given_jid(job)])
+        return job.with_options(jid=job.options.get("jid") or generate_jid(partition, self._count))
+
+    def place_flow(self, flow: Step, partition_key: str | None = None) -> Step:
+        """Return a workflow with jids that are all in one partition.
+
+        Raises:
+            ValueError: Its jids, keys and dependencies belong to several partitions.
+        """
+        names = [partition_key] if partition_key is not None else []
+        for job in _jobs_of(flow):
+            names += [*_given_jid(job), *_names(super().prepare(job))]
+        return _with_jids(flow, self._choose(names), self._count)
+
+    def prepare(self, job: NewJob) -> PreparedJob:
+        """Check and encode a job, and give it a jid of the partition of its keys.
+
+        Raises:
+            ValueError: Its jid, keys and dependencies belong to several partitions.
         """
         row = super().prepare(job)
-        if job.options.get("jid") is None:
-            for name in _names(row):
-                row["jid"] = generate_jid(partition_of(name, self._count), self._count)
-                break
-        self._check(row)
+        if names := _names(row):
+            partition = self._choose([*_given_jid(job), *names])
+            if job.options.get("jid") is None:
+                row["jid"] = generate_jid(partition, self._count)
         return row
 
     async def put(self, queue: str, job: PreparedJob, wait: Seconds) -> str:
@@ -58,13 +83,16 @@ class PartitionedSender(PutSender):
     ) -> list[str | Exception]:
         """Put jobs, those of each partition in calls of a bounded size.
 
-        A partition that can't be reached keeps only its own jobs from being put.
+        Jobs of a partition that can't be reached are answered with the error, as refused ones are.
+
+        Raises:
+            ValueError: A job that was prepared elsewhere has a jid of another partition than its
+                keys.
         """
-        for job in jobs:
-            self._check(job)
         numbers: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
-            numbers.setdefault(partition_of(job["jid"], self._count), []).append(number)
+            partition = self._choose([job["jid"], *_names(job)])
+            numbers.setdefault(partition, []).append(number)
         replies = await asyncio.gather(
             *(
                 self._senders[partition].put_many(
@@ -93,19 +121,51 @@ class PartitionedSender(PutSender):
     def _sender_of(self, job: PreparedJob) -> PutSender:
         return self._senders[partition_of(job["jid"], self._count)]
 
-    def _check(self, job: PreparedJob) -> None:
-        own = partition_of(job["jid"], self._count)
-        for name in _names(job):
-            if (other := partition_of(name, self._count)) != own:
-                raise ValueError(
-                    f"job {job['jid']} belongs to partition {own}, and {name!r} to partition "
-                    f"{other} of {self._count}: let them share a part in braces"
-                )
+    def _choose(self, names: Sequence[str]) -> int:
+        """Return the partition of jids and keys; any, if there are none."""
+        if not names:
+            return secrets.randbelow(self._count)
+        first, *others = names
+        partition = partition_of(first, self._count)
+        check_together(first, others, self._count)
+        return partition
 
 
-def _names(job: PreparedJob) -> Iterator[str]:
-    """Yield the keys of a job and the jids that it depends on: all must share its partition."""
-    if terms := job.get("terms"):
-        constraints = msgspec.json.decode(terms)
-        yield from (constraints[name] for name in ("unique", "key") if name in constraints)
-    yield from job.get("depends") or ()
+def _given_jid(job: NewJob) -> list[str]:
+    jid = job.options.get("jid")
+    return [] if jid is None else [jid]
+
+
+def _names(job: PreparedJob) -> list[str]:
+    """Return the keys of a job and the jids that it depends on: all must share its partition."""
+    return [*keys_of(job.get("terms")), *(job.get("depends") or ())]
+
+
+def _jobs_of(step: Step) -> Iterator[NewJob]:
+    match step:
+        case Placed(_, job):
+            yield job
+        case Chain(steps) | Group(steps):
+            for each in steps:
+                yield from _jobs_of(each)
+        case NewJob():
+            yield step
+
+
+def _with_jids(step: Step, partition: int, count: int) -> Step:
+    match step:
+        case Placed(queue, job):
+            return Placed(queue, _with_jid(job, partition, count))
+        case Chain(steps):
+            return Chain(tuple(_with_jids(each, partition, count) for each in steps))
+        case Group(steps):
+            return Group(tuple(_with_jids(each, partition, count) for each in steps))
+        case NewJob():
+            return _with_jid(step, partition, count)
+    return step  # which put_flow refuses
+
+
+def _with_jid(job: NewJob, partition: int, count: int) -> NewJob:
+    if _given_jid(job):
+        return job
+    return job.with_options(jid=generate_jid(partition, count))

@@ -79,10 +79,10 @@ async def find_differences(stores: Sequence[Store], *, resolve: bool) -> list[Re
             if (value := options.get(option)) == own.get(option):
                 continue
             found.append({"problem": "config-differs", **at, "option": option})
-            if resolve and value is None:
-                await store.config_unset(option=option)
-            elif resolve:
+            if resolve and isinstance(value, str):
                 await store.config_set(option=option, value=value)
+            elif resolve:  # the first partition has the default
+                await store.config_unset(option=option)
         for queue in queues:
             name = queue["name"]
             if name not in paused:

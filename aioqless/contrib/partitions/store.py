@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
-from aioqless.contrib.partitions.routing import partition_of, recurring_jid
+from aioqless.contrib.partitions.routing import check_together, keys_of, partition_of, recurring_jid
 from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
 from aioqless.errors import AioqlessError
 from aioqless.store import Call, ScriptStore
@@ -37,7 +39,6 @@ class PartitionedStore(ScriptStore):
 
     Attributes:
         stores: The stores of the partitions.
-        namespaces: Their namespaces.
     """
 
     def __init__(
@@ -45,7 +46,11 @@ class PartitionedStore(ScriptStore):
     ) -> None:
         super().__init__(stores[0].connection, stores[0].namespace, clock=clock)
         self.stores = tuple(stores)
-        self.namespaces = tuple(store.namespace for store in stores)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that events come from."""
+        return tuple(store.namespace for store in self.stores)
 
     async def send(self, call: Call[T]) -> T:
         """Send a call to the partitions that it concerns, and return the merged reply.
@@ -105,13 +110,14 @@ class PartitionedStore(ScriptStore):
         if call.command == "recur":
             jid = recurring_jid(jid, len(self.stores))
             argv = layout.with_values(call, jid=jid)
+        check_together(jid, layout.names_together(call), len(self.stores))
         return await self._send_to(partition_of(jid, len(self.stores)), call, argv)
 
     async def _send_to_jobs(self, call: Call[T], layout: _Layout) -> Any:
         """Send to each partition the jids that are its own; order the replies by the jids."""
+        jids = layout.texts(call, "jids")
         start = layout.index["jids"]
-        end = call.argv.index(b"", start)
-        jids = [jid.decode("utf-8", "surrogateescape") for jid in call.argv[start:end]]
+        end = start + len(jids)
         own: dict[int, list[str]] = {}
         for jid in jids:
             own.setdefault(partition_of(jid, len(self.stores)), []).append(jid)
@@ -237,10 +243,12 @@ class _Layout:
     Attributes:
         name: Name of the command and its word.
         index: Index of each argument; of several jids, that of the first.
+        options: Index of the first option, where no list comes before.
     """
 
     name: str
     index: Mapping[str, int]
+    options: int
 
     @property
     def offset(self) -> str:
@@ -270,6 +278,24 @@ class _Layout:
         text = self.text(call, name)
         return int(text) if text else default
 
+    def names_together(self, call: Call[Any]) -> list[str]:
+        """Return the keys, and the jids to depend on, that must share the partition of a job."""
+        names: list[str] = []
+        if self.name == "depends_on":
+            names += self.texts(call, "jids")
+        elif self.name in ("complete", "recur_on", "recur_cron"):
+            given = call.argv[self.options :]
+            options = dict(zip(given[::2], given[1::2], strict=True))
+            names += msgspec.json.decode(options.get(b"depends", b"[]"))
+            names += keys_of(options.get(b"terms"))
+        return names
+
+    def texts(self, call: Call[Any], name: str) -> list[str]:
+        """Return a list of arguments."""
+        start = self.index[name]
+        end = call.argv.index(b"", start)
+        return [each.decode("utf-8", "surrogateescape") for each in call.argv[start:end]]
+
     def with_values(self, call: Call[Any], **values: str | int) -> list[bytes]:
         """Return the arguments of a call with some replaced."""
         argv = list(call.argv)
@@ -292,10 +318,11 @@ def _layout_of(name: str, word: bytes) -> _Layout:
         form = command.forms[word.decode()]
         names += ["", *(arg.name for arg in form.args)]
         rest = form.rest
+    options = len(names)
     if rest is not None:
         names.append(rest.name)
     index = {each: number for number, each in enumerate(names) if each}
-    return _Layout(f"{name}_{word.decode()}" if word else name, index)
+    return _Layout(f"{name}_{word.decode()}" if word else name, index, options)
 
 
 async def _gather(calls: Any) -> list[Any]:

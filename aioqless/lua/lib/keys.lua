@@ -151,6 +151,8 @@ function keys.rejected_imports() return ns .. ':x:refused' end
 function keys.archive() return ns .. ':x:archive' end
 -- H who stores the archive elsewhere, and up to which entry
 function keys.archive_reader() return ns .. ':x:archive:read' end
+-- T the number of partitions, if this is one of several namespaces that make one
+function keys.partitions() return ns .. ':x:partitions' end
 
 -- Another system's keys, outside of the namespace. `prefix` is empty or ends in a colon.
 

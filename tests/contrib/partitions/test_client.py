@@ -1,0 +1,438 @@
+"""The partitioned client on a single server: what it puts, finds, counts and configures."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from aioqless import (
+    AioqlessError,
+    Client,
+    Job,
+    NewJob,
+    chain,
+    group,
+    job,
+)
+from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
+from aioqless.errors import JobExists, NoSuchJob
+
+
+@job(klass="Greet", max_concurrent=5)
+async def greet(job: Job[Any], name: str) -> None: ...
+
+
+async def test_put_jobs_are_spread_and_found_by_jid(partitioned: PartitionedClient) -> None:
+    jids = await partitioned.put_many([NewJob("Greet", {"n": n}) for n in range(200)])
+    found = await partitioned.jobs.multiget(*jids)
+    assert [each.jid for each in found] == jids
+    lengths = [await each.queue("default").length() for each in partitioned.partitions]
+    assert sum(lengths) == 200 == await partitioned.queue("default").length()
+    assert min(lengths) > 20
+
+
+async def test_job_is_changed_in_its_own_partition_only(partitioned: PartitionedClient) -> None:
+    jid = await partitioned.put("Greet", {}, jid="order-17", tags=["a"])
+    home = partitioned.partitions[partitioned.partition_of("order-17")]
+    (popped,) = await partitioned.queue("default").pop()
+    assert await popped.heartbeat() > 0
+    await popped.retry(60)
+    found = await home.jobs.get(jid)
+    assert found is not None
+    assert found.state == "scheduled"
+    assert await partitioned.jobs.cancel(jid, "unknown") == ["order-17"]
+    with pytest.raises(NoSuchJob):
+        await jid.job()
+
+
+async def test_many_jobs_are_canceled_and_their_states_read_in_the_order_of_the_jids(
+    partitioned: PartitionedClient,
+) -> None:
+    jids = [await partitioned.put("Greet", jid=f"job-{n}") for n in range(20)]
+    asked = [*jids[:5], "unknown", *jids[5:]]
+    states = await partitioned.store.states(jids=asked)
+    assert states == ["waiting"] * 5 + [""] + ["waiting"] * 15
+    assert await partitioned.jobs.cancel(*asked) == jids
+
+
+# Jobs that share a partition
+
+
+async def test_jobs_with_a_unique_key_meet(partitioned: PartitionedClient) -> None:
+    jids = [await partitioned.put("Greet", unique=f"key-{n % 5}") for n in range(20)]
+    assert len(set(jids)) == 5
+    assert all(
+        partitioned.partition_of(jid) == partitioned.partition_of(f"key-{n % 5}")
+        for n, jid in enumerate(jids)
+    )
+    with pytest.raises(JobExists):
+        await partitioned.put("Greet", unique="key-1", if_exists="raise")
+
+
+async def test_concurrency_limit_of_a_handler_holds_over_all_of_its_jobs(
+    partitioned: PartitionedClient,
+) -> None:
+    await partitioned.put_many([greet.data(name=str(n)) for n in range(30)], queue="mail")
+    assert len(await partitioned.queue("mail").pop(30)) == 5
+
+
+async def test_jobs_with_a_partition_key_share_a_partition(
+    partitioned: PartitionedClient,
+) -> None:
+    home = partitioned.partition_of("customer-7")
+    jids = [
+        await partitioned.put("Greet", partition_key="customer-7"),
+        await partitioned.queue("mail").put("Greet", partition_key="customer-7"),
+        await partitioned.put("Greet", jid=partitioned.jid_for("customer-7")),
+    ]
+    assert [partitioned.partition_of(jid) for jid in jids] == [home] * 3
+
+
+async def test_job_follows_those_that_it_depends_on(partitioned: PartitionedClient) -> None:
+    first = await partitioned.put("Greet")
+    second = await partitioned.put("Greet", depends=[first])
+    assert partitioned.partition_of(second) == partitioned.partition_of(first)
+    assert (await second.job()).state == "depends"
+
+
+async def test_workflow_is_in_one_partition(partitioned: PartitionedClient) -> None:
+    steps = chain(NewJob("A"), group(NewJob("B"), NewJob("C", unique="c")), NewJob("D"))
+    flow = await partitioned.put_flow(steps)
+    assert {partitioned.partition_of(jid) for jid in flow.jids} == {partitioned.partition_of("c")}
+    keyed = await partitioned.queue("mail").put_flow(chain(NewJob("A")), partition_key="k")
+    assert partitioned.partition_of(keyed.last[0]) == partitioned.partition_of("k")
+
+
+def names_apart(client: PartitionedClient) -> tuple[str, str]:
+    """Two names of different partitions."""
+    first = "a"
+    return first, next(
+        name for name in "bcdefgh" if client.partition_of(name) != client.partition_of(first)
+    )
+
+
+async def test_combination_of_several_partitions_is_refused_before_anything_is_written(
+    partitioned: PartitionedClient,
+) -> None:
+    one, other = names_apart(partitioned)
+    waiting = await partitioned.put("Greet", jid=one)
+    queue = partitioned.queue("mail")
+    for refused in (
+        queue.put("Greet", jid=other, unique=one),
+        queue.put("Greet", jid=other, max_concurrent=1, concurrency_key=one),
+        queue.put("Greet", unique=other, max_concurrent=1, concurrency_key=one),
+        queue.put("Greet", unique=other, partition_key=one),
+        queue.put("Greet", jid=other, partition_key=one),
+        queue.put("Greet", jid=other, depends=[waiting]),
+        queue.put("Greet", depends=[one, other]),
+        queue.put_many([NewJob("Greet"), NewJob("Greet", jid=other, unique=one)]),
+        queue.put_flow(chain(NewJob("A", jid=one), NewJob("B", jid=other))),
+        queue.put_flow(chain(NewJob("A", unique=one), NewJob("B", unique=other))),
+        queue.recur("Greet", jid=other, every=60, unique=one),
+    ):
+        with pytest.raises(ValueError, match=r"belongs to partition \d of 4, and '.+' to \d"):
+            await refused
+    assert await queue.length() == 0
+    assert await queue.recurring() == []
+    (popped,) = await partitioned.queue("default").pop()
+    with pytest.raises(ValueError, match="belongs to partition"):
+        await popped.complete("mail", depends=[other])
+    assert (await popped.refresh()).state == "running"
+
+
+async def test_keys_with_the_same_part_in_braces_can_be_combined(
+    partitioned: PartitionedClient,
+) -> None:
+    jid = await partitioned.put(
+        "Greet", unique="{c7}-order", max_concurrent=1, concurrency_key="{c7}-limit", jid="{c7}-1"
+    )
+    assert jid == "{c7}-1"
+
+
+async def test_jobs_that_were_prepared_elsewhere_are_checked(
+    partitioned: PartitionedClient,
+) -> None:
+    one, other = names_apart(partitioned)
+    job = NewJob("Greet", jid=other, unique=one).prepare(1000)
+    with pytest.raises(ValueError, match="belongs to partition"):
+        await partitioned.queue("mail").put_prepared([job])
+
+
+# What sums up
+
+
+async def test_counts_and_statistics_are_those_of_all_partitions(
+    partitioned: PartitionedClient,
+) -> None:
+    queue = partitioned.queue("mail")
+    await queue.put_many([NewJob("Greet", tags=["t"]) for _ in range(40)])
+    popped = await queue.pop(30)
+    await asyncio.gather(*(each.complete() for each in popped[:10]))
+    await asyncio.gather(*(each.fail("group", "message") for each in popped[10:18]))
+    counts = await queue.counts()
+    assert (counts.waiting, counts.running) == (10, 12)
+    (overview,) = await partitioned.queues()
+    assert (overview.popped, overview.completed, overview.failures) == (30, 10, 8)
+    stats = await queue.stats()
+    assert (stats.wait.count, stats.run.count, stats.failures) == (30, 10, 8)
+    assert (await queue.days(1))[0].completed == 10
+    (worker,) = await partitioned.workers.counts()
+    assert worker.jobs == 12 == len((await partitioned.workers.jobs(worker.name)).jobs)
+    (summary,) = await partitioned.workers.working(worker.name, most=3)
+    assert (summary.jobs, len(summary.doing)) == (12, 3)
+    assert await partitioned.jobs.failed() == {"group": 8}
+    assert (await partitioned.jobs.failures("group"))[0].total == 8
+    total, failed = await partitioned.jobs.failed_in("group", limit=5)
+    assert (total, len(failed)) == (8, 5)
+    assert await partitioned.jobs.retry_group("group") == 8
+    total, tagged = await partitioned.jobs.tagged("t", count=100)
+    assert (total, len(set(tagged))) == (40, 40)
+    assert await partitioned.jobs.tags() == ["t"]
+    assert await queue.lag() > 0
+
+
+async def test_pages_of_a_list_are_complete(partitioned: PartitionedClient) -> None:
+    queue = partitioned.queue("mail")
+    jids = await queue.put_many([NewJob("Greet") for _ in range(50)])
+    pages = [await queue.jobs("waiting", offset=offset, count=7) for offset in range(0, 50, 7)]
+    assert sorted(jid for page in pages for jid in page) == sorted(jids)
+
+
+async def test_queue_is_cleared_and_searched_in_all_partitions(
+    partitioned: PartitionedClient,
+) -> None:
+    await partitioned.queue("mail").put_many([NewJob("Greet") for _ in range(50)])
+    found, cursor = [], ""
+    while cursor != "0":
+        cursor, page = await partitioned.jobs.find("greet", cursor=cursor or "0", count=10)
+        found += page
+    assert len(set(found)) == 50
+    assert (await partitioned.queue("mail").clear(dry_run=True)).canceled == 50
+    assert (await partitioned.queue("mail").clear()).canceled == 50
+    assert await partitioned.check() == []
+
+
+async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> None:
+    queue = partitioned.queue("mail")
+    await queue.put_many([NewJob("Greet") for _ in range(20)])
+    await queue.pause()
+    assert (await queue.counts()).paused
+    assert await queue.pop(20) == []
+    await queue.unpause()
+    assert len(await queue.pop(20)) == 20
+
+
+async def test_events_come_from_all_partitions(partitioned: PartitionedClient) -> None:
+    async with partitioned.events(kind="put") as events:
+        jids = await partitioned.put_many([NewJob("Greet") for _ in range(20)])
+        async with asyncio.timeout(10):
+            seen: set[str] = set()
+            async for event in events:
+                seen.add(getattr(event, "jid", ""))
+                if len(seen) == 20:
+                    break
+    assert seen == set(jids)
+
+
+async def test_end_of_a_job_is_waited_for_in_any_partition(
+    partitioned: PartitionedClient,
+) -> None:
+    jids = [await partitioned.put("Greet") for _ in range(8)]
+    waiting = [asyncio.create_task(partitioned.jobs.wait(jid, 10)) for jid in jids]
+    for each in await partitioned.queue("default").pop(8):
+        await each.complete()
+    assert {(await each).state for each in waiting} == {"complete"}
+
+
+async def test_tracked_jobs_are_listed(partitioned: PartitionedClient) -> None:
+    jids = [await partitioned.put("Greet") for _ in range(5)]
+    for jid in jids:
+        await partitioned.jobs.track(jid)
+    tracked, expired = await partitioned.jobs.tracked()
+    assert ({each.jid for each in tracked}, expired) == (set(jids), [])
+
+
+async def test_recurring_job_is_in_one_partition_with_its_instances(
+    partitioned: PartitionedClient,
+) -> None:
+    recurring = await partitioned.recur("Greet", jid="nightly", cron="@daily", queue="mail")
+    generated = await partitioned.queue("mail").recur("Greet", every=3600, offset=3600)
+    assert {each.jid async for each in partitioned.recurring()} == {"{nightly}", generated.jid}
+    for each in (recurring, generated):
+        instance = await partitioned.jobs.get(await each.run_now())
+        assert instance is not None
+        assert instance.spawned_from == each.jid
+    found = await partitioned.jobs.recurring("nightly")
+    assert found is not None
+    await found.cancel()
+    assert await partitioned.jobs.recurring("nightly") is None
+
+
+# Shared configuration
+
+
+async def test_option_is_set_in_all_partitions(partitioned: PartitionedClient) -> None:
+    await partitioned.config.set("heartbeat", 33)
+    values = [await each.config.get("heartbeat") for each in partitioned.partitions]
+    assert values == ["33"] * 4
+    await partitioned.config.unset("heartbeat")
+    assert await partitioned.config.get("heartbeat") == 60
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "share"),
+    [
+        ("mail-max-concurrency", "8", "2"),
+        ("mail-max-length", "4000", "1000"),
+        ("mail-rate-limit", "40/60", "10/60"),
+        ("mail-max-concurrency", "0", "0"),
+    ],
+)
+async def test_limit_of_a_queue_is_divided(
+    partitioned: PartitionedClient, option: str, value: str, share: str
+) -> None:
+    await partitioned.config.set(option, value)
+    assert [await each.config.get(option) for each in partitioned.partitions] == [share] * 4
+    assert await partitioned.config.get(option) == value
+    assert (await partitioned.config.all())[option] == value
+
+
+@pytest.mark.parametrize(("value", "better"), [("10", "8 or 12"), ("3", "4"), ("9/60", "8 or 12")])
+async def test_limit_of_a_queue_that_cannot_be_divided_is_refused(
+    partitioned: PartitionedClient, value: str, better: str
+) -> None:
+    option = "mail-rate-limit" if "/" in value else "mail-max-concurrency"
+    with pytest.raises(ValueError, match=f"must be a multiple of 4, .* set it to {better}, or"):
+        await partitioned.config.set(option, value)
+    assert await partitioned.config.get(option) is None
+
+
+async def test_divided_limit_holds_for_the_queue_as_a_whole(
+    partitioned: PartitionedClient,
+) -> None:
+    await partitioned.config.set("mail-max-concurrency", 8)
+    await partitioned.queue("mail").put_many([NewJob("Greet") for _ in range(60)])
+    assert len(await partitioned.queue("mail").pop(60)) == 8
+
+
+async def test_differing_options_and_pauses_are_found_and_repaired(
+    partitioned: PartitionedClient,
+) -> None:
+    await partitioned.put("Greet", queue="mail", partition_key="x")
+    second, third, last = partitioned.partitions[1:]
+    await second.config.set("heartbeat", 44)
+    await third.config.set("own", "1", force=True)
+    home = partitioned.partitions[partitioned.partition_of("x")]
+    paused = home if home is not partitioned.partitions[0] else last
+    await paused.queue("mail").put("Greet")
+    await paused.queue("mail").pause()
+    found = {(each.problem, *each.about.values()) for each in await partitioned.check()}
+    assert found == {
+        ("config-differs", 1, "heartbeat"),
+        ("config-differs", 2, "own"),
+        ("pause-differs", partitioned.partitions.index(paused), "mail"),
+    }
+    assert len(await partitioned.reconcile()) == 3
+    assert await partitioned.check() == []
+
+
+# The number of partitions
+
+
+async def test_another_number_of_partitions_is_refused(
+    partitioned: PartitionedClient, redis_url: str, namespace: str
+) -> None:
+    for number in (1, 2, 3, 48):
+        with pytest.raises(
+            WrongPartitions, match=f"'{namespace}' has 4 partitions in Redis, not {number}: open it"
+        ):
+            async with PartitionedClient(redis_url, namespace=namespace, partitions=number):
+                pass
+    async with PartitionedClient(redis_url, namespace=namespace, partitions=4):
+        pass
+
+
+async def test_namespace_that_was_used_without_partitions_is_refused(
+    client: Client, redis_url: str, namespace: str
+) -> None:
+    await client.put("Greet")
+    with pytest.raises(WrongPartitions, match="has no partitions in Redis, not 4"):
+        async with PartitionedClient(redis_url, namespace=namespace, partitions=4):
+            pass
+    async with PartitionedClient(redis_url, namespace=namespace, partitions=1) as same:
+        assert await same.queue("default").length() == 1
+
+
+async def test_lost_record_is_written_again(
+    partitioned: PartitionedClient, redis: Redis, redis_url: str, namespace: str
+) -> None:
+    keys = [f"{each.namespace}:x:partitions" for each in partitioned.partitions]
+    await redis.delete(*keys[:3])
+    async with PartitionedClient(redis_url, namespace=namespace, partitions=4):
+        assert await redis.mget(keys) == [b"4"] * 4
+
+
+async def test_one_partition_has_the_keys_of_an_ordinary_client(
+    redis: Redis, redis_url: str, namespace: str
+) -> None:
+    async with PartitionedClient(redis_url, namespace=namespace, partitions=1) as one:
+        await one.put("Greet", {"a": 1}, jid="x", tags=["t"], unique="u")
+        await one.recur("Greet", jid="nightly", every=60)
+        await one.config.set("mail-max-concurrency", 3)
+    async with Client(redis_url, namespace=f"{namespace}-b") as plain:
+        await plain.put("Greet", {"a": 1}, jid="x", tags=["t"], unique="u")
+        await plain.recur("Greet", jid="nightly", every=60)
+        await plain.config.set("mail-max-concurrency", 3)
+    ours = {key.decode().partition(":")[2] async for key in redis.scan_iter(f"{namespace}:*")}
+    theirs = {key.decode().partition(":")[2] async for key in redis.scan_iter(f"{namespace}-b:*")}
+    assert {key for key in ours if "request" not in key} == {
+        key for key in theirs if "request" not in key
+    }
+
+
+@pytest.mark.parametrize("partitions", [0, -1, 100_000])
+def test_number_out_of_range_is_refused(redis_url: str, partitions: int) -> None:
+    with pytest.raises(ValueError, match="partitions must be from 1 to 1,024"):
+        PartitionedClient(redis_url, partitions=partitions)
+
+
+def test_number_comes_from_the_environment(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="say the number of partitions: partitions=48, or AIO"):
+        PartitionedClient(redis_url)
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "many")
+    with pytest.raises(ValueError, match="AIOQLESS_PARTITIONS must be an integer"):
+        PartitionedClient(redis_url)
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "48")
+    assert PartitionedClient(redis_url).count == 48
+
+
+def test_sentinels_are_refused() -> None:
+    with pytest.raises(ValueError, match="names one master behind sentinels, which 48 partitions"):
+        PartitionedClient("redis+sentinel://a,b/mymaster", partitions=48)
+
+
+def test_namespace_with_braces_is_refused(redis_url: str) -> None:
+    with pytest.raises(ValueError, match="must have no braces"):
+        PartitionedClient(redis_url, namespace="a{b}c", partitions=1)
+
+
+async def test_partitions_share_one_connection(
+    partitioned: PartitionedClient, redis: Redis
+) -> None:
+    await partitioned.put_many([NewJob("Greet") for _ in range(50)])
+    clients = await redis.client_list()
+    assert [each["name"] for each in clients].count(partitioned.name) == 1
+
+
+async def test_command_of_one_partition_is_refused(partitioned: PartitionedClient) -> None:
+    with pytest.raises(AioqlessError, match="works on one partition at a time: use one of client"):
+        await partitioned.archive.trim("1-0", reader="me")
+
+
+async def test_handler_puts_with_the_partitioned_client(partitioned: PartitionedClient) -> None:
+    assert Client.current() is partitioned
+    jid = await greet.put(name="Ada")
+    assert (await jid.job()).data == {"name": "Ada"}
