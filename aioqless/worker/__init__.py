@@ -2,6 +2,7 @@
 
 worker.py          Worker         builds the parts, runs them, and stops them in order
 settings.py        Settings       how one worker behaves
+job_source.py      JobSource      builds the parts that talk to Redis, of one namespace
 lifecycle.py       Lifecycle      whether it is recycling or stopping
 outage.py          Outage         whether Redis can be reached
 running_jobs.py    Run, RunningJobs   one attempt of one job; the table of all of them

@@ -11,7 +11,7 @@ from aioqless.client import Client
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.runtime.log import log
-from aioqless.worker.lock_renewer import RenewerThread
+from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.poller import Poller
 from aioqless.worker.registration import Registration
 from aioqless.worker.remote_control import RemoteControl
@@ -30,7 +30,7 @@ class Listener:
         self,
         client: Client,
         worker: str,
-        renewer: RenewerThread,
+        renewer: LockRenewer,
         poller: Poller,
         remote_control: RemoteControl,
         *,

@@ -8,13 +8,12 @@ import contextvars
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from redis import exceptions
 
-from aioqless.client import Client
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -23,8 +22,6 @@ from aioqless.worker.outage import NOT_NOW, Outage, ReconnectDelays
 from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.watchdog import LATE, LoopWatchdog
 
-# Of a call; a connection that is silent for a third of it is replaced while there is still time.
-TIMEOUT = 15.0
 LONGEST_PAUSE = 0.5
 SHORTEST_PAUSE = 0.05
 RETRY_DELAYS = ReconnectDelays(longest=1.0)  # locks expire: it can't wait as long as others
@@ -78,12 +75,16 @@ class LockRenewer:
         self._woken = asyncio.Event()
         self._own: tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None] | None = None
         self._stopping = False
-        self._timer: asyncio.TimerHandle | None = None
 
-    def check(self, jids: Iterable[str]) -> None:
+    def check(self, *jids: str) -> None:
         """Check at once whether these locks, which are said to be lost, can still be renewed."""
-        self._reported.extend(jids)
-        self._call(self._woken.set)
+        if here := [jid for jid in jids if jid in self._running]:
+            self._reported.extend(here)
+            self._call(self._woken.set)
+
+    def check_all(self) -> None:
+        """Check all locks: messages about them may have been missed."""
+        self.check(*self._running)
 
     def watch(self, run: Run) -> None:
         """Wake up in time for the lock of a run that begins."""
@@ -104,7 +105,6 @@ class LockRenewer:
     async def run(self, callbacks: Callbacks) -> None:
         """Renew locks until stopped."""
         self._own = asyncio.get_running_loop(), asyncio.current_task()
-        self._check_punctuality(time.monotonic())
         try:
             while not self._stopping:
                 self._woken.clear()
@@ -120,19 +120,7 @@ class LockRenewer:
                 raise
         finally:
             self._own = None
-            if self._timer is not None:
-                self._timer.cancel()
             await self._store.connection.aclose()
-
-    def _check_punctuality(self, due: float) -> None:
-        """Log a late timer: nothing blocks this loop but code that holds the interpreter lock."""
-        now = time.monotonic()
-        if (late := now - due) > LATE:
-            fields = self._watchdog.culprit(self._held())
-            log.warning("worker.heartbeat_delayed", seconds=round(late, 3), **fields)
-        self._timer = asyncio.get_running_loop().call_later(
-            LONGEST_PAUSE, self._check_punctuality, now + LONGEST_PAUSE
-        )
 
     async def _renew_due(self, callbacks: Callbacks) -> float:
         """Renew what is due; return the least number of seconds until the next time."""
@@ -163,7 +151,9 @@ class LockRenewer:
         running = set(self._running.copy().values())  # one step for all other threads
         self._lost &= running
         return [
-            run for run in running - self._lost if run.stopped_by != "lost" and not run.job.settled
+            run
+            for run in running - self._lost
+            if run.renewer is self and run.stopped_by != "lost" and not run.job.settled
         ]
 
     def _gives_up(self, held: list[Run]) -> bool:
@@ -204,6 +194,22 @@ def _due(run: Run) -> float:
     return run.deadline - run.lock * 2 / 3
 
 
+class Source(Protocol):
+    """A namespace whose locks are renewed."""
+
+    @property
+    def renewer(self) -> LockRenewer:
+        """The renewer of its locks."""
+
+    @property
+    def outage(self) -> Outage:
+        """Whether its Redis can be reached."""
+
+    @property
+    def store(self) -> ScriptStore:
+        """The worker's own connection to it."""
+
+
 class RenewerThread:
     """Owns the lock renewer's thread, and stops the runs whose locks it finds lost.
 
@@ -211,42 +217,14 @@ class RenewerThread:
     """
 
     def __init__(
-        self,
-        client: Client,
-        worker: str,
-        running: RunningJobs,
-        outage: Outage,
-        *,
-        stuck_after: float,
-        chore: Chore | None = None,
+        self, sources: Sequence[Source], running: RunningJobs, watchdog: LoopWatchdog
     ) -> None:
-        self._shared = client.store
+        self._sources = sources
         self._running = running
-        self._outage = outage
-        self._watchdog = LoopWatchdog()
-        self._renewer = LockRenewer(
-            client.dedicated_store("locks", TIMEOUT),
-            worker,
-            running.by_jid,
-            self._watchdog,
-            stuck_after,
-            chore,
-        )
-        self._refused: list[Run] = []
+        self._watchdog = watchdog
+        self._timer: asyncio.TimerHandle | None = None  # of the thread's loop
+        self._refused: list[tuple[Source, Run]] = []
         self._news = asyncio.Event()
-
-    def watch(self, run: Run) -> None:
-        """Renew the lock of a run that begins in time."""
-        self._renewer.watch(run)
-
-    def check(self, *jids: str) -> None:
-        """Check at once whether these locks, which are said to be lost, can still be renewed."""
-        if here := self._running.by_jid.keys() & jids:
-            self._renewer.check(here)
-
-    def check_all(self) -> None:
-        """Check all locks: messages about them may have been missed."""
-        self.check(*self._running.by_jid)
 
     async def run(self) -> None:
         """Renew locks until canceled."""
@@ -264,7 +242,8 @@ class RenewerThread:
                 self._news.clear()
                 await self._stop_lost()
         finally:
-            self._renewer.stop()
+            for source in self._sources:
+                source.renewer.stop()
             await asyncio.wait([ended])
             thread.join()
         ended.result()
@@ -272,22 +251,45 @@ class RenewerThread:
     def _work(self, ended: asyncio.Future[None]) -> None:
         """Run in the thread. Whatever changes a run is passed to the worker's loop."""
         call = ended.get_loop().call_soon_threadsafe
-        callbacks = Callbacks(
-            lost=lambda run: call(self._note_lost, run),
-            failed=lambda error, asked: call(self._outage.record_failure, error, asked),
-            answered=lambda: call(self._outage.record_success),
-        )
         with contextlib.suppress(RuntimeError):  # the worker's loop was closed before
             try:
                 with contextlib.suppress(asyncio.CancelledError):  # stopped just when it ended
-                    asyncio.run(self._renewer.run(callbacks))
+                    asyncio.run(self._renew(call))
             except Exception as error:
                 call(ended.set_exception, error)
             else:
                 call(ended.set_result, None)
 
-    def _note_lost(self, run: Run) -> None:
-        self._refused.append(run)
+    async def _renew(self, call: Callable[..., object]) -> None:
+        self._check_punctuality(time.monotonic())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for source in self._sources:
+                    group.create_task(source.renewer.run(self._callbacks(source, call)))
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _callbacks(self, source: Source, call: Callable[..., object]) -> Callbacks:
+        outage = source.outage
+        return Callbacks(
+            lost=lambda run: call(self._note_lost, source, run),
+            failed=lambda error, asked: call(outage.record_failure, error, asked),
+            answered=lambda: call(outage.record_success),
+        )
+
+    def _check_punctuality(self, due: float) -> None:
+        """Log a late timer: nothing blocks this loop but code that holds the interpreter lock."""
+        now = time.monotonic()
+        if (late := now - due) > LATE:
+            fields = self._watchdog.culprit(self._running.by_jid.copy().values())
+            log.warning("worker.heartbeat_delayed", seconds=round(late, 3), **fields)
+        self._timer = asyncio.get_running_loop().call_later(
+            LONGEST_PAUSE, self._check_punctuality, now + LONGEST_PAUSE
+        )
+
+    def _note_lost(self, source: Source, run: Run) -> None:
+        self._refused.append((source, run))
         self._news.set()
 
     async def _stop_lost(self) -> None:
@@ -300,7 +302,8 @@ class RenewerThread:
         if refused:
             with contextlib.suppress(exceptions.RedisError, TimeoutError):
                 async with asyncio.timeout(STOP_MARGIN):
-                    await self._shared.connection.execute("PING")
-        for run in refused:
+                    for source in {id(source): source for source, _ in refused}.values():
+                        await source.store.connection.execute("PING")
+        for _, run in refused:
             if not run.job.settled and not run.ended:  # an ended one is refused when it is stored
                 run.stop("lost")

@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from aioqless.client import Client
@@ -18,7 +18,7 @@ from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import HeartbeatManyRow, Store
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW, Outage
-from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.running_jobs import Run
 from aioqless.worker.settings import Settings
 from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription, Subscriptions
@@ -61,6 +61,30 @@ class Feeder(Protocol):
         """Whether it has put what was due at the start."""
 
 
+class Slots(Protocol):
+    """The running jobs of a worker, and its free slots, as its poller takes them."""
+
+    @property
+    def by_jid(self) -> Mapping[str, Run]:
+        """The runs whose outcome is not stored yet."""
+
+    @property
+    def slots(self) -> Collection[Run]:
+        """The runs whose code has not stopped."""
+
+    async def take(self, most: int, *, whole: bool = False) -> int:
+        """Wait for free slots, and take at most `most`, or all of them; 0: look again."""
+
+    def give_back(self, count: int) -> None:
+        """End what `take` began; runs that began meanwhile keep their slots."""
+
+    def leave(self) -> None:
+        """Let a poller that waits return."""
+
+    def drained(self) -> bool:
+        """Note that a burst found nothing; return whether it has ended."""
+
+
 class Poller:
     """Decides when to pop and how many. Owns the subscriptions and the pause."""
 
@@ -68,7 +92,7 @@ class Poller:
         self,
         client: Client,
         worker: str,
-        running: RunningJobs,
+        running: Slots,
         outage: Outage,
         lifecycle: Lifecycle,
         settings: Settings,
@@ -154,9 +178,6 @@ class Poller:
                 await self._resumed.wait()
             elif self._lifecycle.recycling:
                 self.stop()
-            elif self._running.free <= 0:
-                self._running.slot_freed.clear()
-                await self._running.slot_freed.wait()
             else:
                 await self._sleep(await self._poll(start))
 
@@ -167,14 +188,11 @@ class Poller:
             return self._settings.poll
         if self.subscriptions.has_patterns and (pause := await self._resolve_patterns()):
             return pause
-        count = self._count()
-        if count <= 0 or self.paused:
-            return 0
         caught_up = all(feeder.caught_up for feeder in self._feeders)
         quiet = not self._running.by_jid  # else a run may put more during the pop
-        popped = await self._pop(count)
+        if (popped := await self._pop()) is None:
+            return 0
         if jobs := popped.jobs:
-            log.debug("poller.popped", jobs=len(jobs), asked=count)
             self._last_jobs = time.monotonic()
             begun = [start(Job(self._backend, job), job.expires - popped.now) for job in jobs]
             self._lifecycle.count_jobs(sum(begun))  # others have no handler here
@@ -183,19 +201,19 @@ class Poller:
                 return 0
         elif self._settings.burst and not caught_up:
             return BURST_PAUSE
-        elif self._settings.burst and quiet:
+        elif self._settings.burst and quiet and self._running.drained():
             self.stop()
         pause = self._settings.poll * random.uniform(1.0, 1.2)
         return min(pause, popped.due + 0.001) if popped.due > 0 else pause
 
-    def _count(self) -> int:
-        """Return how many jobs to ask for.
+    def _most(self) -> int:
+        """Return how many jobs to ask for at most.
 
         At most a third of the slots: while one third runs, one is on its way in and one on its
         way out. A quarter takes a third more calls for the same jobs; a half leaves slots idle.
         """
         share = max(LEAST_PER_POP, self._settings.concurrency // 3)
-        return min(self._running.free, share, MOST_PER_POP, self._lifecycle.jobs_left)
+        return min(share, MOST_PER_POP, self._lifecycle.jobs_left)
 
     async def _sleep(self, pause: float) -> None:
         if pause > 0 and not self._lifecycle.stopping:
@@ -205,7 +223,7 @@ class Poller:
 
     def _leave_waits(self) -> None:
         self._woken.set()
-        self._running.slot_freed.set()
+        self._running.leave()
 
     async def _resolve_patterns(self) -> float:
         """List the queues for patterns, if that is due; return the pause when Redis is away."""
@@ -226,22 +244,27 @@ class Poller:
         self.subscriptions.set_known(queues)
         return 0
 
-    async def _pop(self, count: int) -> Popped:
-        """Pop jobs; while Redis is away, try again, until stopped.
+    async def _pop(self) -> Popped | None:
+        """Pop jobs when slots are free; while Redis is away, try again, until stopped.
 
         All attempts have one request id, so that jobs which an earlier one locked are returned by
         the next that gets through.
+
+        Returns:
+            What was popped; None if nothing was asked.
         """
         with self._store.request() as request:
-            tried = False
-            while True:
-                self._woken.clear()
-                batch = self.subscriptions.next_batch(run.job.queue for run in self._running.slots)
-                if not (batch or tried):
-                    return NOTHING
-                tried = True
-                asked = time.monotonic()
+            count = 0
+            while taken := await self._running.take(count or self._most(), whole=count > 0):
                 try:
+                    if not count and (self.paused or self._lifecycle.stopping):
+                        return None
+                    self._woken.clear()
+                    queues = (run.job.queue for run in self._running.slots)
+                    batch = self.subscriptions.next_batch(queues)
+                    if not (batch or count):
+                        return NOTHING
+                    count, asked = taken, time.monotonic()
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
                     rows, due, now = await self._store.pop_many(
                         worker=self._worker,
@@ -250,17 +273,21 @@ class Poller:
                         batch=batch,
                         request=request,
                     )
-                except NOT_NOW as error:
-                    pause = self._outage.record_failure(error, asked)
-                else:
                     self._outage.record_success(permitted=True)
                     jobs = [decode_row(row) for row in rows]
-                    if jobs and time.monotonic() - asked > LATE:
-                        jobs = await drop_lost(self._store, self._worker, jobs)
+                    if jobs:
+                        log.debug("poller.popped", jobs=len(jobs), asked=count)
+                        if time.monotonic() - asked > LATE:
+                            jobs = await drop_lost(self._store, self._worker, jobs)
                     return Popped(jobs, len(rows) >= count, float(due or 0), float(now))
+                except NOT_NOW as error:
+                    pause = self._outage.record_failure(error, asked)
+                finally:
+                    self._running.give_back(taken)
                 if self._lifecycle.stopping:
                     return NOTHING
                 await self._sleep(pause)
+        return None
 
 
 async def drop_lost(store: Store, worker: str, jobs: list[JobFields]) -> list[JobFields]:

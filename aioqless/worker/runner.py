@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
-from typing import Self
+from typing import Protocol, Self
 
 from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument
@@ -30,7 +30,8 @@ from aioqless.worker.outcome import (
     record_result,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
-from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.poller import Poller
+from aioqless.worker.running_jobs import Renewer, Run, RunningJobs
 from aioqless.worker.settings import Settings
 from aioqless.worker.watchdog import stack_of
 
@@ -39,7 +40,21 @@ KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen
 SHORT_LOCK = 3.0
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
-OnRun = Callable[[Run], object]
+
+class Source(Protocol):
+    """Where a job was popped, and its outcome is stored."""
+
+    @property
+    def renewer(self) -> Renewer:
+        """Who renews its lock."""
+
+    @property
+    def writer(self) -> OutcomeWriter:
+        """Who stores its outcome."""
+
+    @property
+    def poller(self) -> Poller:
+        """Who popped it."""
 
 
 class Runner:
@@ -54,41 +69,36 @@ class Runner:
         self,
         handlers: Handlers,
         middleware: MiddlewareStack,
-        writer: OutcomeWriter,
         settings: Settings,
         running: RunningJobs,
         lifecycle: Lifecycle,
-        *,
-        on_short_lock: OnRun = lambda _run: None,
-        on_end: OnRun = lambda _run: None,
     ) -> None:
         self.abandoned: list[Run] = []
         self._running = running
         self._handlers = handlers
         self._middleware = middleware
-        self._writer = writer
         self._settings = settings
         self._patience = Patience(settings.unknown_klass_delay, settings.unknown_klass_timeout)
         self._unknown: set[str] = set()  # klasses without a handler that were logged
         self._lifecycle = lifecycle
-        self._on_short_lock = on_short_lock  # called when a run begins whose lock is short
-        self._on_end = on_end  # called when a run leaves its slot, and when it leaves the table
         self._threads = ThreadPool(settings.executors.threads)
         self._processes = ProcessPool(handlers, settings.executors)
 
-    def start(self, job: Job, lock: float) -> bool:
+    def start(self, source: Source, job: Job, lock: float) -> bool:
         """Begin a job whose lock lasts `lock` seconds from now; return whether it has a handler."""
-        now = time.monotonic()
-        run = Run(job, now, lock, deadline=now + lock, handler=self._handlers.get(job.klass))
+        now, handler = time.monotonic(), self._handlers.get(job.klass)
+        run = Run(job, now, lock, deadline=now + lock, renewer=source.renewer, handler=handler)
         if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.start_by and job.expires - lock > job.start_by:
             run.stop("too late")
         former = self._running.add(run)
         loop = asyncio.get_running_loop()
-        run.watcher = loop.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
+        run.watcher = loop.create_task(
+            self._see_through(run, source, former), name=f"aioqless {job.jid}"
+        )
         if lock < SHORT_LOCK:
-            self._on_short_lock(run)
+            source.renewer.watch(run)
         return run.handler is not None
 
     def release_all(self) -> None:
@@ -97,7 +107,7 @@ class Runner:
         for run in list(self._running.by_jid.values()):
             run.stop("shutdown")
 
-    async def _see_through(self, run: Run, former: Run | None) -> None:
+    async def _see_through(self, run: Run, source: Source, former: Run | None) -> None:
         """Take one job from started to stored."""
         bind(**run.log_fields)
         try:
@@ -110,13 +120,13 @@ class Runner:
                 return
             if run.task is None or run.task.done():  # else its code has not stopped
                 self._running.free_slot(run)
-                self._on_end(run)
-            await self._settle(run)
+                source.poller.run_ended(run)
+            await self._settle(run, source.writer)
             if run.task is not None:
                 await asyncio.wait([run.task])
         finally:
             self._running.remove(run)
-            self._on_end(run)
+            source.poller.run_ended(run)
 
     async def _attempt(self, run: Run) -> None:
         """Let the handler run until it ends or times out.
@@ -163,7 +173,7 @@ class Runner:
         finally:
             run.ended = True
 
-    async def _settle(self, run: Run) -> None:
+    async def _settle(self, run: Run, writer: OutcomeWriter) -> None:
         """Store the outcome, if it is this run's to store, and report the end.
 
         An outcome that Redis rejects fails the job: else it would run forever.
@@ -173,10 +183,10 @@ class Runner:
         if isinstance(outcome, Declined):
             self._log_unknown(run.job.klass, outcome)
         if outcome is not None:
-            reply = await self._writer.store(run, outcome)
+            reply = await writer.store(run, outcome)
             if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
                 outcome = Failed(group_of(run, reply), str(reply))
-                reply = await self._writer.store(run, outcome)
+                reply = await writer.store(run, outcome)
             run.job.settle()
         if end := end_of(run, outcome, reply):
             fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}

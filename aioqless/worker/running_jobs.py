@@ -8,9 +8,17 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
+
+
+class Renewer(Protocol):
+    """Renews the locks of some runs."""
+
+    def watch(self, run: Run) -> None:
+        """Wake up in time for the lock of a run that begins."""
 
 
 @dataclass(eq=False, slots=True)
@@ -26,6 +34,7 @@ class Run:
     started: float
     lock: float
     deadline: float
+    renewer: Renewer | None = None  # who renews the lock
     handler: Handler | None = None  # None: no handler here claims the klass
     task: asyncio.Task[None] | None = None  # runs the handler, while it may be canceled
     watcher: asyncio.Task[None] | None = None  # the runner's; ends when the outcome is stored
@@ -91,6 +100,32 @@ class RunningJobs:
     def free(self) -> int:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
         return min(self._concurrency - len(self.slots), 2 * self._concurrency - len(self.by_jid))
+
+    async def take(self, most: int, *, whole: bool = False) -> int:
+        """Wait for a free slot; return how many of at most `most` jobs may be asked for.
+
+        Args:
+            most: Maximum number of jobs.
+            whole: The same number was asked for before, and no answer came.
+
+        Returns:
+            The number; 0 when the poller is to leave its waits.
+        """
+        if self.free <= 0 and not whole:
+            self.slot_freed.clear()
+            await self.slot_freed.wait()
+        return most if whole else max(0, min(most, self.free))
+
+    def give_back(self, count: int) -> None:
+        """End what `take` began: the jobs run by now, or there are none."""
+
+    def leave(self) -> None:
+        """Let a poller that waits return."""
+        self.slot_freed.set()
+
+    def drained(self) -> bool:
+        """Return whether a burst has ended when its poller found nothing."""
+        return True
 
     def add(self, run: Run) -> Run | None:
         """Add a run, which takes a slot; return the run of its job that it replaces, if any."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
@@ -13,7 +13,7 @@ from aioqless.client.put import NewJob
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedule import Limits
 from aioqless.errors import QueueFull
-from aioqless.handlers import Handler, Handlers
+from aioqless.handlers import Handler
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store, TickRow
@@ -73,8 +73,9 @@ class Declarations:
     """
 
     def __init__(
-        self, client: Client, handlers: Handlers, subscriptions: Sequence[Subscription]
+        self, client: Client, handlers: Iterable[Handler], subscriptions: Sequence[Subscription]
     ) -> None:
+        handlers = list(handlers)
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
             handler.klass: _declaration(handler, queue, client)

@@ -28,23 +28,14 @@ from aioqless.handlers import (
 )
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.worker.importer import ImportLoop
+from aioqless.worker.job_source import JobSource
 from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.listener import Listener
 from aioqless.worker.lock_renewer import RenewerThread
-from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
-from aioqless.worker.outage import Outage
-from aioqless.worker.outcome_writer import OutcomeWriter
-from aioqless.worker.poller import Poller
-from aioqless.worker.registration import Registration
-from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.runner import Runner
-from aioqless.worker.running_jobs import RunningJobs
-from aioqless.worker.scheduler import Declarations, Scheduler
+from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.settings import Settings
-from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription, find_unserved
-from aioqless.worker.watchdog import stack_of
+from aioqless.worker.watchdog import LoopWatchdog, stack_of
 
 CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
 RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
@@ -88,6 +79,7 @@ class Worker:
         on_stopping: Callable[[], object] | None = None,
     ) -> None:
         self.name = worker_name() if name is None else validation.check_name("name", name)
+        self.has_stable_name = name is not None
         self.handlers = Handlers.collect(*jobs)
         settings = settings or Settings()
         if settings.queues is None:  # a name with `*` in it stands for itself
@@ -97,65 +89,27 @@ class Worker:
         self.settings = settings
         self._middleware = _middleware_stack(jobs, self.handlers, client)
         self._client = client
-        self._store = store = client.store
         self._lifecycle = lifecycle = Lifecycle(on_stopping, settings.recycle)
-        self._outage = outage = Outage(settings.reconnect)
         self._running = running = RunningJobs(settings.concurrency)
-        self._lease: NameLease | None = None
-        if name is not None:
-            self._lease = NameLease(store, name, outage, lifecycle, on_lost=self.stop_at_once)
-        self._renewer = RenewerThread(
-            client,
-            self.name,
-            running,
-            outage,
-            stuck_after=settings.stuck_after,
-            chore=self._lease.renew if self._lease else None,
-        )
-        self._scheduler: Scheduler | None = None
-        if settings.scheduler:
-            declarations = Declarations(client, self.handlers, settings.subscriptions)
-            self._scheduler = Scheduler(store, declarations, outage)
-        self._imports = [
-            ImportLoop(client, source, outage, settings.poll) for source in settings.importers
-        ]
-        self._poller = Poller(
-            client,
-            self.name,
-            running,
-            outage,
-            lifecycle,
-            settings,
-            lease=self._lease,
-            feeders=[each for each in (self._scheduler, *self._imports) if each is not None],
-        )
-        self._registration: Registration | None = None
-        if not settings.burst:
-            self._registration = Registration(client, self.name, self._queue_names, outage)
-        self._writer = OutcomeWriter(store, self.name, outage, lifecycle)
-        self._runner = Runner(
-            self.handlers,
-            self._middleware,
-            self._writer,
-            settings,
-            running,
-            lifecycle,
-            on_short_lock=self._renewer.watch,
-            on_end=self._poller.run_ended,
-        )
-        remote_control = RemoteControl(store, self)
-        self._listener = Listener(
-            client,
-            self.name,
-            self._renewer,
-            self._poller,
-            remote_control,
-            scheduler=self._scheduler,
-            registration=self._registration,
-        )
-        self._archive_monitor = ArchiveMonitor(store)
+        self._runner = Runner(self.handlers, self._middleware, settings, running, lifecycle)
+        self._watchdog = watchdog = LoopWatchdog()
+        self._sources = self._make_sources()
+        self._renewer = RenewerThread(self._sources, running, watchdog)
         self._task: asyncio.Task[None] | None = None
         self._opening = False
+
+    def _make_sources(self) -> Sequence[JobSource]:
+        """Make what it takes jobs from: one namespace, unless an extension overrides this."""
+        return [
+            JobSource(
+                self._client,
+                self,
+                self.handlers,
+                self._running,
+                self._lifecycle,
+                self._watchdog,
+            )
+        ]
 
     @property
     def healthy(self) -> bool:
@@ -165,12 +119,13 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether it takes jobs: it reaches Redis, and is neither paused nor stopping."""
-        return self._outage.reached and not (self._poller.paused or self._lifecycle.stopping)
+        reached = any(source.outage.reached for source in self._sources)
+        return reached and not (self.paused or self._lifecycle.stopping)
 
     @property
     def idle(self) -> bool:
         """Whether nothing more was ready at the last poll, and it waits for the next."""
-        return self._poller.idle.is_set()
+        return all(source.poller.idle.is_set() for source in self._sources)
 
     @property
     def recycling(self) -> bool:
@@ -191,9 +146,15 @@ class Worker:
     def waits_for_redis(self) -> bool:
         """Whether outcomes wait for Redis, which is away, while locks last. From any thread."""
         runs = self._running.by_jid.copy().values()
-        return not self._outage.reached and any(
-            run.ended and time.monotonic() < run.deadline for run in runs
+        return any(
+            run.ended
+            and time.monotonic() < run.deadline
+            and not self._source_of(run).outage.reached
+            for run in runs
         )
+
+    def _source_of(self, run: Run) -> JobSource:
+        return next(source for source in self._sources if source.renewer is run.renewer)
 
     async def release_abandoned(self) -> None:
         """Release the abandoned jobs; they use no retry.
@@ -204,19 +165,19 @@ class Worker:
             async with asyncio.timeout(RELEASE_TIMEOUT):
                 for run in self._runner.abandoned:
                     if not run.job.settled and run.stopped_by == "shutdown":
-                        await self._store.release(
+                        await self._source_of(run).store.release(
                             jid=run.job.jid, worker=self.name, fence=run.job.fence
                         )
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
         """What it serves now, in order of preference."""
-        return tuple(self._poller.subscriptions)
+        return tuple(self._sources[0].poller.subscriptions)
 
     @property
     def paused(self) -> bool:
         """Whether it is paused."""
-        return self._poller.paused
+        return self._sources[0].poller.paused
 
     def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
         """Serve a queue from now on, or under other terms if it is subscribed already.
@@ -230,8 +191,9 @@ class Worker:
             ValueError: A value is out of range, or the order is not weighted.
         """
         subscription = Subscription(queue, limit, weight)
-        self._poller.subscribe(subscription)
-        self._register()
+        for source in self._sources:
+            source.poller.subscribe(subscription)
+            source.register()
         log.info("worker.subscribed", worker=self.name, queue=str(subscription))
 
     def unsubscribe(self, queue: str) -> None:
@@ -243,33 +205,30 @@ class Worker:
         Raises:
             ValueError: It is not subscribed by this name.
         """
-        self._poller.unsubscribe(queue)
-        self._register()
+        for source in self._sources:
+            source.poller.unsubscribe(queue)
+            source.register()
         log.info("worker.unsubscribed", worker=self.name, queue=queue)
-
-    def _register(self) -> None:
-        if self._registration is not None:
-            self._registration.wake()
-
-    def _queue_names(self) -> list[str]:
-        return [each.queue for each in self._poller.subscriptions]
 
     def pause(self) -> None:
         """Take no new jobs until `resume`; running jobs are not affected.
 
         A pop under way may still bring some; `worker.paused` is logged when none is.
         """
-        self._poller.pause()
+        for source in self._sources:
+            source.poller.pause()
 
     def resume(self) -> None:
         """Take jobs again."""
         if self.paused:
-            self._poller.resume()
+            for source in self._sources:
+                source.poller.resume()
             log.info("worker.resumed", worker=self.name)
 
     def stop(self) -> None:
         """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
-        if self._poller.stop():  # it logs in its caller's context
+        began = [source.poller.stop() for source in self._sources]
+        if any(began):  # it logs in its caller's context
             running = len(self._running.by_jid)
             log.info("worker.shutdown_started", worker=self.name, running=running)
 
@@ -300,10 +259,13 @@ class Worker:
         """
         with bound(worker=self.name), self._client.as_current():
             try:
-                async with self._lease or contextlib.nullcontext():
+                async with contextlib.AsyncExitStack() as stack:
+                    for source in self._sources:
+                        await stack.enter_async_context(source)
                     await self._work()
-                if self._lease and self._lease.lost:
-                    raise self._lease.lost
+                for source in self._sources:
+                    if source.name_lost:
+                        raise source.name_lost
             except Exception as error:
                 cause = _cause_of(error)
                 log.error("worker.crashed", error=repr(cause or error))
@@ -322,28 +284,21 @@ class Worker:
         named = dict.fromkeys(handler.queue for handler in self.handlers if handler.queue)
         if unserved := find_unserved(named, self.subscriptions):
             log.info("worker.queues_skipped", queues=unserved)
-        allowed = self.settings.allow_eviction
-        await check_eviction(self._store, self._outage, self._lifecycle, allowed=allowed)
+        for source in self._sources:
+            await source.check()
         self._opening = True
         async with self._middleware.resources.opened(), asyncio.TaskGroup() as group:
             self._opening = False
-            parts = (
-                self._writer,
-                self._renewer,
-                self._listener,
-                self._scheduler,
-                self._registration,
-                self._archive_monitor,
-                *self._imports,
-            )
-            tasks = [group.create_task(part.run()) for part in parts if part is not None]
+            parts = [part for source in self._sources for part in source.parts]
+            tasks = [group.create_task(part.run()) for part in (self._renewer, *parts)]
             async with self._runner, asyncio.TaskGroup() as polling:
-                polling.create_task(self._poller.run(self._runner.start))
+                for source in self._sources:
+                    polling.create_task(source.run(self._runner))
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending now
-        if not (self._lease and self._lease.lost):
-            with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-                async with asyncio.timeout(RELEASE_TIMEOUT):  # one that stays listed was killed
-                    await self._store.deregister(workers=[self.name])
+        with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                for source in self._sources:
+                    await source.deregister()
 
     async def __aenter__(self) -> Self:
         name = f"aioqless worker {self.name}"

@@ -18,7 +18,8 @@ import uvloop
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
 from aioqless.testing import server
-from aioqless.worker.poller import Poller, Popped, StartJob
+from aioqless.worker.poller import Poller, StartJob
+from aioqless.worker.running_jobs import RunningJobs
 
 CONCURRENCIES = (20, 100)
 
@@ -29,32 +30,31 @@ async def noop(job: Job, id: int) -> None:
 
 
 class OverlappingPoller(Poller):
-    """Polls twice at once; each poll leaves out the slots that the other asked for."""
-
-    _asked = 0
+    """Polls twice at once."""
 
     async def run(self, start: StartJob) -> None:
         async with asyncio.TaskGroup() as both:
             both.create_task(super().run(start))
             both.create_task(super().run(start))
 
-    async def _poll(self, start: StartJob) -> float:
-        if self._count() <= 0:
-            self._running.slot_freed.clear()
-            await self._running.slot_freed.wait()
-            return 0
-        return await super()._poll(start)
 
-    def _count(self) -> int:
-        return min(super()._count(), self._running.free - self._asked)
+class SharedSlots(RunningJobs):
+    """Slots of which each of two polls leaves out those that the other asked for."""
 
-    async def _pop(self, count: int) -> Popped:
-        self._asked += count
-        try:
-            return await super()._pop(count)
-        finally:
-            self._asked -= count
-            self._leave_waits()
+    _asked = 0
+
+    @property
+    def free(self) -> int:
+        return super().free - self._asked
+
+    async def take(self, most: int, *, whole: bool = False) -> int:
+        taken = await super().take(most, whole=whole)
+        self._asked += taken
+        return taken
+
+    def give_back(self, count: int) -> None:
+        self._asked -= count
+        self.leave()
 
 
 async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> float:
@@ -63,7 +63,13 @@ async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> 
         await client.queue("default").put_many(NewJob(noop, {"id": id}) for id in range(jobs))
     settings = Settings(concurrency=concurrency, burst=True)
     async with Client(url) as client:
-        with mock.patch("aioqless.worker.worker.Poller", poller):
+        overlapping = poller is OverlappingPoller
+        with (
+            mock.patch("aioqless.worker.job_source.Poller", poller),
+            mock.patch(
+                "aioqless.worker.worker.RunningJobs", SharedSlots if overlapping else RunningJobs
+            ),
+        ):
             worker = Worker(client, noop, settings=settings)
         began = time.perf_counter()
         await worker.run()

@@ -29,14 +29,15 @@ async def test_renewer_may_end_at_the_moment_when_it_is_stopped(
             renewer._own = None
             return True
 
-    renewer = LockRenewer(client.store, "ann", {}, watchdog.LoopWatchdog(), 600)
+    running: dict[str, Any] = {"a": None}
+    renewer = LockRenewer(client.store, "ann", running, watchdog.LoopWatchdog(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
     renewer._own = EndingThread((loop, stopped))
     renewer.stop()
     assert renewer._own is None
     renewer._own = EndingThread((loop, None))
-    renewer.check(["a"])
+    renewer.check("a")
     assert renewer._own is None
 
 

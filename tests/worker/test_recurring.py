@@ -194,7 +194,7 @@ async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
 
     async with work(nothing) as worker:
         await idle(worker)
-        assert worker._scheduler is not None
+        assert worker._sources[0].scheduler is not None
         await asyncio.sleep(0.05)
         before = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
         await asyncio.sleep(0.5)
