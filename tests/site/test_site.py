@@ -1,8 +1,9 @@
-"""Pages show what GitHub shows, and the reference is complete."""
+"""Search finds, pages show what GitHub shows, and the reference is complete."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import zlib
 from html.parser import HTMLParser
@@ -37,6 +38,20 @@ PACKAGES = [
         )
     ),
 ]
+# What people search for, and the section that is to explain it.
+SEARCHES = {
+    "dead letter queue": "faq/#is-there-a-dead-letter-queue",
+    "idempotency": "locks/#idempotency",
+    "deduplication": "unique-jobs/#deduplication-debounce-and-throttle",
+    "throttle": "unique-jobs/#throttle",
+    "debounce": "unique-jobs/#debounce",
+    "graceful shutdown": "shutdown/#graceful-shutdown",
+    "at least once": "guarantees/#at-least-once-delivery",
+    "exactly once": "faq/#is-there-exactly-once",
+    "visibility timeout": "faq/#is-there-a-visibility-timeout",
+    "dependency injection": "middleware/#dependency-injection",
+    "health check": "health-checks/",
+}
 COUNTED = {"li", "pre", "table", "tr", "td", "th", "blockquote", "img", "h1", "h2", "h3", "h4"}
 
 
@@ -85,6 +100,18 @@ def test_page_shows_what_github_shows(page: Path) -> None:
     on_site = Content(rendered(page))
     assert on_site.elements == on_github.elements
     assert on_site.text == on_github.text
+
+
+@pytest.mark.parametrize(("phrase", "section"), SEARCHES.items())
+def test_search_leads_to_the_section_that_explains(phrase: str, section: str) -> None:
+    index = json.loads((SITE / "search" / "search_index.json").read_text("utf-8"))
+    found = {
+        each["location"]
+        for each in index["docs"]
+        if phrase
+        in re.sub("<.*?>", "", f"{each['title']} {each['text']}").lower().replace("-", " ")
+    }
+    assert section in found
 
 
 def public_names(package: str) -> set[str]:

@@ -1,7 +1,7 @@
-"""Makes links work on the site that are written for readers of the repository.
+"""Makes a site of pages that are written for readers of the repository.
 
 The README is the home page. A link to a file outside docs/ leads to the repository. An entry of
-the navigation may name a heading: `monitoring.md#log-events`.
+the navigation may name a heading: `monitoring.md#log-events`. Guides come first in search results.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]+)")
+_SECONDARY = ("changelog.md", "comparison.md", "decisions/", "reference/")
 _SCHEME = "heading:"  # MkDocs looks for a file that is named as a link without a scheme
 
 
@@ -48,7 +49,9 @@ def on_nav(nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs passes it)
-    """Let links that leave docs/ lead to the repository."""
+    """Let links that leave docs/ lead to the repository, and rank the page for the search."""
+    if page.file.src_uri.startswith(_SECONDARY):
+        page.meta["search"] = {"boost": 0.1}
     folder = posixpath.dirname(page.file.src_uri)
 
     def rewrite(link: re.Match[str]) -> str:
