@@ -58,6 +58,22 @@ async def test_examples_of_the_faq(
         assert capsys.readouterr().out == "customer 3\n"
 
 
+async def test_job_without_retries_fails_instead_of_running_again_when_its_worker_died(
+    redis_url: str, namespace: str
+) -> None:
+    """As docs/faq.md says."""
+    clock = Clock()
+    async with Client(redis_url, namespace=namespace, clock=clock) as client:
+        queue = client.queue("mail")
+        jid = await queue.put("app.jobs.sync", {"customer": 1}, retries=0)
+        assert len(await queue.pop(1, worker="dead")) == 1
+        for _ in range(2):  # the lock expires, then the grace period
+            clock.move(61)
+            assert await queue.pop(1) == []
+        assert await client.jobs.failed() == {"failed-retries-mail": 1}
+        assert (await client.jobs.failed_in("failed-retries-mail"))[1][0].jid == jid
+
+
 async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(
     redis_url: str, namespace: str
 ) -> None:
