@@ -29,7 +29,9 @@ async def find_job(client: Client, jid: str) -> Job:
         raise AioqlessError(f"several jobs begin with {jid!r}: {shown}")
     job = await client.jobs.get(jids[0]) if jids else None
     if job is None:
-        raise AioqlessError(f"there is no job {jid!r}, and no recently failed job begins with it")
+        raise AioqlessError(
+            f"there is no job {jid!r}, and no jid of a recently failed job begins with it"
+        )
     return job
 
 

@@ -34,7 +34,7 @@ LogJson = Annotated[
     typer.Option("--log-json/--log-console", help="Default: JSON unless on a terminal."),
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="Output for programs, as docs/command-line.md specifies.")
+    bool, typer.Option("--json", help="Output JSON; docs/command-line.md specifies it.")
 ]
 Poll = Annotated[
     float, typer.Option(help="Seconds between polls when there is nothing to do.", min=0.01)
@@ -42,7 +42,9 @@ Poll = Annotated[
 Count = Annotated[int, typer.Option(help="Maximum number of results, 1 to 1,000.", min=1, max=1000)]
 Offset = Annotated[int, typer.Option(help="Number of results to skip.", min=0)]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would change, and change nothing.")
+]
 Wait = Annotated[
     bool,
     typer.Option(

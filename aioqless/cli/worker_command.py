@@ -171,7 +171,7 @@ def _import_module(name: str) -> ModuleType:
             raise
         hint = ""
         if name.endswith(".py"):
-            hint = f"; is it {'.'.join(Path(name).with_suffix('').parts)!r}?"
+            hint = f"; did you mean {'.'.join(Path(name).with_suffix('').parts)!r}?"
         raise AioqlessError(
             f"there is no module {name!r} in {Path.cwd()} nor among those installed{hint}"
         ) from None

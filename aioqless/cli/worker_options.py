@@ -129,7 +129,7 @@ class WorkerOptions:
         float,
         Option(
             "--unknown-klass-timeout",
-            help="Seconds of that until it fails; 0: it fails at once.",
+            help="Seconds of that until the job fails; 0: it fails at once.",
         ),
     ] = Settings.unknown_klass_timeout
     threads: Annotated[
@@ -157,7 +157,7 @@ class WorkerOptions:
         Option(
             "--scheduler",
             off="--no-scheduler",
-            help="Declare recurring jobs and run cron schedules; default: do.",
+            help="Declare recurring jobs and run cron schedules; default: yes.",
         ),
     ] = Settings.scheduler
     allow_eviction: Annotated[
@@ -175,7 +175,7 @@ class WorkerOptions:
         int | None,
         Option(
             "--max-memory",
-            help="Stop above this memory, e.g. 512M; with -w likewise.",
+            help="Stop when the process uses more memory, such as 512M; with -w likewise.",
             parse=parse_size,
             metavar="SIZE",
         ),

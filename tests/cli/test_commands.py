@@ -92,7 +92,7 @@ async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
 
 async def test_command_to_an_unknown_worker_is_refused(cli: Aioqless) -> None:
     ended = await cli("quiet", "ann")
-    assert (ended.code, ended.err) == (1, "aioqless: no worker ann listens\n")
+    assert (ended.code, ended.err) == (1, "aioqless: no running worker is named ann\n")
 
 
 async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli: Aioqless) -> None:
@@ -113,7 +113,7 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
     misspelt = await cli("failed", "tyop")
     assert (misspelt.code, misspelt.err) == (
         1,
-        "aioqless: nothing has failed in tyop; is it typo that you mean?\n",
+        "aioqless: there are no failed jobs in tyop; did you mean typo?\n",
     )
     shown = (await cli("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
@@ -183,7 +183,7 @@ async def test_exit_code_tells_what_failed(aioqless: Aioqless) -> None:
     assert (ended.code, ended.out, ended.err) == (
         1,
         "",
-        "aioqless: there is no job 'nobody', and no recently failed job begins with it\n",
+        "aioqless: there is no job 'nobody', and no jid of a recently failed job begins with it\n",
     )
 
 

@@ -99,9 +99,9 @@ async def test_retry_uses_the_queue_of_the_failure_or_another(
     client: Client, cli: Aioqless
 ) -> None:
     await failing(client, "a", "b")
-    assert (await cli("retry", "a", "--dry-run")).out == "a would run again in mail\n"
+    assert (await cli("retry", "a", "--dry-run")).out == "a would be retried in mail\n"
     assert await states(client, "a") == {"a": "failed mail"}
-    assert (await cli("retry", "a")).out == "a runs again in mail\n"
+    assert (await cli("retry", "a")).out == "a retried in mail\n"
     assert (await cli("retry", "b", "--queue", "post")).code == 0
     assert await states(client, "a", "b") == {"a": "waiting mail", "b": "waiting post"}
     again = await cli("retry", "a")
@@ -116,10 +116,8 @@ async def test_retry_of_groups_uses_the_queue_of_each_failure(
     await failing(client, "d", group="other")
     assert (
         await cli("retry", "--group", "typo", "--dry-run")
-    ).out == "3 jobs of typo would run again\n"
-    assert (
-        await cli("retry", "--group", "typo", "--count", "2")
-    ).out == "2 jobs of typo run again\n"
+    ).out == "3 jobs of typo would be retried\n"
+    assert (await cli("retry", "--group", "typo", "--count", "2")).out == "2 jobs of typo retried\n"
     assert await states(client, "a", "b", "c") == {
         "a": "waiting mail",
         "b": "waiting mail",
@@ -133,7 +131,7 @@ async def test_retry_of_groups_uses_the_queue_of_each_failure(
 async def test_edit_changes_the_data_and_retries(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
     ended = await cli("edit", "a", "--data", '{"to": 12345678901234567}')
-    assert (ended.code, ended.out) == (0, "a runs again in mail, with the new data\n")
+    assert (ended.code, ended.out) == (0, "a retried in mail, with the new data\n")
     job = await client.jobs.get("a")
     assert job and (job.state, job.raw_data, job.tags) == (
         "waiting",
@@ -200,8 +198,8 @@ async def test_jid_prefix_finds_a_recently_failed_job(client: Client, cli: Aioql
     assert "there is no job '5e1'" in (await cli("get", "5e1")).err
     assert (
         await cli("edit", "5e11", "--data", "7")
-    ).out == "5e11aa runs again in mail, with the new data\n"
-    assert (await cli("retry", "4f2a01")).out == "4f2a01 runs again in mail\n"
+    ).out == "5e11aa retried in mail, with the new data\n"
+    assert (await cli("retry", "4f2a01")).out == "4f2a01 retried in mail\n"
     assert (await cli("cancel", "4f2a0", "--yes")).out == "1 job deleted\n"
     assert await states(client, "4f2a01", "5e11aa") == {
         "4f2a01": "waiting mail",
@@ -213,7 +211,7 @@ async def test_cancel_asks_for_confirmation(client: Client, cli: Aioqless) -> No
     await failing(client, "a", "b")
     assert (await cli("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"
     refused = await cli("cancel", "a")
-    assert refused.code == 1 and "say --yes" in refused.err and await client.jobs.get("a")
+    assert refused.code == 1 and "pass --yes" in refused.err and await client.jobs.get("a")
     assert (await cli("cancel", "a", "-y")).out == "1 job deleted\n"
     assert (await cli("cancel", "--group", "typo", "--yes")).out == "1 job deleted\n"
     assert await client.jobs.multiget("a", "b") == []
@@ -232,7 +230,7 @@ async def test_cancel_of_many_jobs_keeps_those_with_dependents(
     assert (ended.code, ended.out) == (
         1,
         "449 jobs deleted\n",
-    ) and "1 job stayed, since others depend on them" in ended.err
+    ) and "1 job kept, since other jobs depend on them" in ended.err
     assert sorted(job.jid for job in await client.jobs.multiget("n7", "n8", "waits")) == [
         "n7",
         "waits",
@@ -261,7 +259,7 @@ async def test_move_tag_and_track_change_the_job(client: Client, cli: Aioqless) 
     assert json.loads((await cli("track", "--json")).out)["jobs"][0]["jid"] == "a"
     assert (await cli("track", "a", "--off")).out == "a is no longer tracked\n"
     await client.queue("post").pop(worker="ann")
-    assert "which will lose it" in (await cli("move", "a", "mail")).err
+    assert "which loses its lock" in (await cli("move", "a", "mail")).err
 
 
 async def test_put_reads_data_from_a_file_and_refuses_invalid_json(
@@ -289,7 +287,7 @@ async def test_clear_asks_for_confirmation_and_keeps_running_jobs(
     assert (
         refused.code == 1
         and "Delete 3 jobs of mail (waiting, scheduled, depends)?" in refused.err
-        and "say --yes" in refused.err
+        and "pass --yes" in refused.err
     )
     assert (
         await cli("clear", "mail", "--state", "scheduled", "--yes")
@@ -328,6 +326,6 @@ async def test_clear_reports_kept_jobs_and_unknown_queues(client: Client, cli: A
     ended = await cli("clear", "mial")
     assert (ended.code, ended.err) == (
         1,
-        "aioqless: no job was ever put in mial; is it mail that you mean?\n",
+        "aioqless: no job was ever put into mial; did you mean mail?\n",
     )
     assert (await cli("clear", "mail", "--state", "running")).code == 2

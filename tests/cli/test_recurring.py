@@ -42,7 +42,7 @@ async def test_limits_and_jitter_are_put_and_listed(client: Client, cli: Aioqles
     await recurring.update(until=1)
     assert (await cli("recur")).out.splitlines()[-1].startswith("ended ")
     refused = await cli(*put, "--until", "tomorrow")
-    assert refused.code == 2 and "'tomorrow' is no time" in refused.err
+    assert refused.code == 2 and "'tomorrow' must be a time" in refused.err
 
 
 async def test_recurring_job_is_paused_resumed_run_and_canceled(

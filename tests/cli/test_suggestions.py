@@ -19,16 +19,16 @@ async def test_misspelled_queue_is_distinguished_from_an_empty_one(
         ended = await cli(command, "mial")
         assert (ended.code, ended.err) == (
             1,
-            "aioqless: no job was ever put in mial; is it mail that you mean?\n",
+            "aioqless: no job was ever put into mial; did you mean mail?\n",
         )
         ended = await cli(command, "mial", "--json")
         assert (
             ended.code == 1
             and json.loads(ended.out) is not None
-            and "is it mail that you mean?" in ended.err
+            and "did you mean mail?" in ended.err
         )
     paused = await cli("pause", "nowhere")
-    assert (paused.code, paused.out) == (0, "nowhere paused; no job was ever put in nowhere\n"), (
+    assert (paused.code, paused.out) == (0, "nowhere paused; no job was ever put into nowhere\n"), (
         "it may be paused before its first job"
     )
     await client.jobs.cancel("a")
@@ -42,16 +42,16 @@ async def test_misspelled_worker_is_distinguished_from_an_idle_one(
     client: Client, cli: Aioqless
 ) -> None:
     await client.queue("mail").pop(worker="anna")
-    assert (await cli("workers", "anna")).out == "anna holds no job.\n"
+    assert (await cli("workers", "anna")).out == "anna has no running jobs.\n"
     for option in ([], ["--json"]):
         ended = await cli("workers", "ana", *option)
         assert (ended.code, ended.err) == (
             1,
-            "aioqless: no worker named ana was seen; is it anna that you mean?\n",
+            "aioqless: there is no worker ana; did you mean anna?\n",
         )
     assert (
         await cli("quiet", "ana")
-    ).err == "aioqless: no worker ana listens; is it anna that you mean?\n"
+    ).err == "aioqless: no running worker is named ana; did you mean anna?\n"
 
 
 async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: Aioqless) -> None:
@@ -67,7 +67,7 @@ async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: A
         ended = await cli(*command)
         assert (ended.code, ended.err) == (
             1,
-            "aioqless: nothing has failed in tpyo; is it typo that you mean?\n",
+            "aioqless: there are no failed jobs in tpyo; did you mean typo?\n",
         )
         assert bool(ended.out) == ("--json" in command)
 

@@ -71,14 +71,14 @@ async def test_failure_group_is_explained_and_retried_after_confirmation(
     screen.press("\t\r")
     await screen.shows("SMTPError: no such mailbox", "data {", "aioqless edit a", "esc back")
     screen.press("\x1b")
-    await screen.shows("billing", "enter why")
+    await screen.shows("billing", "enter details")
     screen.press("\rr")
-    await screen.shows("Run 1 job of mail-SMTPError again? y/n")
+    await screen.shows("Retry 1 job in mail-SMTPError? y/n")
     screen.press("n")
     await screen.shows("nothing was done")
     assert await client.jobs.failed() == {"mail-SMTPError": 1}
     screen.press("ry")
-    await screen.shows("1 job of mail-SMTPError run again", "nothing has failed")
+    await screen.shows("1 job of mail-SMTPError retried", "nothing has failed")
     assert await client.jobs.failed() == {}
 
 

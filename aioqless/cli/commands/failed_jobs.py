@@ -82,7 +82,7 @@ def failed(
             print_json({"total": total, "jobs": [job_summary(job) for job in found]})
         if not total:
             similar = suggest(group, await client.jobs.failed())
-            raise AioqlessError(f"nothing has failed in {plain(group)}{similar}")
+            raise AioqlessError(f"there are no failed jobs in {plain(group)}{similar}")
         if json:
             return
         for job in found:
@@ -90,8 +90,8 @@ def failed(
         print_text(f"{len(found)} of {pluralize(total, 'job')}")
         if found:
             print_hint(
-                f"aioqless get {plain(found[0].jid)}   look at one\n"
-                f"aioqless retry --group {plain(group)}   run all of them again"
+                f"aioqless get {plain(found[0].jid)}   show one of them\n"
+                f"aioqless retry --group {plain(group)}   retry all of them"
             )
 
     run_with_client(url, namespace, act)
@@ -114,7 +114,7 @@ def retry(
 ) -> None:
     """Retry failed jobs by jid, group, or all."""
     if sum((bool(jid), group is not None, everything)) != 1:
-        raise typer.BadParameter("say which: jids, --group or --all")
+        raise typer.BadParameter("choose one: jids, --group or --all")
     if wait and not jid:
         raise typer.BadParameter("--wait is for jobs by jid")
 
@@ -153,12 +153,13 @@ def edit(
         text = edit_json(job.text, job.jid) if data is None else read_data(data)
         if text is None:
             raise AioqlessError(
-                "the data is unchanged: nothing was done; `aioqless retry` runs it again as it is"
+                "the data is unchanged, so nothing was done; "
+                "`aioqless retry` retries the job as it is"
             )
         new = validate_json(text)
         async with watch_jobs(client, [job.jid], wait=wait):
             await client.jobs.retry(job.jid, data=new, was=job)
-            print_text(f"{plain(job.jid)} runs again in {plain(job.queue)}, with the new data")
+            print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
         if not wait:
             print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
 
@@ -197,8 +198,8 @@ async def _retry_jobs(
     for job in jobs:
         if not dry_run:
             await (client.jobs.retry(job.jid) if queue is None else job.move(queue))
-        runs = "would run" if dry_run else "runs"
-        print_text(f"{plain(job.jid)} {runs} again in {plain(queue or job.queue)}")
+        done = "would be retried" if dry_run else "retried"
+        print_text(f"{plain(job.jid)} {done} in {plain(queue or job.queue)}")
 
 
 async def _retry_group(
@@ -207,13 +208,13 @@ async def _retry_group(
     total, _ = await client.jobs.failed_in(group, limit=0)
     limit = min(total, count or total)
     if not total:
-        print_text(f"nothing has failed in {plain(group)}")
+        print_text(f"there are no failed jobs in {plain(group)}")
     elif dry_run:
-        print_text(f"{pluralize(limit, 'job')} of {plain(group)} would run again")
+        print_text(f"{pluralize(limit, 'job')} of {plain(group)} would be retried")
     else:
         with show_progress(f"retrying {plain(group)}", limit) as advance:
             done = await client.jobs.retry_group(group, limit, queue=queue, step=advance)
-        print_text(f"{pluralize(done, 'job')} of {plain(group)} run again")
+        print_text(f"{pluralize(done, 'job')} of {plain(group)} retried")
 
 
 async def _print_groups(client: Client, json: bool) -> None:
@@ -230,7 +231,7 @@ async def _print_groups(client: Client, json: bool) -> None:
     rows = [(count, name, *_latest_columns(latest.get(name))) for name, count in counts.items()]
     print_table(["count", "group", "latest", "what happened"], rows, empty="Nothing has failed.")
     if counts:
-        print_hint(f"\naioqless failed {plain(next(iter(counts)))}   what went wrong there")
+        print_hint(f"\naioqless failed {plain(next(iter(counts)))}   show its jobs")
 
 
 def _latest_columns(job: JobSummary | None) -> tuple[str, str]:

@@ -51,7 +51,7 @@ def cancel(
 ) -> None:
     """Delete jobs by jid, failure group or tag. Complete jobs stay."""
     if sum((bool(jid), group is not None, tag is not None)) != 1:
-        raise typer.BadParameter("say which: jids, --group or --tag")
+        raise typer.BadParameter("choose one: jids, --group or --tag")
 
     async def act(client: Client) -> None:
         if jid:
@@ -69,8 +69,8 @@ def cancel(
         print_text(f"{pluralize(deleted, 'job')} deleted{left}")
         if held:
             raise AioqlessError(
-                f"{pluralize(held, 'job')} stayed, since others depend on them: "
-                "cancel those too, in the same command"
+                f"{pluralize(held, 'job')} kept, since other jobs depend on them: "
+                "cancel those in the same command"
             )
 
     run_with_client(url, namespace, act)
@@ -123,7 +123,8 @@ def move(
         job = await find_job(client, jid)
         if job.state == "running":
             confirm(
-                f"{plain(job.jid)} is running on {plain(job.worker)}, which will lose it. Move it?",
+                f"{plain(job.jid)} is running on {plain(job.worker)}, which loses its lock. "
+                "Move it?",
                 yes=yes,
             )
         await job.move(queue, delay=delay, priority=priority)

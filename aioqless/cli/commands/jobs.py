@@ -148,7 +148,7 @@ def jobs(
             total, page = await client.jobs.failed_in(group, start=offset, limit=count)
             if not total:
                 similar = suggest(group, await client.jobs.failed())
-                problem = f"nothing has failed in {plain(group)}{similar}"
+                problem = f"there are no failed jobs in {plain(group)}{similar}"
         elif tag is not None:
             total, jids = await client.jobs.tagged(tag, offset=offset, count=count)
             page = await client.jobs.multiget(*jids)

@@ -125,7 +125,7 @@ def put(
 ) -> None:
     """Create a recurring job; print its jid."""
     if (every is None) == (cron is None):
-        raise typer.BadParameter("say either --every or --cron")
+        raise typer.BadParameter("choose one: --every or --cron")
     body = validate_json(read_data(data))
     options: RecurOptions = {"jid": jid} if jid else {}
     if every is not None:
@@ -152,7 +152,7 @@ def _read_time(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no time such as 2030-01-31T12:00+01:00", param_hint="--until"
+            f"{text!r} must be a time such as 2030-01-31T12:00+01:00", param_hint="--until"
         ) from None
 
 
@@ -188,7 +188,7 @@ def cancel(
     """
 
     async def act(job: RecurringJob) -> None:
-        confirm(f"Take {plain(jid)} off?", yes=yes)
+        confirm(f"Delete recurring job {plain(jid)}?", yes=yes)
         await job.cancel()
 
     _act_on(jid, url, namespace, act)

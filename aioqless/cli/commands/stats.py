@@ -58,11 +58,9 @@ def stats(
             return
         print_text(f"{plain(queue)} on {_format_day(day)} (UTC)", style="bold")
         failures = pluralize(counts.failures, "failure")
-        print_text(
-            f"{failures}, of which {counts.failed:,} are failed still; {_format_retries(counts)}"
-        )
-        _print_histogram("Waited before they ran", counts.wait)
-        _print_histogram("Ran", counts.run)
+        print_text(f"{failures}, of which {counts.failed:,} unresolved; {_format_retries(counts)}")
+        _print_histogram("Waiting time", counts.wait)
+        _print_histogram("Run time", counts.run)
 
     run_with_client(url, namespace, act)
 
@@ -107,14 +105,14 @@ def _print_histogram(title: str, times: Durations) -> None:
         return
     bars = merge_counters(times.histogram, times.milliseconds)
     quantiles = [
-        f"p{share} < "
+        f"p{share} <= "
         + format_duration(compute_quantile(times.histogram, share / 100, times.milliseconds))
         for share in (50, 95, 99)
         if bars
     ]
     mean, deviation = format_duration(times.mean), format_duration(times.std)
     print_text(
-        f"  {pluralize(times.count, 'job')}  mean {mean}  deviation {deviation}  "
+        f"  {pluralize(times.count, 'job')}  mean {mean}  std dev {deviation}  "
         + "  ".join(quantiles)
     )
     maximum = max((count for _, count in bars), default=0)

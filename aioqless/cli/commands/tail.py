@@ -52,7 +52,7 @@ def tail(
     async def act(client: Client) -> None:
         left = count
         async with client.events(queue=queue, jid=jid, kind=kind, tracked=tracked) as events:
-            print_hint("Listening. Ctrl-C ends it.")
+            print_hint("Listening for events. Press Ctrl-C to stop.")
             async for event in events:
                 print_json_line(_event_fields(event)) if json else print_event(event)
                 if left is not None and (left := left - 1) <= 0:

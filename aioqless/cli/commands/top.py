@@ -26,8 +26,8 @@ Every = Annotated[
 
 @app.command(
     rich_help_panel=Section.INSPECT,
-    epilog="Keys: arrows or j k choose, tab goes to the next list, p pauses, "
-    "r runs failures again, enter tells why, q quits.",
+    epilog="Keys: arrows or j/k select, Tab next list, s sort, p pause or resume, r retry, "
+    "Enter details, q quit.",
 )
 def top(every: Every = 1.0, url: Url = None, namespace: Namespace = "ql") -> None:
     """Show queues, failures and workers live, and act on them."""

@@ -68,7 +68,7 @@ def workers(
         print_table(
             ["name", "jobs", "stalled", "heard of", "doing"],
             [_row(each) for each in found],
-            empty="No worker was seen: aioqless worker app.jobs",
+            empty="No workers. Start one: aioqless worker app.jobs",
         )
 
     run_with_client(url, namespace, act)
@@ -98,7 +98,7 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
             }
         )
     if worker not in known and len(known) < MAX_LISTED and not jobs:
-        raise AioqlessError(f"no worker named {plain(worker)} was seen{suggest(worker, known)}")
+        raise AioqlessError(f"there is no worker {plain(worker)}{suggest(worker, known)}")
     if json:
         return
     stalled = set(held.stalled)
@@ -116,7 +116,7 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
     print_table(
         ["jid", "klass", "queue", "state", "lock expires", "data"],
         rows,
-        empty=f"{plain(worker)} holds no job.",
+        empty=f"{plain(worker)} has no running jobs.",
     )
 
 
@@ -191,7 +191,7 @@ def _control(
         except NoSuchWorker:
             known = [each.name for each in await client.workers.counts()]
             raise AioqlessError(
-                f"no worker {plain(worker)} listens{suggest(worker, known)}"
+                f"no running worker is named {plain(worker)}{suggest(worker, known)}"
             ) from None
         if json:
             print_json({"queues": state.queues, "paused": state.paused})

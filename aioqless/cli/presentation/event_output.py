@@ -20,7 +20,7 @@ def describe_event(event: AnyEvent) -> str:
     """Return the fields of an event, besides its kind and time, in one line."""
     if isinstance(event, Missed):
         seconds = format_duration(event.until - event.since)
-        return f"what happened in {seconds} was not heard: {shorten(event.why, 100)}"
+        return f"events of {seconds} may be missing: {shorten(event.why, 100)}"
     fields = [
         (name, value)
         for name, value in vars(event).items()

@@ -66,8 +66,8 @@ def suggest_next_steps(job: Job) -> str:
     match job.state:
         case "failed":
             return (
-                f"aioqless edit {jid}           change its data and run it again\n"
-                f"aioqless retry {jid} --wait   run it again, and watch\n"
+                f"aioqless edit {jid}           change its data and retry it\n"
+                f"aioqless retry {jid} --wait   retry it, and watch\n"
                 f"aioqless cancel {jid}         delete it"
             )
         case "running" | "stalled":
@@ -76,7 +76,7 @@ def suggest_next_steps(job: Job) -> str:
             return ""
         case _:
             return (
-                f"aioqless move {jid} QUEUE     put it elsewhere\n"
+                f"aioqless move {jid} QUEUE     move it to another queue\n"
                 f"aioqless cancel {jid}         delete it"
             )
 

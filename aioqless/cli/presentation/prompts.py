@@ -24,9 +24,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise AioqlessError(
-            f"{question} This can't be undone; say --yes to do it without being asked"
-        )
+        raise AioqlessError(f"{question} This can't be undone; pass --yes to confirm")
     if not typer.confirm(question, err=True):
         raise AioqlessError("nothing was done")
 

@@ -15,4 +15,4 @@ def print_gaps(coverage: Coverage) -> None:
         errors.print(plain(str(gap)), style="yellow", soft_wrap=True, markup=False)
     if coverage.unserved and coverage.silent:
         others = pluralize(coverage.silent, "worker")
-        errors.print(f"{others} of other clients don't say what they serve", style="dim")
+        errors.print(f"{others} of other clients don't report which queues they serve", style="dim")

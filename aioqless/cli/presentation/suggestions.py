@@ -14,7 +14,7 @@ MAX_QUEUES = 1000
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return the most similar known name as the end of an error message; empty if none is."""
     similar = get_close_matches(name, list(known), 1)
-    return f"; is it {plain(similar[0])} that you mean?" if similar else ""
+    return f"; did you mean {plain(similar[0])}?" if similar else ""
 
 
 async def describe_unknown_queue(client: Client, queue: str) -> str:
@@ -25,4 +25,4 @@ async def describe_unknown_queue(client: Client, queue: str) -> str:
     known = {counts.name for counts in await client.queues(count=MAX_QUEUES)}
     if queue in known or len(known) == MAX_QUEUES:
         return ""
-    return f"no job was ever put in {plain(queue)}{suggest(queue, known)}"
+    return f"no job was ever put into {plain(queue)}{suggest(queue, known)}"

@@ -106,7 +106,7 @@ class Controller:
             case "failures", "r":
                 self._pending = lambda: self._retry(name)
                 jobs = pluralize(self.snapshot.failed[name], "job")
-                self.question = f"Run {jobs} of {plain(name)} again? y/n"
+                self.question = f"Retry {jobs} in {plain(name)}? y/n"
             case "failures", "enter":
                 await self._try(lambda: self._show_failure(name))
             case "workers", "p":
@@ -129,12 +129,12 @@ class Controller:
     async def _retry(self, group: str) -> str:
         self.failure = None
         done = await self.client.jobs.retry_group(group, self.snapshot.failed.get(group, 0))
-        return f"{pluralize(done, 'job')} of {plain(group)} run again"
+        return f"{pluralize(done, 'job')} of {plain(group)} retried"
 
     async def _show_failure(self, group: str) -> str:
         (found,) = await self.client.jobs.failures(group)
         self.failure = found if found.latest else None
-        return "" if found.latest else f"nothing is left in {plain(group)}"
+        return "" if found.latest else f"there are no failed jobs left in {plain(group)}"
 
     async def _toggle_quiet(self, name: str) -> str:
         if (await self.client.workers.show(name)).paused:

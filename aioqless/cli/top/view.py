@@ -27,7 +27,7 @@ FIXED_LINES = 6  # lines that are always there: head, titles, foot
 TREND_WIDTH = 20  # columns
 KEYS = {
     "queues": "p pause/resume",
-    "failures": "r run again  enter why",
+    "failures": "r retry  enter details",
     "workers": "p quiet/resume",
 }
 SELECTED_STYLE = "reverse"
@@ -112,7 +112,7 @@ def _render_failure(group: FailureGroup, width: int, height: int) -> list[Text]:
         Text.assemble(("     " if at else "data ", "dim"), line)
         for at, line in enumerate(data_lines)
     ]
-    for command, does in (("edit", "change its data and run it again"), ("get", "see all of it")):
+    for command, does in (("edit", "change its data and retry it"), ("get", "see all of it")):
         lines.append(Text.assemble(f"aioqless {command} {plain(job.jid)}", (f"   {does}", "dim")))
     return [_cut(line) for line in lines]
 
@@ -261,7 +261,7 @@ def _pane(
         empty = {
             "queues": "no queues yet",
             "failures": "nothing has failed",
-            "workers": "no worker was seen",
+            "workers": "no workers",
         }[name]
         grid.add_row(*(Text(empty if width is None else "", style="dim") for _, width in columns))
     for _ in range(height - max(1, len(rows[first : first + height]))):
@@ -274,9 +274,9 @@ def _foot(controller: Controller) -> Text:
         return _cut(Text(controller.question, style="bold yellow"))
     order = "by name" if controller.sort_by_rate else "busiest first"
     keys = (
-        f"{KEYS[controller.pane]}  ↑↓ choose  tab other list  s {order}  q quit"
+        f"{KEYS[controller.pane]}  ↑↓ select  tab other list  s {order}  q quit"
         if not controller.failure
-        else "r run the group again  esc back  q quit"
+        else "r retry the group  esc back  q quit"
     )
     return _cut(
         Text.assemble(

@@ -47,7 +47,9 @@ def show_server(context: typer.Context, data: DataDirectory = None, json: Json =
     elif found:
         _print_server(*found)
     else:
-        print_text("It doesn't run. It starts when needed; `aioqless redis start` starts it too.")
+        print_text(
+            "It isn't running. It starts when it is needed; `aioqless redis start` starts it too."
+        )
     if not found:
         raise typer.Exit(REFUSED)
 
@@ -66,7 +68,7 @@ def stop(
     force: Annotated[bool, typer.Option("--force", help="Even while users are connected.")] = False,
 ) -> None:
     """Stop it, unless users are connected. Acknowledged data is on the disk."""
-    print_text("stopped" if private_redis.stop(data, force=force) else "it didn't run")
+    print_text("stopped" if private_redis.stop(data, force=force) else "it wasn't running")
 
 
 @redis.command(
