@@ -56,7 +56,7 @@ def find_url(url: str | None) -> str | None:
     """
     if url is not None and not isinstance(url, str):
         raise TypeError(
-            "a client is made of the URL of Redis, and connects itself: "
+            "Client takes the URL of Redis, and connects by itself: "
             f"Client('redis://localhost:6379/0') (got {type(url).__name__})"
         )
     url = url or os.environ.get("AIOQLESS_URL") or os.environ.get("REDIS_URL") or _read_parts()

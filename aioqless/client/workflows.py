@@ -150,12 +150,12 @@ def lay_out(
     index = {jid: number for number, jid in enumerate(jids)}
     if len(index) < len(jids):
         twice = min(jid for jid in index if jids.count(jid) > 1)
-        raise ValueError(f"jid {twice!r} is in this flow twice")
+        raise ValueError(f"jid {twice!r} is in this workflow twice")
     for number, (_, job) in enumerate(rows):
         for other in job.options.get("depends") or ():
             if index.get(other, -1) >= number:
                 raise ValueError(
-                    f"{jids[number]!r} depends on {other!r}, which comes later in this flow"
+                    f"{jids[number]!r} depends on {other!r}, which comes later in this workflow"
                 )
     if on_failed is not None:
         rows = [
@@ -173,17 +173,17 @@ def check_size(jobs: Sequence[PreparedJob]) -> None:
     """
     if len(jobs) > MAX_JOBS:
         raise ValueError(
-            f"a flow must have at most {MAX_JOBS:,} jobs (got {len(jobs):,}): "
+            f"a workflow must have at most {MAX_JOBS:,} jobs (got {len(jobs):,}): "
             "let one of its jobs put the others"
         )
     if (dependencies := sum(len(job.get("depends") or ()) for job in jobs)) > MAX_DEPENDENCIES:
         raise ValueError(
-            f"a flow must have at most {MAX_DEPENDENCIES:,} dependencies (got {dependencies:,}): "
-            "put a job between groups"
+            f"a workflow must have at most {MAX_DEPENDENCIES:,} dependencies "
+            f"(got {dependencies:,}): put a job between groups"
         )
     if (size := sum(len(job["data"]) for job in jobs)) > MAX_BYTES:
         raise ValueError(
-            f"a flow must have at most {MAX_BYTES:,} bytes of data (got {size:,}): "
+            f"a workflow must have at most {MAX_BYTES:,} bytes of data (got {size:,}): "
             "let one of its jobs put the others"
         )
 

@@ -48,8 +48,11 @@ def _values(source: object) -> Iterator[object]:
         case Handler() | Resource() | Middleware() | Hook():
             yield source
         case _ if inspect.isroutine(source) or inspect.isclass(source):
-            raise TypeError(f"{source.__qualname__} is no handler: decorate it with @aioqless.job")
+            raise TypeError(
+                f"{source.__qualname__} is not a handler: decorate it with @aioqless.job"
+            )
         case _:
             raise TypeError(
-                f"a worker takes modules, their names, handlers, and lists of these, not {source!r}"
+                "a worker takes modules, their names, handlers, and lists of these "
+                f"(got {source!r})"
             )

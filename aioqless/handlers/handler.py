@@ -161,7 +161,7 @@ class Handler(Generic[P, R_co]):
         try:
             return self.returns.decode(text)
         except msgspec.MsgspecError as error:
-            raise InvalidData(f"{self.klass} doesn't return this: {error}") from None
+            raise InvalidData(f"the result is not what {self.klass} returns: {error}") from None
 
     def bind(self, job: Job) -> tuple[Callable[..., object], dict[str, object]]:
         """Return what to call with the job, and the arguments from its data.

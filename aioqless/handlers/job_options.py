@@ -65,13 +65,12 @@ def checked(options: JobOptions) -> JobOptions:
         validation.check_name("queue", options["queue"])
     if options.get("executor", "process") != "process":
         raise ValueError(
-            f"executor is 'process' or left out, not {options['executor']!r}: "
-            "coroutines run on the loop, others in threads"
+            f"executor must be 'process' or left out (got {options['executor']!r}): "
+            "coroutines run on the event loop, plain functions in threads"
         )
     if "backoff" in options and not options.keys() & RETRY_OPTIONS:
         raise ValueError(
-            "backoff is how long to wait before a retry: pass retry_on or dont_retry_on, too, "
-            "for which exceptions"
+            "backoff needs retry_on or dont_retry_on, which say which exceptions are retried"
         )
     return options
 
@@ -104,7 +103,7 @@ def timeout_of(options: JobOptions) -> float | None:
     if "timeout" not in options:
         return None
     if (timeout := validation.check_seconds("timeout", options["timeout"])) == 0:
-        raise ValueError("timeout must be more than 0 seconds")
+        raise ValueError("timeout must be > 0 seconds (got 0)")
     return timeout
 
 
@@ -148,7 +147,7 @@ def constraints_of(options: JobOptions, takes: Takes) -> ConstraintOptions:
     known = takes.signature.parameters if takes.signature else None
     if known is not None and (wrong := fields - set(known)):
         raise ValueError(
-            f"a key is made of {', '.join(sorted(wrong))}, but the function takes "
+            f"a key names the field {', '.join(sorted(wrong))}, but the function takes "
             f"{', '.join(known)}"
         )
     return constraints

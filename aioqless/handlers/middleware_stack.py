@@ -80,8 +80,8 @@ def on_finish(*ends: str) -> Callable[[Callable[..., object]], Hook]:
     """
     if not ends or not set(ends) <= set(ENDS):
         raise ValueError(
-            f"on_finish takes events of {', '.join(ENDS)}, "
-            f"not {', '.join(map(repr, ends)) or 'none'}"
+            f"on_finish takes some of {', '.join(ENDS)} "
+            f"(got {', '.join(map(repr, ends)) or 'none'})"
         )
     return lambda fn: Hook(fn, injected_parameters(fn), frozenset(ends))
 

@@ -28,8 +28,8 @@ class Handlers:
             for klass in (handler.klass, *handler.aliases):
                 if self._by_klass.setdefault(klass, handler) is not handler:
                     raise DuplicateKlass(
-                        f"{klass} is claimed by both {_location(self._by_klass[klass])} and "
-                        f"{_location(handler)}"
+                        f"klass {klass} is declared by both {_location(self._by_klass[klass])} and "
+                        f"{_location(handler)}: give one of them another klass"
                     )
 
     @classmethod
@@ -98,4 +98,4 @@ def _describe_unknown(klass: str, known: tuple[str, ...]) -> str:
     hint = f"; did you mean {close[0]!r}?" if close else ""
     more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
     listed = ", ".join(sorted(known)[:MOST_LISTED]) or "none"
-    return f"no handler here claims {klass!r}{hint}; this worker knows {listed}{more}"
+    return f"there is no handler for klass {klass!r}{hint}; this worker knows {listed}{more}"

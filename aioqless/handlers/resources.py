@@ -87,7 +87,7 @@ class Resources:
         for each in resources:
             if each.type in available or self._by_type.setdefault(each.type, each) is not each:
                 raise AioqlessError(
-                    f"two resources are a {_name(each.type)}: give one of them a type of its own, "
+                    f"two resources have the type {_name(each.type)}: give one of them its own, "
                     "by NewType"
                 )
         for each in self._by_type.values():
@@ -99,7 +99,9 @@ class Resources:
             self._order = [self._by_type[type_] for type_ in order if type_ in self._by_type]
         except graphlib.CycleError as circle:
             names = ", ".join(_name(type_) for type_ in circle.args[1])
-            raise AioqlessError(f"these resources need each other: {names}") from None
+            raise AioqlessError(
+                f"these resources depend on each other in a cycle: {names}"
+            ) from None
 
     def check(
         self,

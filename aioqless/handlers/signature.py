@@ -119,7 +119,7 @@ class Takes:
                 raise TypeError(f"{what}; the function takes {self.signature}{hint}") from None
         if kwargs or len(args) > 1:
             raise TypeError(
-                "its function takes the data as a whole: give them as one value"
+                "its function takes the data as a whole: pass it as one value"
                 + _explain_options(kwargs)
             )
         return args[0] if args else None

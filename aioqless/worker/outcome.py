@@ -363,7 +363,7 @@ def record_result(run: Run, result: object) -> None:
         text = b"false" if result is False else job_data.encode(result, run.job.max_data)
         run.handler.check_result(text)
     except InvalidData as wrong:
-        raise InvalidData(f"what the handler returned can't be kept: {wrong}") from None
+        raise InvalidData(f"the result can't be stored: {wrong}") from None
     run.kept = b"%d %s" % (run.handler.result_ttl, run.job.encode_result(text))
 
 

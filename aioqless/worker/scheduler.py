@@ -130,7 +130,7 @@ def _declaration(handler: Handler, default_queue: str | None, client: Client) ->
     queue = handler.queue or default_queue
     if queue is None:
         raise ValueError(
-            f"{handler.klass} recurs into no queue: pass queue= to its @job, since this "
+            f"{handler.klass} has a schedule but no queue: pass queue= to its @job, since this "
             "worker serves patterns only"
         )
     new = NewJob(handler, recurrence.data, jid=handler.klass).prepare(client.max_data, client.codec)

@@ -305,7 +305,7 @@ async def test_invalid_options_are_refused_with_a_reason(
             "twice",
             "from jobs import slow\nimport aioqless\n@aioqless.job(klass='Slow')\ndef "
             "other(job): ...",
-            "Slow is claimed by both",
+            "Slow is declared by both",
         ),
         ("broken", "import antimatter", "ModuleNotFoundError: No module named 'antimatter'"),
     ],

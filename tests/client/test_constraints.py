@@ -150,7 +150,7 @@ async def test_unique_key_from_a_missing_field_is_refused(client: Client) -> Non
     ):
         await client.queue("mail").put("Greet", {"x": 1}, unique=("customer",))
     with pytest.raises(
-        ValueError, match="a key is made of custmer, but the function takes customer"
+        ValueError, match="a key names the field custmer, but the function takes customer"
     ):
 
         @job(unique=("custmer",))

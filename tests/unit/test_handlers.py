@@ -117,7 +117,7 @@ def test_two_handlers_of_one_klass_are_refused() -> None:
     @job(klass="Other", aliases=["Greet"])
     def two(job: Job[Any]) -> None: ...
 
-    with pytest.raises(DuplicateKlass, match=r"Greet is claimed by both .*one and .*two"):
+    with pytest.raises(DuplicateKlass, match=r"Greet is declared by both .*one and .*two"):
         Handlers.collect(one, two)
 
 
@@ -130,7 +130,8 @@ def test_alias_equal_to_the_klass_is_allowed() -> None:
 
 def test_error_for_an_unknown_klass_lists_the_known_ones() -> None:
     with pytest.raises(
-        UnknownKlass, match=f"no handler here claims 'Nobody'; this worker knows {greet.klass}"
+        UnknownKlass,
+        match=f"there is no handler for klass 'Nobody'; this worker knows {greet.klass}",
     ):
         Handlers([greet]).find("Nobody")
     with pytest.raises(UnknownKlass, match="knows none"):
@@ -273,14 +274,14 @@ def test_lists_of_handlers_and_modules_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (job_of, "job_of is no handler: decorate it with @aioqless.job"),
-        (Handlers, "Handlers is no handler: decorate it with @aioqless.job"),
+        (job_of, "job_of is not a handler: decorate it with @aioqless.job"),
+        (Handlers, "Handlers is not a handler: decorate it with @aioqless.job"),
         (
             {"Greet": greet},
-            "a worker takes modules, their names, handlers, and lists of these, not {'Greet'",
+            "a worker takes modules, their names, handlers, and lists of these (got {'Greet'",
         ),
-        (None, "a worker takes modules, their names, handlers, and lists of these, not None"),
-        ([greet, 7], "a worker takes modules, their names, handlers, and lists of these, not 7"),
+        (None, "a worker takes modules, their names, handlers, and lists of these (got None)"),
+        ([greet, 7], "a worker takes modules, their names, handlers, and lists of these (got 7)"),
     ],
 )
 def test_objects_other_than_handlers_and_modules_are_refused(source: Any, why: str) -> None:
@@ -351,5 +352,5 @@ def test_other_missing_attributes_are_reported_as_usual() -> None:
 
 
 def test_client_of_a_redis_client_is_refused_with_a_reason() -> None:
-    with pytest.raises(TypeError, match=r"made of the URL of Redis.*\(got Redis\)"):
+    with pytest.raises(TypeError, match=r"takes the URL of Redis.*\(got Redis\)"):
         Client(Redis())  # type: ignore[arg-type]  # on purpose

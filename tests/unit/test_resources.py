@@ -108,9 +108,9 @@ def test_two_providers_of_one_type_are_refused() -> None:
     async def other() -> AsyncIterator[Pool]:
         yield Pool()
 
-    with pytest.raises(AioqlessError, match="two resources are a Pool"):
+    with pytest.raises(AioqlessError, match="two resources have the type Pool"):
         Resources([pool, other])
-    with pytest.raises(AioqlessError, match="two resources are a Pool"):
+    with pytest.raises(AioqlessError, match="two resources have the type Pool"):
         Resources([pool], {Pool: Pool()})
 
 
@@ -139,7 +139,9 @@ async def hen(egg: Egg = Inject) -> AsyncIterator[Hen]:
 
 
 def test_circular_resources_are_refused() -> None:
-    with pytest.raises(AioqlessError, match=r"these resources need each other: .*Hen"):
+    with pytest.raises(
+        AioqlessError, match=r"these resources depend on each other in a cycle: .*Hen"
+    ):
         Resources([egg, hen])
 
 

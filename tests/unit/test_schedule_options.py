@@ -106,7 +106,7 @@ async def test_schedule_needs_a_queue_if_the_worker_serves_only_patterns(client:
     patterns = Settings(queues=("mail-*",))
     with pytest.raises(
         ValueError,
-        match=r"_digest recurs into no queue: pass queue= to its @job, since this worker "
+        match=r"_digest has a schedule but no queue: pass queue= to its @job, since this worker "
         r"serves patterns only",
     ):
         Worker(client, _declared(every=60), settings=patterns)

@@ -42,7 +42,7 @@ def test_handler_creates_new_jobs_from_its_parameters() -> None:
 def test_new_job_with_unknown_parameters_is_refused() -> None:
     with pytest.raises(TypeError, match="missing a required argument: 'path'"):
         resize.data(width=5)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="takes the data as a whole: give them as one value"):
+    with pytest.raises(TypeError, match="takes the data as a whole: pass it as one value"):
         greet.data(name="Ada")
 
 

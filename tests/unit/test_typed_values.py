@@ -188,7 +188,7 @@ async def test_result_of_another_type_fails_the_job(result: Any) -> None:
 
     done = await perform(shrink.data())
     assert isinstance(done.outcome, Failed) and done.outcome.group == "default-InvalidData"
-    assert "can't be kept: Shrink doesn't return this" in done.outcome.message
+    assert "can't be stored: the result is not what Shrink returns" in done.outcome.message
 
 
 async def test_result_that_is_not_kept_is_not_checked() -> None:

@@ -180,7 +180,7 @@ async def test_unknown_klass_fails_in_its_own_group_and_can_be_retried(
     async with work(unknown_klass_timeout=0):
         failed = await after(client, until, jid, "failed")
         assert failed.failure and failed.failure.group == "mail-UnknownKlass"
-        assert "no handler here claims 'os.system'" in failed.failure.message
+        assert "there is no handler for klass 'os.system'" in failed.failure.message
     assert await client.queue("mail").unfail("mail-UnknownKlass") == 1
 
 

@@ -176,7 +176,7 @@ async def test_failing_hook_is_logged_without_effect_on_jobs(
 
 @pytest.mark.parametrize("ends", [(), ("job.exploded",)])
 def test_hook_for_an_unknown_event_is_refused(ends: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="on_finish takes events of"):
+    with pytest.raises(ValueError, match="on_finish takes some of"):
         aioqless.on_finish(*ends)
 
 

@@ -59,7 +59,7 @@ async def test_job_of_a_new_klass_waits_for_the_new_worker_of_a_rolling_deploy(
     assert (declined.remaining, done.remaining) == (0, 0)
     assert [event["what"] for event in done.events].count("declined") == 1
     (logged,) = lines.of("job.declined")  # once for the klass
-    assert "no handler here claims 'blog.Post'" in logged["why"]
+    assert "there is no handler for klass 'blog.Post'" in logged["why"]
     assert not lines.of("job.released") and not lines.of("job.failed")
 
 

@@ -85,7 +85,7 @@ async def test_unserializable_result_fails_the_job(
         async with work(give, using=client):
             failed = await client.jobs.wait(jid, timeout=10)
     assert failed.failure and failed.failure.group == "mail-InvalidData"
-    assert failed.failure.message.startswith("what the handler returned can't be kept: ")
+    assert failed.failure.message.startswith("the result can't be stored: ")
 
 
 async def test_result_of_a_job_with_several_stages_is_that_of_the_last(

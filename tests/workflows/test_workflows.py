@@ -92,10 +92,10 @@ async def test_workflow_can_be_canceled(client: Client) -> None:
 @pytest.mark.parametrize(
     ("flow", "why"),
     [
-        (chain(new("a"), new("a")), "'a' is in this flow twice"),
+        (chain(new("a"), new("a")), "'a' is in this workflow twice"),
         (
             chain(new("a", depends=["b"]), new("b")),
-            "'a' depends on 'b', which comes later in this flow",
+            "'a' depends on 'b', which comes later in this workflow",
         ),
         (group(*(new(f"{number}") for number in range(1001))), r"at most 1,000 jobs \(got 1,001\)"),
         (
