@@ -203,8 +203,8 @@ class Workers:
             except TimeoutError:
                 raise CommandRefused(
                     f"worker {worker!r} received {command} and did not answer within {seconds} s: "
-                    "its event loop is blocked, or it is not an aioqless worker. It may still carry "
-                    "it out"
+                    "its event loop is blocked, or it is not an aioqless worker. It may still "
+                    "carry it out"
                 ) from None
         reply = decode_json(payload)
         if refused := reply.get("refused"):
