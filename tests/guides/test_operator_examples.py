@@ -1,0 +1,235 @@
+"""The Python examples of the pages for operators run, and do what the pages say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import HTTPConnection
+
+from aioqless import Client
+from aioqless.contrib import private_redis
+from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.flask.extension import worker_sources
+from aioqless.testing import drain, perform
+from aioqless.worker.outcome import Completed
+from tests.conftest import Until
+from tests.guides.examples import Program, modules
+from tests.guides.test_python_examples import PAGER
+from tests.guides.test_python_examples import PAGES as GUIDES
+from tests.unit.pages import PAGES, ROOT, blocks, name_of
+
+ELSEWHERE = {
+    "README.md": "examples/test_get_started.py",
+    "docs/django.md": "contrib/django/test_page.py",
+    "docs/embedding.md": "embedding/test_page.py",
+    "docs/faq.md": "examples/test_coming_from.py",
+    "docs/human-tasks.md": "contrib/human_tasks/test_page.py",
+    "docs/testing.md": "guides/test_testing_page.py",
+    "docs/coming-from": "examples/test_coming_from.py",
+    "docs/get-started": "examples/test_get_started.py",
+}
+# Those of these pages are only compiled, and the names that they import are looked up.
+NOT_RUN = {
+    "docs/CONTRIBUTING.md": "parts of changes that the recipes make",
+    "docs/lake.md": "other readers of a lake; `nox -s readers` runs longer programs of each",
+    "docs/spark-source.md": "calls of Spark, which tests/contrib/lake makes with its own session",
+}
+BANK = """
+class bank:
+    async def settle(invoice): return True
+"""
+
+
+@pytest.fixture(autouse=True)
+def environment(client: Client, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let clients of the examples use the namespace of the test; forget modules afterwards."""
+    monkeypatch.setenv("AIOQLESS_URL", redis_url)
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", client.namespace)
+    with modules():
+        yield
+
+
+async def run_page(client: Client, page: str, setup: str = "") -> dict[str, Any]:
+    """Run the examples of a page without a worker; return their names."""
+    program = Program(client, setup, worker=False)
+    await program.run(page)
+    return program.names
+
+
+def python(code: str, **variables: str) -> str:
+    """Return what a program prints."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+@pytest.mark.parametrize("page", ["archive.md", "foreign-queues.md", "high-availability.md"])
+async def test_examples_run(page: str, client: Client) -> None:
+    await run_page(client, page)
+
+
+async def test_mounted_dashboard_asks_the_app_who_the_user_is(client: Client) -> None:
+    names = await run_page(client, "dashboard.md")
+
+    class Staff(SimpleUser):
+        email = "ada@example.com"
+        is_staff = True
+
+    class Backend(AuthenticationBackend):
+        async def authenticate(
+            self, conn: HTTPConnection
+        ) -> tuple[AuthCredentials, SimpleUser] | None:
+            known = "authorization" in conn.headers
+            return (AuthCredentials(), Staff("ada")) if known else None
+
+    app = AuthenticationMiddleware(names["app"], backend=Backend())
+    transport = httpx.ASGITransport(app=app)
+    async with (
+        names["lifespan"](names["app"]),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http,
+    ):
+        refused = await http.get("/jobs/")
+        shown = await http.get("/jobs/", headers={"authorization": "ada"})
+    assert (refused.status_code, shown.status_code) == (403, 200)
+
+
+async def test_encrypted_data_is_not_readable_in_redis(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEAL_KEY", Encryption.new_key())
+    names = await run_page(client, "encryption.md")
+    await names["main"]()
+    (job,) = await client.queue("billing").peek()
+    stored = await client.redis.hgetall(f"{client.namespace}:j:{job.jid}")
+    assert "app.jobs.charge" in str(stored) and "4929" not in str(stored)
+
+
+async def test_events_of_a_completed_job_are_followed(
+    client: Client, until: Until, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {}
+    follow, put_and_wait = blocks(ROOT / "docs" / "events.md", "python")
+    exec(follow.replace("asyncio.run(follow())", ""), names)
+    exec(put_and_wait, names)
+    queue = client.queue("mail")
+
+    async def jobs_completed() -> bool:
+        for job in await queue.pop(10):
+            await job.complete()
+        return "completed" in capsys.readouterr().out
+
+    async with asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(names["follow"]())
+        waiting = tasks.create_task(names["put_and_wait"](client))
+
+        async def both() -> bool:
+            if waiting.done():  # it was put before somebody followed, so put another
+                await queue.put("app.jobs.greet")
+            return await jobs_completed() and waiting.done()
+
+        await until(both)
+        following.cancel()
+
+
+async def test_flask_app_puts_a_job_that_its_worker_runs(
+    client: Client, redis_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ModuleType("shop")
+    (code,) = blocks(ROOT / "docs" / "flask.md", "python")
+    exec(code.replace("redis://localhost:6379", redis_url), vars(page))
+    app = page.create_app()
+    app.config["AIOQLESS_NAMESPACE"] = client.namespace
+    answer = await asyncio.to_thread(app.test_client().post, "/greetings/Ada")
+    await drain(client, list(worker_sources(app, [page])))
+    app.extensions["aioqless"].close()
+    assert len(answer.text) == 32
+    assert capsys.readouterr().out == "hello Ada from the corner shop\n"
+
+
+async def test_fencing_token_is_written_and_a_put_with_a_jid_is_idempotent(client: Client) -> None:
+    names = await run_page(client, "guarantees.md", PAGER + BANK)
+    statements: list[tuple[object, ...]] = []
+
+    class Pool:
+        async def execute(self, *statement: object) -> str:
+            statements.append(statement)
+            return "UPDATE 0"
+
+    done = await perform(names["settle"].data(invoice=7), resources={names["asyncpg"].Pool: Pool()})
+    assert isinstance(done.outcome, Completed)
+    assert statements[0][1:3] == (7, True)
+    await names["send"](client, 3)
+    await names["send"](client, 3)
+    assert [job.jid for job in await client.queue("mail").peek(10)] == ["greet-3"]
+
+
+def test_logging_of_the_page_shows_the_job() -> None:
+    basic, configured = blocks(ROOT / "docs" / "monitoring.md", "python")
+    line = "logging.getLogger('app').info('sent')"
+    bound = f"import structlog; structlog.contextvars.bind_contextvars(jid='4f2a')\n{line}"
+    assert python(basic + line) == "INFO:app:sent\n"
+    assert python(configured + bound) == "INFO app [4f2a] sent\n"
+
+
+async def test_scratch_folder_holds_a_download(client: Client) -> None:
+    folders: list[Path] = []
+
+    async def download(url: str, path: Path) -> None:
+        folders.append(path.parent)
+
+    names = await run_page(client, "operating.md")
+    names["download"] = download
+    done = await perform(names["unpack"].data("https://example.com"))
+    assert isinstance(done.outcome, Completed)
+    assert not folders[0].exists()
+
+
+def test_private_server_starts(tmp_path: Path) -> None:
+    for number, code in enumerate(blocks(ROOT / "docs" / "private-redis.md", "python")):
+        folder = tmp_path / str(number)
+        try:
+            told = python(code, AIOQLESS_DATA=str(folder))
+            assert (str(folder) in told) == (number == 0)
+            assert private_redis.running(folder)
+        finally:
+            private_redis.stop(folder)
+
+
+async def test_put_waits_for_room_in_a_queue(client: Client) -> None:
+    names = await run_page(client, "redis.md")
+    await names["send"](client)
+    assert await client.config.get("mail-max-length") == "10000"
+
+
+def test_examples_of_every_page_run() -> None:
+    own = Path(__file__).read_text("utf-8")
+    unknown = []
+    for page in PAGES:
+        name = name_of(page)
+        known = (
+            page.name in GUIDES
+            or name in {**ELSEWHERE, **NOT_RUN}
+            or str(Path(name).parent) in ELSEWHERE
+            or f'"{page.name}"' in own
+        )
+        if blocks(page, "python") and not known:
+            unknown.append(name)
+    assert unknown == []
+    assert [file for file in ELSEWHERE.values() if not (ROOT / "tests" / file).exists()] == []
