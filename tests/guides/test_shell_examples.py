@@ -16,12 +16,13 @@ from tests.unit.pages import PAGES, command_lines
 __all__ = ["aioqless", "cli", "environment"]  # fixtures
 
 GUIDES = {
-    "command-line", "configuration", "django", "embedding", "errors", "executors", "flask",
+    "archive", "command-line", "configuration", "django", "embedding", "errors", "executors", "flask",
     "handlers", "limits", "locks", "managing-jobs", "middleware", "outbox", "putting", "queues",
-    "recurring", "results", "retries", "testing", "typing", "unique-jobs", "workers", "workflows",
+    "recurring", "redis", "results", "retries", "shutdown", "testing", "troubleshooting", "typing",
+    "unique-jobs", "workers", "workflows",
 }  # fmt: skip
-# The relay needs a database that answers: tests/contrib/outbox.
-NOT_RUN = {"outbox"}
+# The relay needs a database, `quiet` a worker: tests/contrib/outbox, tests/cli/test_jobs.py.
+NOT_RUN = {"outbox", "quiet"}
 LINES = sorted({line for page in PAGES if page.stem in GUIDES for line in command_lines(page)})
 WORKERS = [line for line in LINES if line.startswith("worker ")]
 COMMANDS = [line for line in LINES if line.split()[0] not in {"worker", *NOT_RUN}]
