@@ -19,13 +19,16 @@ from aioqless import errors
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from aioqless.cli.worker_options import parse_options
+from aioqless.client import job_data
 from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
 from aioqless.client.put_options import PutOptions
 from aioqless.client.workers import Workers
 from aioqless.handlers.job_options import JobOptions
+from aioqless.lua import constant
 from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
+from aioqless.worker.poller import LEAST_PER_POP
 from tests.unit.pages import (
     PAGES,
     ROOT,
@@ -53,6 +56,9 @@ CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
 SHARED = re.findall(
     r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
 )
+CONFIG = dict(SHARED)
+SETTINGS = Settings()
+DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 load_command()
 LUA = {file: file.read_text("utf-8") for file in (ROOT / "aioqless" / "lua").rglob("*.lua")}
 KEYS = LUA[ROOT / "aioqless" / "lua" / "lib" / "keys.lua"]
@@ -320,6 +326,34 @@ def test_navigation_of_the_site_leads_to_existing_headings() -> None:
     assert named
     for path, anchor in named:
         assert anchor in anchors(ROOT / "docs" / path), f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize(
+    ("page", "statement"),
+    [
+        ("get-started/first-worker.md", f"up to {SETTINGS.concurrency} at once"),
+        ("get-started/first-worker.md", f"the time they have, {SETTINGS.grace:g} seconds"),
+        ("get-started/first-worker.md", f"**locked** for {CONFIG['heartbeat']} seconds"),
+        ("get-started/first-worker.md", f"after {CONFIG['grace-period']} more seconds"),
+        ("coming-from/rq.md", f"{SETTINGS.concurrency} by default, not one"),
+        ("coming-from/exq.md", f"locks each for {CONFIG['heartbeat']} seconds"),
+        ("coming-from/exq.md", f"third of the slots (at least {LEAST_PER_POP})"),
+        ("coming-from/exq.md", f"`put(..., retries=25)`; {DEFAULT_RETRIES} by default"),
+        ("faq.md", f"for `heartbeat` seconds ({CONFIG['heartbeat']})"),
+        ("faq.md", f"keeps its lock for {SETTINGS.stuck_after / 60:g} minutes"),
+        ("faq.md", f"uses one of its retries ({DEFAULT_RETRIES})"),
+        ("faq.md", f"have `--grace` seconds ({SETTINGS.grace:g})"),
+        ("faq.md", f"{job_data.MAX_BYTES >> 20} MiB of JSON"),
+        ("faq.md", f"for {SETTINGS.unknown_klass_delay:g} seconds"),
+        ("faq.md", f"up to {SETTINGS.unknown_klass_timeout / 60:g} minutes"),
+        ("glossary.md", f"after `heartbeat` seconds ({CONFIG['heartbeat']})"),
+        ("glossary.md", f"may still renew it ({CONFIG['grace-period']} s)"),
+        ("glossary.md", f"lose its worker ({DEFAULT_RETRIES} by default)"),
+        ("glossary.md", f"at most `grace` seconds ({SETTINGS.grace:g})"),
+    ],
+)
+def test_page_for_newcomers_states_the_default_of_the_code(page: str, statement: str) -> None:
+    assert statement in " ".join((ROOT / "docs" / page).read_text("utf-8").split())
 
 
 def test_readme_is_short() -> None:
