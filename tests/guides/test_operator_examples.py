@@ -140,7 +140,7 @@ async def test_events_of_a_completed_job_are_followed(
         waiting = tasks.create_task(names["put_and_wait"](client))
 
         async def both() -> bool:
-            if waiting.done():  # it was put before somebody followed, so put another
+            if waiting.done():  # completed before `follow` had subscribed: put another
                 await queue.put("app.jobs.greet")
             return await jobs_completed() and waiting.done()
 

@@ -16,12 +16,12 @@ from tests.unit.pages import PAGES, command_lines
 __all__ = ["aioqless", "cli", "environment"]  # fixtures
 
 GUIDES = {
-    "archive", "command-line", "configuration", "django", "embedding", "errors", "executors", "flask",
-    "handlers", "limits", "locks", "managing-jobs", "middleware", "outbox", "putting", "queues",
-    "recurring", "redis", "results", "retries", "shutdown", "testing", "troubleshooting", "typing",
-    "unique-jobs", "workers", "workflows",
+    "archive", "command-line", "configuration", "django", "embedding", "errors", "executors",
+    "flask", "handlers", "limits", "locks", "managing-jobs", "middleware", "outbox", "putting",
+    "queues", "recurring", "redis", "results", "retries", "shutdown", "testing",
+    "troubleshooting", "typing", "unique-jobs", "workers", "workflows",
 }  # fmt: skip
-# The relay needs a database, `quiet` a worker: tests/contrib/outbox, tests/cli/test_jobs.py.
+# The relay needs a database, `quiet` a worker: tests/contrib/outbox, tests/cli.
 NOT_RUN = {"outbox", "quiet"}
 LINES = sorted({line for page in PAGES if page.stem in GUIDES for line in command_lines(page)})
 WORKERS = [line for line in LINES if line.startswith("worker ")]
