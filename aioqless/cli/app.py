@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from importlib import import_module
-from typing import Annotated, Any
+from inspect import Parameter, signature
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
+
+from aioqless.cli.connect import PARTITIONS_VARIABLE, chosen_partitions
 
 HELP = """A job queue on Redis.
 
 When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edit JID`,
 `aioqless retry JID --wait`.
 """
+Run = TypeVar("Run", bound=Callable[..., Any])
+
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions",
+        envvar=PARTITIONS_VARIABLE,
+        help="Number of partitions that make the namespace; default: it has none.",
+    ),
+]
+# Modules of commands that open no client, or work on one partition at a time.
+WITHOUT_PARTITIONS = (
+    "aioqless.cli.commands.acl",
+    "aioqless.cli.commands.lua",
+    "aioqless.contrib.commands.dashboard",
+    "aioqless.contrib.commands.foreign_queues",
+)
 MAX_SUMMARY = 300  # characters of a command's line in the help
 
 
@@ -43,7 +65,41 @@ class SectionedGroup(TyperGroup):
                 formatter.write_dl(rows)
 
 
-app = typer.Typer(
+class App(typer.Typer):
+    """A group of commands; those with a namespace take the number of its partitions, too."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Run], Run]:
+        """Make a command of a function, which is returned as it is."""
+        register = super().command(name, **settings)
+
+        def make(run: Run) -> Run:
+            takes_partitions = "namespace" in signature(run).parameters
+            if takes_partitions and run.__module__ not in WITHOUT_PARTITIONS:
+                register(_with_partitions(run))
+            else:
+                register(run)
+            return run
+
+        return make
+
+
+def _with_partitions(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the option `--partitions`, by which `run_with_client` goes."""
+
+    @wraps(run)
+    def run_with_partitions(*args: Any, partitions: int | None = None, **named: Any) -> Any:
+        chosen_partitions.set(partitions)
+        return run(*args, **named)
+
+    own = signature(run, eval_str=True)  # annotations are texts, of the names of another module
+    option = Parameter("partitions", Parameter.KEYWORD_ONLY, default=None, annotation=Partitions)
+    parameters = [*own.parameters.values(), option]
+    vars(run_with_partitions)["__signature__"] = own.replace(parameters=parameters)
+    run_with_partitions.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run_with_partitions
+
+
+app = App(
     cls=SectionedGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

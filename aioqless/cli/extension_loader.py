@@ -8,7 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
+from aioqless.client import Client
+
 EXTENSION_COMMANDS = "aioqless.contrib.commands"
+PARTITIONS = "aioqless.contrib.partitions"
 METRICS = "aioqless.contrib.telemetry.prometheus"
 METRICS_SERVER = "aioqless.contrib.telemetry.metrics_server"
 PRIVATE_REDIS = "aioqless.contrib.private_redis"
@@ -17,6 +20,18 @@ SUPERVISOR = "aioqless.contrib.supervisor.run"
 # The command line of a worker process, by its number, the descriptor of the socket to its
 # supervisor, and whether it starts paused.
 ProcessCommand: TypeAlias = Callable[[int, int, bool], list[str]]
+
+
+class MakePartitionedClient(Protocol):
+    """Makes a client of all partitions of a namespace."""
+
+    def __call__(self, url: str | None, *, namespace: str, partitions: int) -> Client:
+        """Make it."""
+
+
+def load_partitioned_client() -> MakePartitionedClient:
+    """Return the class of clients of all partitions."""
+    return cast(MakePartitionedClient, import_module(PARTITIONS).PartitionedClient)
 
 
 class Supervise(Protocol):

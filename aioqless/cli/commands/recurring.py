@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import App, Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import Data, Json, Namespace, QueueName, Url, Yes
@@ -20,9 +20,7 @@ from aioqless.client.recurring import RecurOptions, RecurringJob
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
-recurring = typer.Typer(
-    help="Recurring jobs. Without a command: list them.", invoke_without_command=True
-)
+recurring = App(help="Recurring jobs. Without a command: list them.", invoke_without_command=True)
 app.add_typer(recurring, name="recur", rich_help_panel=Section.QUEUES)
 RecurringJid = Annotated[str, typer.Argument(metavar="JID", help="`aioqless recur` lists them.")]
 Cron = Annotated[

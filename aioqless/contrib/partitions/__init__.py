@@ -6,6 +6,7 @@ routing.py                            which partition a job belongs to, and thei
 record.py         WrongPartitions     the number of partitions, as Redis has it
 sender.py         PartitionedSender   puts each job into its partition
 store.py          PartitionedStore    sends each command to the partitions that it concerns
+distribution.py   NodeLoad, ...       which node has which partitions, and how much it has to do
 merging.py                            makes one reply of the replies of all partitions
 shared_config.py                      the same options and paused queues in all partitions
 """

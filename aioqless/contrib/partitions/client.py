@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from redis.credentials import CredentialProvider
@@ -16,6 +16,12 @@ from aioqless.client.jid import Jid
 from aioqless.client.put import Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions
 from aioqless.client.workflows import Flow, Step
+from aioqless.contrib.partitions.distribution import (
+    NodeLoad,
+    PartitionLoad,
+    measure_nodes,
+    measure_partitions,
+)
 from aioqless.contrib.partitions.queue import PartitionedQueue
 from aioqless.contrib.partitions.record import compare_count, record_count, wrong_number
 from aioqless.contrib.partitions.routing import (
@@ -198,6 +204,19 @@ class PartitionedClient(Client):
         assert isinstance(sender, PartitionedSender)
         placed = sender.place_flow(flow, partition_key)
         return await super().put_flow(placed, queue=queue, on_failed=on_failed, wait=wait)
+
+    async def measure_partitions(self) -> list[PartitionLoad]:
+        """Return where each partition is, and how many jobs it has."""
+        assert self._address is not None
+        return await measure_partitions(self.partitions, self._address)
+
+    async def measure_nodes(self, loads: Sequence[PartitionLoad]) -> list[NodeLoad]:
+        """Return the load of the nodes.
+
+        Args:
+            loads: What `measure_partitions` returned.
+        """
+        return await measure_nodes(self.partitions, loads)
 
     async def reconcile(self) -> list[Finding]:
         """Let all partitions have the options and paused queues of the first one.

@@ -1,0 +1,113 @@
+"""Distribution: which node has which partitions, how many jobs they have, and the nodes' load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.client.redis_server import ServerInfo
+from aioqless.redis import Address
+from aioqless.redis.cluster import ClusterSlots, slot_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionLoad:
+    """A partition: where it is, and how many jobs it has.
+
+    Attributes:
+        number: Its number.
+        namespace: Its namespace.
+        slot: Its slot in a Cluster.
+        node: Address of its node.
+        reachable: Whether the node answers.
+        waiting: Jobs that a worker may pop now.
+        running: Jobs that a worker holds.
+        others: Jobs that are scheduled, or held by dependencies.
+    """
+
+    number: int
+    namespace: str
+    slot: int
+    node: str
+    reachable: bool = True
+    waiting: int = 0
+    running: int = 0
+    others: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeLoad:
+    """A node with some of the partitions.
+
+    Attributes:
+        node: Its address.
+        partitions: Their numbers.
+        server: State of its server; None if it doesn't answer.
+        waiting: Jobs of its partitions that a worker may pop now.
+        running: Jobs of its partitions that a worker holds.
+        others: Jobs of its partitions that are scheduled, or held by dependencies.
+    """
+
+    node: str
+    partitions: tuple[int, ...]
+    server: ServerInfo | None
+    waiting: int
+    running: int
+    others: int
+
+
+async def measure_partitions(partitions: Sequence[Client], address: Address) -> list[PartitionLoad]:
+    """Return where each partition is, and how many jobs it has.
+
+    Raises:
+        redis.exceptions.ConnectionError: No node answers.
+    """
+    slots = ClusterSlots(address) if address.kind == "cluster" else None
+
+    async def measure(number: int, client: Client) -> PartitionLoad:
+        slot = slot_of(client.namespace) if "{" in client.namespace else 0
+        endpoint = address.endpoints[0]
+        if slots is not None:
+            endpoint = slots.recall(slot) or await slots.find(slot)
+        node = endpoint if isinstance(endpoint, str) else f"{endpoint[0]}:{endpoint[1]}"
+        load = PartitionLoad(number=number, namespace=client.namespace, slot=slot, node=node)
+        try:
+            queues = await client.queues()
+        except REDIS_UNAVAILABLE:
+            return replace(load, reachable=False)
+        return replace(
+            load,
+            waiting=sum(queue.waiting for queue in queues),
+            running=sum(queue.running for queue in queues),
+            others=sum(queue.scheduled + queue.depends for queue in queues),
+        )
+
+    first = await measure(0, partitions[0])
+    others = [measure(number, each) for number, each in enumerate(partitions[1:], 1)]
+    return [first, *await asyncio.gather(*others)]
+
+
+async def measure_nodes(
+    partitions: Sequence[Client], loads: Sequence[PartitionLoad]
+) -> list[NodeLoad]:
+    """Return the nodes of partitions, and their load."""
+    named: dict[str, list[PartitionLoad]] = {}
+    for load in loads:
+        named.setdefault(load.node, []).append(load)
+
+    async def measure(node: str, own: list[PartitionLoad]) -> NodeLoad:
+        server = None
+        if any(load.reachable for load in own):
+            server = await partitions[own[0].number].server.info()
+        return NodeLoad(
+            node=node,
+            partitions=tuple(load.number for load in own),
+            server=server,
+            waiting=sum(load.waiting for load in own),
+            running=sum(load.running for load in own),
+            others=sum(load.others for load in own),
+        )
+
+    return list(await asyncio.gather(*(measure(node, own) for node, own in named.items())))

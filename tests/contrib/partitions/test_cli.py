@@ -1,0 +1,62 @@
+"""The command line on a partitioned namespace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+from aioqless import NewJob
+from aioqless.contrib.partitions import PartitionedClient
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", namespace)
+    monkeypatch.setenv("AIOQLESS_URL", redis_url)
+
+    def run_command(*args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "aioqless", *args]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    return run_command
+
+
+async def test_reading_commands_show_all_partitions(
+    partitioned: PartitionedClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jids = await partitioned.put_many([NewJob("Greet") for _ in range(20)], queue="mail")
+    (queue,) = json.loads(run("queues", "--partitions", "4", "--json").stdout)
+    assert (queue["name"], queue["waiting"]) == ("mail", 20)
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
+    assert json.loads(run("get", jids[3], "--json").stdout)["jid"] == jids[3]
+
+
+async def test_partitions_shows_distribution_size_and_load(
+    partitioned: PartitionedClient, run: Run, namespace: str
+) -> None:
+    await partitioned.put_many([NewJob("Greet") for _ in range(20)], queue="mail")
+    found = json.loads(run("partitions", "--partitions", "4", "--json").stdout)
+    assert [each["namespace"] for each in found["partitions"]] == [
+        each.namespace for each in partitioned.partitions
+    ]
+    (node,) = found["nodes"]
+    assert (node["partitions"], node["waiting"]) == ([0, 1, 2, 3], 20)
+    assert node["server"]["memory"] > 0
+    assert "4 partitions on 1 node" in run("partitions", "--partitions", "4").stdout
+    assert f"{namespace}{{0." in run("partitions", "--each", "--partitions", "4").stdout
+
+
+async def test_missing_and_wrong_number_of_partitions_are_refused(
+    partitioned: PartitionedClient, run: Run
+) -> None:
+    missing, wrong = run("partitions"), run("queues", "--partitions", "5")
+    assert "say how many partitions the namespace has: --partitions" in missing.stderr
+    assert "has 4 partitions in Redis, not 5" in wrong.stderr
+    assert (missing.returncode, wrong.returncode) == (1, 1)
