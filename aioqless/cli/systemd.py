@@ -23,7 +23,7 @@ class ServiceState(NamedTuple):
 
     Attributes:
         started: Whether it works or is paused; once is enough.
-        healthy: Whether the watchdog is to be fed.
+        healthy: Whether to notify the watchdog.
         text: What `systemctl status` shows.
     """
 

@@ -16,7 +16,7 @@ class Topology(Target, Protocol):
     """Says where to connect before each attempt, and learns from redirections."""
 
     def handle_redirect(self, error: Exception) -> bool:
-        """Note that a server said that another one is to be asked.
+        """Note that a server said that another one must be asked.
 
         Returns:
             Whether the connection to this server is of no more use.

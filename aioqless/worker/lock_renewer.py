@@ -166,7 +166,7 @@ class LockRenewer:
         return stuck
 
     def _next(self, run: Run) -> float:
-        """Return when a run's lock is to be renewed."""
+        """Return when a run's lock must be renewed."""
         return 0 if run.job.jid in self._doubtful else _due(run)
 
     async def _renew(self, due: list[Run], callbacks: Callbacks) -> None:

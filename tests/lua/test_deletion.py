@@ -108,7 +108,7 @@ async def failed(story: Story) -> None:
 
 
 async def failed_with_dependent(story: Story) -> None:
-    """Fail a job with a dependent that is to be canceled then."""
+    """Fail a job with a dependent that is canceled then."""
     await put(story)
     row: PutFlowRow = {
         "queue": "mail",

@@ -1,4 +1,4 @@
-"""Prints queues that no worker serves, and queues that workers serve in vain."""
+"""Prints queues that no worker serves, and queues that workers serve without jobs."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Job(JobFields, Generic[Data]):
         return self._backend.max_data
 
     def changed_data(self) -> bytes | None:
-        """Return the data as it is to be stored, or None if it has not changed.
+        """Return the data in the form that is stored, or None if it has not changed.
 
         Keys that the handler's type does not know are kept.
 

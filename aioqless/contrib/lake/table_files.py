@@ -147,7 +147,7 @@ def write(rows: DataFrame, snapshot: Snapshot) -> list[AddAction]:
     """Write rows as files of a table, and return what `Snapshot.commit` adds.
 
     Rows have all columns of the table. Each task writes a file for each partition that it has rows
-    of, or several large ones: repartition by namespace and date first where files are to be few.
+    of, or several large ones: repartition by namespace and date first to get few files.
     Files of failed tasks are never part of the table.
     """
     table = snapshot.table

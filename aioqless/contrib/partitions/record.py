@@ -17,7 +17,7 @@ class WrongPartitions(AioqlessError):
 async def compare_count(namespace: str, stores: Sequence[ScriptStore]) -> bool:
     """Compare the number of partitions with that in Redis.
 
-    Each partition has a record of it, so a node that is down keeps nobody from working with the
+    Each partition has a record of it, so a node that is down keeps no client from working with the
     others.
 
     Args:

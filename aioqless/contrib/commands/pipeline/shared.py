@@ -149,7 +149,7 @@ def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> 
 def open_lake(
     url: str, trace: bool, sessions: Sessions, fresh: bool = False
 ) -> Iterator[tuple[Lake, Sessions]]:
-    """Yield the lake, with its tables up to date if they are to be, and what starts Spark."""
+    """Yield the lake, updated first if that is asked for, and what starts Spark."""
     with shorten_errors(trace):
         from aioqless.contrib.lake.lake import Lake
 
