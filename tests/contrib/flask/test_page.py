@@ -1,0 +1,36 @@
+"""The application of docs/flask.md."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import types
+
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.flask.extension import worker_sources
+from aioqless.testing import drain
+from tests.unit.pages import ROOT, blocks
+
+
+async def test_application_of_the_page_puts_a_job_that_runs(
+    client: Client,
+    redis_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (code,) = blocks(ROOT / "docs" / "flask.md", "python")
+    shop = types.ModuleType("shop")
+    monkeypatch.setitem(sys.modules, "shop", shop)
+    monkeypatch.setenv("AIOQLESS_NAMESPACE", client.namespace)
+    exec(code.replace("redis://localhost:6379", redis_url), vars(shop))
+    app = shop.create_app()
+    try:
+        answer = await asyncio.to_thread(app.test_client().post, "/greetings/Ada")
+    finally:
+        app.extensions["aioqless"].close()
+    await drain(client, *worker_sources(app, [shop]), queues=["mail"])
+    job = await client.jobs.get(answer.text)
+    assert job and job.state == "complete"
+    assert "hello Ada from the corner shop" in capsys.readouterr().out
