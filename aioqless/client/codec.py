@@ -12,6 +12,7 @@ from aioqless.errors import DecryptionError
 # The marks of data that `aioqless.contrib.encryption` has encoded. Known here so that a client
 # without the key says so instead of handing the envelope to a handler.
 ENCRYPTED, SIGNED, RESULT = "aioqless-sealed", "aioqless-signed", "result"
+_COMMON_START = '"aioqless-s'  # of both marks
 
 
 class Codec(Protocol):
@@ -102,6 +103,8 @@ class SignedData(msgspec.Struct, forbid_unknown_fields=True):
 
 def envelope_of(text: str) -> EncryptedData | SignedData | None:
     """Read encrypted or signed data; None for any other."""
+    if _COMMON_START not in text:  # nearly always
+        return None
     kinds: dict[str, type[EncryptedData | SignedData]] = {
         ENCRYPTED: EncryptedData,
         SIGNED: SignedData,

@@ -109,6 +109,10 @@ class Log:
         if self._loggers[event].isEnabledFor(logging.ERROR):
             self._write(logging.ERROR, event, fields)
 
+    def is_enabled(self, level: str, event: str) -> bool:
+        """Return whether an event is logged at a level."""
+        return self._loggers[event].isEnabledFor(LEVELS[level])
+
     def write(self, level: str, event: str, fields: Mapping[str, object]) -> None:
         """Log an event at a level: debug, info, warning or error."""
         if self._loggers[event].isEnabledFor(LEVELS[level]):

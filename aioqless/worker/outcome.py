@@ -138,6 +138,9 @@ class Completed:
     result: bytes | None = None  # for how many seconds to keep what, as the script takes it
 
 
+NOTHING_KEPT = Completed()  # the outcome of most runs
+
+
 @dataclass(frozen=True)
 class Retried:
     """The job is to run again."""
@@ -228,7 +231,10 @@ def outcome_of(
     if run.stopped_by in ("timeout", "too late"):  # decided then, whatever its code still does
         return _overdue(run)
     if run.error is None:
-        return Completed(run.result if isinstance(run.result, Next) else None, run.data, run.kept)
+        following = run.result if isinstance(run.result, Next) else None
+        if following is None and run.data is None and run.kept is None:
+            return NOTHING_KEPT
+        return Completed(following, run.data, run.kept)
     return _outcome_of_error(run, run.error, policy, patience)
 
 

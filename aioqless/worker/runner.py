@@ -189,10 +189,12 @@ class Runner:
                 reply = await writer.store(run, outcome)
             run.job.settle()
         if end := end_of(run, outcome, reply):
-            fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
-            log.write(end.level, end.event, fields)
-            if self._middleware.hooks[end.event]:
-                await self._middleware.call_hooks(run.job, end.event, fields)
+            has_hooks = bool(self._middleware.hooks[end.event])
+            if has_hooks or log.is_enabled(end.level, end.event):
+                fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
+                log.write(end.level, end.event, fields)
+                if has_hooks:
+                    await self._middleware.call_hooks(run.job, end.event, fields)
 
     def _log_unknown(self, klass: str, declined: Declined) -> None:
         """Log an unknown klass, once: a job may be offered many times."""

@@ -19,8 +19,10 @@ from aioqless.client.job.state import (
     Progress,
 )
 from aioqless.lua import constant, row_fields
+from aioqless.redis.encoding import decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
+_EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
 _select_fields = itemgetter(
     *map(
         row_fields().index,
@@ -111,29 +113,28 @@ class HeldBackRecord(TypedDict):
 
 def decode_row(row: Sequence[bytes | None]) -> JobFields:
     """Decode the row of a popped job, which other qless clients may have written parts of."""
-    texts = [None if each is None else each.decode("utf-8", "surrogateescape") for each in row]
     (
         jid, klass, state, queue, worker, data, priority, retries, remaining,
         expires, fence, tags, failure, spawned_from, context, start_by,
-    ) = _select_fields(texts)  # fmt: skip
+    ) = _select_fields(row)  # fmt: skip
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
-        jid,
-        klass or "",
-        JobState(state),
-        queue,
-        worker,
-        data or "null",
+        decode_text(jid),
+        _decode_common(klass or b""),
+        _decode_state(state),
+        _decode_common(queue),
+        _decode_common(worker),
+        decode_text(data or b"null"),
         -_decode_number(priority, 0) or 0,
         retry_limit,
         _decode_number(remaining, retry_limit),
         _decode_number(expires, 0),
         _decode_number(fence, 0),
-        decode_texts(_decode_json(tags, [])),
+        [] if tags in _EMPTY else decode_texts(_decode_json(tags, [])),
         _decode_failure(failure) if failure else None,
-        spawned_from or None,
-        _decode_json(context, {}),
-        _decode_number(start_by, 0) or None,
+        decode_text(spawned_from) if spawned_from else None,
+        {} if context in _EMPTY else _decode_json(context, {}),
+        (_decode_number(start_by, 0) or None) if start_by else None,
     )
 
 
@@ -183,7 +184,16 @@ def decode_texts(values: Sequence[object]) -> list[str]:
     return [each if isinstance(each, str) else f"{each:.14g}" for each in known]
 
 
-def _decode_failure(text: str) -> Failure | None:
+# Most jobs of a pop have the same klass, queue, worker, state and numbers.
+_decode_common = lru_cache(1024)(decode_text)
+
+
+@lru_cache(1024)
+def _decode_state(text: bytes) -> JobState:
+    return JobState(decode_text(text))
+
+
+def _decode_failure(text: bytes) -> Failure | None:
     stored = _decode_json(text, {})
     return (
         Failure(*(stored.get(name, "") for name in ("group", "message", "when", "worker")))
@@ -215,8 +225,8 @@ def _decode_progress(record: Mapping[str, str] | None, fence: int) -> Progress |
         return None
 
 
-@lru_cache(1024)  # most jobs of a pop have the same numbers
-def _decode_number(text: str | None, default: int) -> Any:
+@lru_cache(1024)
+def _decode_number(text: bytes | None, default: int) -> Any:
     """Return a number, an int if it is whole; any number may stand where an int is expected."""
     try:
         number = float(text or default)
@@ -225,11 +235,9 @@ def _decode_number(text: str | None, default: int) -> Any:
     return int(number) if number.is_integer() else number
 
 
-def _decode_json(text: str | None, default: T) -> T:
-    if not text or text in ("{}", "[]"):
-        return default
+def _decode_json(text: bytes, default: T) -> T:
     try:
-        value = msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
+        value = msgspec.json.decode(text)
     except (ValueError, RecursionError):
         return default
     return value if isinstance(value, type(default)) else default
