@@ -122,7 +122,7 @@ def _persistence(fields: Mapping[str, str]) -> str:
     # Before the first snapshot, rdb_last_save_time is the time of the start.
     if int(fields.get("rdb_last_bgsave_time_sec", -1)) >= 0:
         return "snapshots"
-    return "nothing since it started"
+    return "none (no snapshot since it started)"
 
 
 @cache

@@ -40,6 +40,20 @@ import aioqless
 @aioqless.job
 async def greet(job: aioqless.Job, name: str) -> None: ...
 """
+GREET = """
+import aioqless
+
+@aioqless.job(klass="app.jobs.greet")
+async def greet(job: aioqless.Job) -> None: ...
+"""
+DOWNLOAD = """
+async def download(url, path): ...
+"""
+SERVER = """
+from types import SimpleNamespace
+from aioqless.contrib import private_redis
+private_redis.ensure = lambda **options: SimpleNamespace(url="", data_dir="", program="")
+"""
 ENGINE = """
 from sqlalchemy.ext.asyncio import create_async_engine
 engine = create_async_engine("sqlite+aiosqlite://")
@@ -53,19 +67,34 @@ class Page(NamedTuple):
     worker: bool = True
 
 
+KEY = """
+import os
+from aioqless.contrib.encryption import Encryption
+os.environ["SEAL_KEY"] = Encryption.new_key()
+"""
 PAGES = {
+    "archive.md": Page(),
     "configuration.md": Page(),
+    "dashboard.md": Page(),
+    "encryption.md": Page(KEY),
     "errors.md": Page(),
+    "events.md": Page(GREET),
     "executors.md": Page(),
+    "foreign-queues.md": Page(),
+    "guarantees.md": Page(BANK + PAGER, worker=False),
     "handlers.md": Page(),
+    "high-availability.md": Page(),
     "limits.md": Page(),
     "locks.md": Page(BANK),
     "managing-jobs.md": Page(),
     "middleware.md": Page(PAGER),
+    "operating.md": Page(DOWNLOAD),
     "outbox.md": Page(ENGINE),
+    "private-redis.md": Page(SERVER),
     "putting.md": Page(),
     "queues.md": Page(),
     "recurring.md": Page(),
+    "redis.md": Page(),
     "results.md": Page(),
     "retries.md": Page(BANK + MAIL),
     "typing.md": Page(),

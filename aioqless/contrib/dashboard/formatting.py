@@ -10,19 +10,19 @@ from markupsafe import Markup
 
 MAX_DETAILS = 1000  # characters
 EVENTS = {
-    "put": "Put into {q}",
+    "put": "Enqueued in {q}",
     "popped": "Started by {worker}",
     "done": "Completed",
     "failed": "Failed in {group}",
-    "failed-retries": "Failed: no retries were left ({group})",
+    "failed-retries": "Failed: no retries left ({group})",
     "timed-out": "Timed out: taken from its worker",
     "lock-lost": "Lock lost",
-    "retried": "To be retried",
+    "retried": "Retry scheduled",
     "moved": "Moved",
-    "released": "Handed back",
-    "declined": "Declined: {worker} has no handler for its klass",
+    "released": "Released",
+    "declined": "Declined: {worker} has no handler for this class",
     "advanced": "Advanced to {q}",
-    "abandoned": "Time ran out for {worker}",
+    "abandoned": "Reservation of {worker} expired",
     "skipped": "Skipped by {worker}",
     "handed-over": "Handed over by {worker} to {to}",
 }

@@ -24,7 +24,7 @@ from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.http_sessions import digest
 
 KNOWN_FOR = 90 * 86_400  # seconds for which an address is known as one its user logged in from
-TOO_MANY = "Too many attempts to log in. Wait a minute and try again."
+TOO_MANY = "Too many attempts. Try again in a minute."
 
 
 class Login:
@@ -116,7 +116,7 @@ class Login:
             {},
         )
         values = {"error": error, "to": local_address(to)}
-        page = Page("login.html", "Log in", values, live=False)
+        page = Page("login.html", "Sign in", values, live=False)
         token = self._dashboard.sessions.token(context_of(request).session)
         return HTMLResponse(self._renderer.render(page, page_request, token), status)
 

@@ -77,19 +77,19 @@ async def read_form(request: Request) -> dict[str, str]:
     context = context_of(request)
     content_type = request.headers.get("content-type", "").partition(";")[0]
     if content_type != "application/x-www-form-urlencoded":
-        raise RequestRefused(415, "A change is sent as a form.")
+        raise RequestRefused(415, "Send changes as application/x-www-form-urlencoded.")
     try:
         body = await read_body(request, MAX_FORM)
     except TimeoutError:
-        raise RequestRefused(408, "The form came too slowly.") from None
+        raise RequestRefused(408, "The request took too long. Try again.") from None
     if body is None:
-        raise RequestRefused(413, "That is too much for a form.")
+        raise RequestRefused(413, f"The form is larger than {MAX_FORM >> 20} MiB.")
     try:
         form = parse_parameters(body.decode("ascii"))
     except ValueError:
-        raise RequestRefused(400, "That is no form of this dashboard.") from None
+        raise RequestRefused(400, "The form can't be read: it must be URL-encoded ASCII.") from None
     if not context.dashboard.sessions.is_token(context.session, form.pop("token", "")):
-        raise RequestRefused(403, "The page was too old to change anything: load it again.")
+        raise RequestRefused(403, "This page has expired. Reload it and try again.")
     return form
 
 
@@ -117,9 +117,7 @@ class AccessMiddleware:
             secured = _secure(send, None if response else cookie)
             await (response or self._app)(scope, receive, secured)
         except REDIS_UNAVAILABLE as error:
-            text = (
-                f"Redis can't be reached: {error}\nThis page comes back when it is there again.\n"
-            )
+            text = f"Redis is unavailable: {error}\nReload this page when it is available again.\n"
             await PlainTextResponse(text, 503, {"Retry-After": "3"})(
                 scope, receive, _secure(send, None)
             )
@@ -137,14 +135,18 @@ class AccessMiddleware:
         if access.uses_startup_token and not is_from_this_machine(request):
             raise RequestRefused(
                 403,
-                "Without users this dashboard is for this machine alone, as http://localhost, and "
-                "without a reverse proxy. Give it users to let others in.",
+                "Without users, this dashboard serves only http://localhost on its own machine, "
+                "without a reverse proxy. Start it with --users to allow other clients.",
             )
         if request.method not in ("GET", "HEAD"):
             if request.method != "POST":
-                raise RequestRefused(405, "Only GET and POST are known here.")
+                raise RequestRefused(405, "Method not allowed: use GET or POST.")
             if not is_of_same_origin(request):
-                raise RequestRefused(403, "A change must come from a page of this dashboard.")
+                raise RequestRefused(
+                    403,
+                    "The Origin of this request does not match its Host. Behind a reverse proxy, "
+                    "forward the Host header (nginx: proxy_set_header Host $http_host).",
+                )
         user = await self._find_user(request, session)
         request.scope[SCOPE_KEY] = RequestContext(self._dashboard, session, user)
         token = request.query_params.get("token")
@@ -183,9 +185,11 @@ class AccessMiddleware:
 
     def _redirect_to_login(self, request: Request, path: str) -> Response:
         if self._dashboard.access.authenticate:
-            raise RequestRefused(403, "You aren't allowed to see this dashboard.")
+            raise RequestRefused(
+                403, "You need to sign in to this site, or permission to see this dashboard."
+            )
         if request.method != "GET" or path == "/live":
-            raise RequestRefused(401, "Log in first.")
+            raise RequestRefused(401, "Sign in first.")
         to = address("/login", to=address(path, **_parameters_without_token(request)))
         return RedirectResponse(request.scope.get("root_path", "") + to, 303)
 

@@ -126,7 +126,7 @@ class Renderer:
             return await self._views[request.path](request)
         except (NoSuchJob, KeyError) as error:
             why = error.describe() if isinstance(error, NoSuchJob) else "There is no such page."
-            return Page("not_found.html", "Not there", {"why": why}, live=False, status=404)
+            return Page("not_found.html", "Not found", {"why": why}, live=False, status=404)
         except InvalidArgument as error:
             values = {"why": error.describe()}
             return Page("not_found.html", "Can't be asked", values, live=False, status=400)

@@ -131,7 +131,7 @@ async def test_layout_is_stable_between_pages(browser: Browser, client: Client) 
         assert left == pytest.approx(right, abs=1), "it isn't in the middle"
         await page.get_by_label("Name").fill("otto")
         await page.get_by_label("Password").fill(PASSWORD)
-        await page.get_by_role("button", name="Log in").click()
+        await page.get_by_role("button", name="Sign in").click()
         await expect(page.locator("#live")).to_be_visible()
         place = "who => document.body.clientWidth - who.getBoundingClientRect().right"
         there = await page.locator(".who").evaluate(place)

@@ -67,24 +67,24 @@ async def test_killed_worker_raises_an_alarm(
 
     async def alarmed() -> str | None:
         page = (await http.get("/")).text
-        return page if "Disappeared without stopping" in page else None
+        return page if "Workers disappeared" in page else None
 
     async with worked(client, "paused-1", queues=("mail",)) as paused:
         await until(lambda: paused.ready)
         await client.workers.quiet("paused-1")
         page = (await http.get("/")).text
-        assert "Disappeared" not in page and name in page
+        assert "disappeared" not in page and name in page
         process.kill()
         page = await until(alarmed, patience=30)
         assert (
-            f"Disappeared without stopping: {name}." in page
+            f"Workers disappeared without shutting down: {name}." in page
         )  # not about the paused one, which is silent too
-        assert "lost, last seen" in page and ">lost<" in (await http.get("/workers")).text
-        assert "It disappeared without stopping" in (await http.get(f"/worker?name={name}")).text
+        assert "offline, last seen" in page and ">offline<" in (await http.get("/workers")).text
+        assert "disappeared without shutting down" in (await http.get(f"/worker?name={name}")).text
     sample = await Sampler(client).refresh()
     assert name in sample.lost
     assert not any(
-        "Disappeared" in what
+        "disappeared" in what
         for what, _, _ in find_alarms(replace(sample, when=sample.when + ALARM_FOR))
     )
 
@@ -115,5 +115,5 @@ async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
                 )
                 await client.queue(f"busy-{number}").pop(worker="ann")
             page = (await http.get("/")).text
-        assert "Jobs wait, and no worker takes them: unserved." in page
+        assert "Jobs are waiting, and no worker takes them: unserved." in page
         assert 'href="/queue?name=unserved"' in page  # first in the list, too

@@ -64,7 +64,7 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
     await data.fill('{"to": "ada@example.com"}')
     await page.get_by_role("button", name="Save and retry").click()
     await expect(page.locator("h1")).to_contain_text("complete")  # without reloading the page
-    await says(page, "with the data you gave it")
+    await says(page, "with the edited data")
     await expect(page.locator(".timeline li").first).to_contain_text("Completed")
     assert "ada@example.com" in await data.input_value()
 
@@ -86,12 +86,12 @@ async def test_groups_are_retried_and_canceled_with_progress(
 ) -> None:
     await page.goto("/group?name=mail-ValueError")
     await page.get_by_role("button", name="Retry all 3").click()
-    await says(page, "3 jobs of mail-ValueError are being retried")
+    await says(page, "Retrying 3 jobs of mail-ValueError")
     await expect(page.locator(".bulk")).to_contain_text("3 of 3 retried")
     await page.goto("/group?name=billing-CardRefused")
-    await page.get_by_text("Cancel all…").click()
-    await page.get_by_role("button", name="Delete them").click()
-    await expect(page.locator(".empty")).to_contain_text("Nothing is in this group")
+    await page.get_by_text("Delete all…").click()
+    await page.get_by_role("button", name="Delete jobs").click()
+    await expect(page.locator(".empty")).to_contain_text("No jobs in this group")
     await page.goto("/trail")
     await expect(page.locator("tbody")).to_contain_text("cancel-all (end)")
     await expect(page.locator("tbody")).to_contain_text("3 of 3")
@@ -109,11 +109,11 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
     await client.queue("post").put("Post", {}, depends=[needed])
     await page.goto("/queue?name=letters")
     await page.get_by_text("Clear…").click()
-    await expect(page.locator("main")).to_contain_text("Deletes 5 jobs that wait")
-    await page.get_by_role("button", name="Delete them").click()
-    await says(page, "5 jobs of letters are being canceled")
+    await expect(page.locator("main")).to_contain_text("Deletes 5 jobs: those")
+    await page.get_by_role("button", name="Delete jobs").click()
+    await says(page, "Deleting 5 jobs of letters")
     await expect(page.locator(".bulk")).to_contain_text(
-        "queue letters: 4 of 5 canceled, 1 left since other jobs wait for them"
+        "queue letters: 4 of 5 deleted, 1 kept for their dependents"
     )
     assert {
         job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))
@@ -134,14 +134,14 @@ async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Unti
     await page.get_by_text("Move, priority, tags…").click()
     await page.get_by_label("Tags").fill("urgent, <b>odd</b>")
     await page.get_by_role("button", name="Add").click()
-    await says(page, "is tagged urgent, <b>odd</b>")
-    await page.get_by_title("Take off the tag urgent").click()
-    await says(page, "has no tag urgent any more")
+    await says(page, "urgent, <b>odd</b>.")
+    await page.get_by_title("Remove the tag urgent").click()
+    await says(page, "Tag urgent removed")
     await page.get_by_text("Move, priority, tags…").click()
     await page.get_by_label("Move to queue").fill("nowhere served")
-    await page.get_by_label("in seconds").fill("60")
+    await page.get_by_label("Delay (s)").fill("60")
     await page.get_by_role("button", name="Move", exact=True).click()
-    await says(page, "was moved to nowhere served")
+    await says(page, "moved to nowhere served")
     job = await read(shop, jid)
     assert (job.queue, job.state, job.priority, job.tags, job.tracked) == (
         "nowhere served",
@@ -151,17 +151,17 @@ async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Unti
         True,
     )
     await page.get_by_role("button", name="Untrack").click()
-    await says(page, "is tracked no longer")
+    await says(page, "is no longer tracked")
     await page.get_by_role("button", name="Run now").click()
     await expect(page.locator("h1")).to_contain_text("waiting")
     await page.get_by_label("Data of the job, as JSON").fill('{"to": "other@example.com"}')
-    await page.get_by_role("button", name="Put as a new job").click()
-    await says(page, "A new job like it was put")
+    await page.get_by_role("button", name="Enqueue a copy").click()
+    await says(page, "enqueued")
     await expect(page.locator(".ident")).not_to_contain_text(jid)
     await page.goto(f"/job?jid={jid}")
-    await page.get_by_text("Cancel…").click()
-    await page.get_by_role("button", name="Delete the job").click()
-    await says(page, "was canceled")
+    await page.get_by_text("Delete…").click()
+    await page.get_by_role("button", name="Delete job").click()
+    await says(page, "deleted")
     assert await shop.jobs.get(jid) is None and "/queue" in page.url
 
 
@@ -170,8 +170,8 @@ async def test_running_job_is_taken_from_its_worker(page: Page, shop: Client) ->
     await page.goto("/queue?name=stock&tab=running")
     await page.locator("a.row").first.click()
     await expect(page.locator("h1")).to_contain_text("running")
-    await page.get_by_role("button", name="Take from its worker").click()
-    await says(page, "is next in line")
+    await page.get_by_role("button", name="Requeue").click()
+    await says(page, "at the head of its queue")
     await expect(page.locator("h1")).to_contain_text("stalled")
 
 
@@ -186,7 +186,7 @@ async def test_dependency_graph_has_links(page: Page, client: Client) -> None:
     )
     await page.locator(f".graph a[aria-label*='{last}']").click()
     await expect(page.locator("h1")).to_contain_text("Report")
-    await page.get_by_role("button", name="Wait for none of them").click()
+    await page.get_by_role("button", name="Remove all dependencies").click()
     await expect(page.locator("h1")).to_contain_text("waiting")
 
 
@@ -209,15 +209,15 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await page.route("**/do/pause", lose)
         await page.goto("/queue?name=mail")
         await page.get_by_role("button", name="Pause").click()
-        await says(page, "It may have been done or not")
+        await says(page, "Result unknown, the action may have been performed")
         await page.reload()
         await says(page, "Queue mail paused")
-        await page.get_by_role("button", name="Unpause").click()
+        await page.get_by_role("button", name="Resume").click()
         await says(page, "Queue mail resumed")
         await page.unroute("**/do/pause")
         await page.route("**/do/pause", send_old_token)
         await page.get_by_role("button", name="Pause").click()
-        await says(page, "Not done: The page was too old")
+        await says(page, "Not performed: This page has expired")
 
 
 async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) -> None:
@@ -225,17 +225,17 @@ async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) 
     await page.get_by_role("button", name="Pause").click()
     await says(page, "Queue mail paused")
     assert (await shop.queue("mail").counts()).paused
-    await page.get_by_role("button", name="Unpause").click()
+    await page.get_by_role("button", name="Resume").click()
     await says(page, "Queue mail resumed")
-    await page.get_by_text("Forget…").click()
-    await page.get_by_role("button", name="Forget it").click()
-    await says(page, "only an empty one can be taken off the list")
+    await page.get_by_text("Remove…").click()
+    await page.get_by_role("button", name="Remove queue").click()
+    await says(page, "only an empty queue can be removed")
     for tab in ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics"):
         await page.locator(".tabs").get_by_role("link", name=re.compile(tab)).click()
         await expect(page.locator(".tabs [aria-current]")).to_contain_text(tab)
     assert await page.locator(".chart").count() == 3
-    await page.get_by_role("link", name="← The day before").click()
-    await expect(page.locator(".empty").first).to_contain_text("Nothing was started")
+    await page.get_by_role("link", name="← Previous day").click()
+    await expect(page.locator(".empty").first).to_contain_text("No jobs started")
 
 
 async def test_worker_is_subscribed_paused_and_stopped(
@@ -248,20 +248,20 @@ async def test_worker_is_subscribed_paused_and_stopped(
         await expect(page.locator("tbody")).to_contain_text("shop.stock.count")
         await page.get_by_role("link", name="ann").click()
         await page.get_by_role("button", name="Pause").click()
-        await says(page, "takes no new jobs")
+        await says(page, "Worker ann paused")
         assert worker.paused
         await page.get_by_role("button", name="Resume").click()
         await says(page, "ann resumed")
-        await page.get_by_label("Serve the queue").fill("extra")
+        await page.get_by_label("Serve queue").fill("extra")
         await page.get_by_role("button", name="Add").click()
         await says(page, "ann serves extra")
         await expect(page.locator("main dl")).to_contain_text("extra")
-        await page.get_by_label("Serve the queue").fill("extra")
-        await page.get_by_role("button", name="Take off").click()
-        await says(page, "serves extra no longer")
+        await page.get_by_label("Serve queue").fill("extra")
+        await page.get_by_role("button", name="Remove").click()
+        await says(page, "no longer serves extra")
         await page.get_by_text("Stop…").click()
-        await page.get_by_role("button", name="Stop it").click()
-        await says(page, "stops when its running jobs have ended")
+        await page.get_by_role("button", name="Stop worker").click()
+        await says(page, "is shutting down")
         await until(lambda: not worker.ready)
 
 
@@ -271,23 +271,23 @@ async def test_recurring_job_is_run_changed_paused_and_canceled(page: Page, clie
     )
     await page.goto("/recurring")
     await page.get_by_role("button", name="Pause").click()
-    await says(page, "comes no more until it is resumed")
+    await says(page, "paused")
     await page.get_by_role("button", name="Resume").click()
-    await says(page, "comes again")
+    await says(page, "resumed")
     await page.get_by_role("link", name="shop.reports.weekly").click()
     await page.get_by_label("Data, as JSON").fill('{"week": 2}')
     await page.get_by_label("Every, in seconds").fill("7200")
     await page.get_by_role("button", name="Save").click()
-    await says(page, "was changed")
+    await says(page, "changed")
     template = await client.jobs.recurring("weekly")
     assert template and (template.interval, template.data) == (7200, {"week": 2})
     await page.get_by_role("button", name="Run now").click()
-    await says(page, "was put into reports at once")
+    await says(page, "enqueued in reports")
     await expect(page.locator("h1")).to_contain_text("waiting")
     await page.goto("/recurring-job?jid=weekly")
-    await page.get_by_text("Cancel…").click()
-    await page.get_by_role("button", name="End it").click()
-    await says(page, "recurs no more")
+    await page.get_by_text("Delete…").click()
+    await page.get_by_role("button", name="Delete the schedule").click()
+    await says(page, "deleted")
     assert await client.jobs.recurring("weekly") is None
 
 
@@ -295,13 +295,13 @@ async def test_configuration_is_set_and_unset(page: Page, client: Client) -> Non
     await page.goto("/config")
     await page.get_by_label("Value of heartbeat").fill("90")
     await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
-    await says(page, "heartbeat is 90, for all")
+    await says(page, "heartbeat set to 90")
     assert await client.config.get("heartbeat") == "90"
-    await page.get_by_title("Go back to the default of heartbeat").click()
-    await says(page, "heartbeat has its default again")
+    await page.get_by_title("Restore the default of heartbeat").click()
+    await says(page, "heartbeat reset to its default")
     await page.get_by_label("Value of heartbeat").fill("soon")
     await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
-    await says(page, "Not done: heartbeat 'soon' is not a number")
+    await says(page, "Not performed: heartbeat 'soon' is not a number")
 
 
 async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, shop: Client) -> None:
@@ -321,4 +321,4 @@ async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, shop:
         await page.keyboard.press("Enter")
         await expect(page.locator("main")).to_contain_text(found)
     await page.goto("/search?q=nothing-like-this")
-    await expect(page.locator(".empty")).to_contain_text("Nothing was found")
+    await expect(page.locator(".empty")).to_contain_text("No results")

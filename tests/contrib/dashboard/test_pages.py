@@ -138,7 +138,7 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
             overview = (await http.get("/")).text
             assert (
                 "no worker takes them: mail." in overview
-                and "Paused, with jobs waiting: held." in overview
+                and "Paused queues with waiting jobs: held." in overview
             )
             told = [
                 each
@@ -168,7 +168,7 @@ async def test_statistics_of_a_queue_show_retries_and_their_parts(
         (job,) = await mail.pop()
         await job.retry()
     page = (await http.get("/queue?name=mail&tab=statistics")).text
-    assert "<dt>Retries</dt><dd>2 <small>2 explicit, 0 locks lost</small></dd>" in page
+    assert "<dt>Retries</dt><dd>2 <small>2 explicit, 0 lost locks</small></dd>" in page
 
 
 async def test_waits_and_runs_below_a_second_are_distinguished(
@@ -194,7 +194,7 @@ async def test_waits_and_runs_below_a_second_are_distinguished(
     assert (
         "from 200 ms: 1<" in page
         and "from 2 ms: 1<" in page
-        and "Ran <strong>4.2 ms</strong>" in page
+        and "Run time: mean <strong>4.2 ms</strong>" in page
     )
     await client.redis.hincrby(
         next(iter(await client.redis.keys(f"{client.namespace}:s:run:*"))), "s0", 5
@@ -263,11 +263,11 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
             assert 's-stalled">stalled' in (await http.get(path)).text, path
         assert "in stuck, stalled, since" in (await http.get("/workers")).text
         assert "Greet, stalled<" in (await http.get("/")).text
-        assert "Does one serve this queue?" in (await http.get("/queue?name=stuck")).text
+        assert "when a worker polls this queue" in (await http.get("/queue?name=stuck")).text
         await client.queue("stuck").pause()
-        assert "Unpause it, and the next pop" in (await http.get("/queue?name=stuck")).text
+        assert "Resume the queue" in (await http.get("/queue?name=stuck")).text
         told = [what for what, _, _ in find_alarms(await Sampler(client).refresh())]
-        assert any(what.startswith("Paused, with jobs waiting: stuck") for what in told)
+        assert any(what.startswith("Paused queues with waiting jobs: stuck") for what in told)
 
 
 def test_persistence_is_derived_from_the_fields_of_info() -> None:
@@ -276,7 +276,7 @@ def test_persistence_is_derived_from_the_fields_of_info() -> None:
         "rdb_last_save_time": "1793900000",
         "rdb_last_bgsave_time_sec": "-1",
     }
-    assert server_info(fields).persistence == "nothing since it started"
+    assert server_info(fields).persistence == "none (no snapshot since it started)"
     snapshots = {**fields, "rdb_last_bgsave_time_sec": "0"}
     assert server_info(snapshots).persistence == "snapshots"
     assert server_info({**fields, "aof_enabled": "1"}).persistence == "append-only file"

@@ -47,13 +47,13 @@ class ActionRequest:
         """Read the job of the form; raise ValueError when it does not exist."""
         jid = self.text("jid")
         if (job := await self.client.jobs.get(jid)) is None:
-            raise ValueError(f"job {jid} is gone by now")
+            raise ValueError(f"job {jid} no longer exists")
         return job
 
     def check_may_see_data(self) -> None:
         """Raise PermissionError for users who would overwrite data that they can't see."""
         if self.user.role < self.dashboard.access.data_for:
-            raise PermissionError("you may not see the data of jobs, so you can't change them")
+            raise PermissionError("your role may not see job data, so it may not change it")
 
 
 @dataclass(frozen=True)

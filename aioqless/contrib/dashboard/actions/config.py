@@ -14,11 +14,11 @@ async def set_option(request: ActionRequest) -> str:
             f"{describe_unknown(option)} `aioqless config --force` stores an option of your own"
         )
     await request.client.config.set(option, value)
-    return f"{option} is {value}, for all."
+    return f"{option} set to {value}."
 
 
 async def unset_option(request: ActionRequest) -> str:
     """Restore the default of an option."""
     option = request.text("option")
     await request.client.config.unset(option)
-    return f"{option} has its default again."
+    return f"{option} reset to its default."

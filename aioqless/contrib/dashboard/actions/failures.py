@@ -15,7 +15,7 @@ async def retry_all(request: ActionRequest) -> str:
 
     total = await _count(client, group)
     request.dashboard.bulk_actions.start(request.user, "retry-all", "retried", group, total, step)
-    return f"{total:,} jobs of {group} are being retried."
+    return f"Retrying {total:,} jobs of {group}."
 
 
 async def cancel_all(request: ActionRequest) -> str:
@@ -28,14 +28,12 @@ async def cancel_all(request: ActionRequest) -> str:
         return len(jids) - len(result.kept), len(result.kept)
 
     total = await _count(client, group)
-    request.dashboard.bulk_actions.start(
-        request.user, "cancel-all", "cancelled", group, total, step
-    )
-    return f"{total:,} jobs of {group} are being canceled."
+    request.dashboard.bulk_actions.start(request.user, "cancel-all", "deleted", group, total, step)
+    return f"Deleting {total:,} jobs of {group}."
 
 
 async def _count(client: Client, group: str) -> int:
     (summary,) = await client.jobs.failures(group)
     if not summary.total:
-        raise ValueError(f"nothing is in group {group!r} any more")
+        raise ValueError(f"group {group!r} has no jobs")
     return summary.total

@@ -18,11 +18,11 @@ async def retry(request: ActionRequest) -> str:
     job = await request.job()
     if job.state == "failed":
         await request.client.jobs.retry(job.jid)
-        return f"Job {job.jid[:12]} was put into {job.queue} again."
+        return f"Job {job.jid[:12]} re-queued in {job.queue}."
     if job.state == "running":
-        raise ValueError("the job is running: take it from its worker first")
+        raise ValueError("the job is running: requeue it first")
     await job.move(queue := _known_queue(job))
-    return f"Job {job.jid[:12]} was put into {queue} again."
+    return f"Job {job.jid[:12]} re-queued in {queue}."
 
 
 async def put_with_data(request: ActionRequest) -> str | Redirect:
@@ -31,13 +31,15 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
     job = await request.job()
     data = _edited_data(request, job.text)
     if request.form.get("was", current := data_digest(job.raw_data)) != current:
-        raise ValueError("its data has changed meanwhile: load the page again to see them")
+        raise ValueError(
+            "its data has changed since you opened the page. Reload the page to see it"
+        )
     if request.form.get("how") == "new":
         copy = NewJob(
             job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries
         )
         jid = await request.client.queue(request.form.get("queue") or _known_queue(job)).put(copy)
-        return Redirect(f"A new job like it was put: {jid[:12]}.", address("/job", jid=jid))
+        return Redirect(f"Job {jid[:12]} enqueued.", address("/job", jid=jid))
     if job.state == "running":
         raise ValueError(
             "the job is running, with the data it was given: take it from its worker first, or "
@@ -47,7 +49,7 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
         await request.client.jobs.retry(job.jid, data=data, was=job)
     else:
         await request.client.queue(_known_queue(job)).requeue(NewJob(job.klass, data, jid=job.jid))
-    return f"Job {job.jid[:12]} was put into {_known_queue(job)} again, with the data you gave it."
+    return f"Job {job.jid[:12]} re-queued in {_known_queue(job)} with the edited data."
 
 
 async def cancel(request: ActionRequest) -> Redirect:
@@ -61,7 +63,7 @@ async def cancel(request: ActionRequest) -> Redirect:
         )
     canceled = await request.client.jobs.cancel(jid)
     return Redirect(
-        f"Job {jid[:12]} was canceled." if canceled else f"Job {jid[:12]} was gone already.",
+        f"Job {jid[:12]} deleted." if canceled else f"Job {jid[:12]} no longer exists.",
         request.form.get("then", ""),
     )
 
@@ -71,7 +73,7 @@ async def move(request: ActionRequest) -> str:
     job, queue = await request.job(), validation.check_name("queue", request.text("queue").strip())
     delay = validation.check_number("delay", request.number("delay", 0), least=0)
     await job.move(queue, delay=delay)
-    return f"Job {job.jid[:12]} was moved to {queue}."
+    return f"Job {job.jid[:12]} moved to {queue}."
 
 
 async def set_priority(request: ActionRequest) -> str:
@@ -87,14 +89,14 @@ async def tag(request: ActionRequest) -> str:
     names = [each.strip() for each in request.text("tags").split(",")]
     tags = [validation.check_name("tag", name) for name in names if name]
     await job.tag(*tags)
-    return f"Job {job.jid[:12]} is tagged {', '.join(tags)}."
+    return f"Tags added to job {job.jid[:12]}: {', '.join(tags)}."
 
 
 async def untag(request: ActionRequest) -> str:
     """Remove a tag from a job."""
     job = await request.job()
     await job.untag(request.text("tag"))
-    return f"Job {job.jid[:12]} has no tag {request.text('tag')} any more."
+    return f"Tag {request.text('tag')} removed from job {job.jid[:12]}."
 
 
 async def track(request: ActionRequest) -> str:
@@ -107,37 +109,37 @@ async def track(request: ActionRequest) -> str:
 async def untrack(request: ActionRequest) -> str:
     """Stop tracking a job, which may be deleted by now."""
     await request.client.jobs.untrack(request.text("jid"))
-    return f"Job {request.text('jid')[:12]} is tracked no longer."
+    return f"Job {request.text('jid')[:12]} is no longer tracked."
 
 
 async def time_out(request: ActionRequest) -> str:
     """Take a running job from its worker."""
     job = await request.job()
     await job.timeout()
-    return f"Job {job.jid[:12]} was taken from {job.worker}, and is next in line."
+    return f"Job {job.jid[:12]} taken from {job.worker}. It is at the head of its queue."
 
 
 async def remove_dependencies(request: ActionRequest) -> str:
     """Remove a dependency of a job; without one in the form, all of them."""
     job, other = await request.job(), request.form.get("other", "")
     await job.undepend(*([other] if other else []))
-    return f"Job {job.jid[:12]} waits no longer for {other[:12] or 'any other'}."
+    return f"Job {job.jid[:12]} no longer depends on {other[:12] or 'other jobs'}."
 
 
 async def fail(request: ActionRequest) -> str:
     """Mark a job that is not running as failed."""
     job = await request.job()
     if job.state == "running":
-        raise ValueError("the job is running: take it from its worker first")
+        raise ValueError("the job is running: requeue it first")
     group = validation.check_name("group", request.form.get("group") or "set-aside")
-    await job.fail(group, f"Set aside by {request.user.name}")
-    return f"Job {job.jid[:12]} was set aside."
+    await job.fail(group, f"Marked as failed by {request.user.name}")
+    return f"Job {job.jid[:12]} marked as failed."
 
 
 def _known_queue(job: Job) -> str:
     """Return the queue that a job is in or was in last; raise ValueError."""
     if not (queue := job.last_queue):
-        raise ValueError("it isn't known which queue the job was in: move it to one")
+        raise ValueError("the last queue of this job is unknown: move it to a queue")
     return queue
 
 

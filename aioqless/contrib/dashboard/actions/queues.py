@@ -13,7 +13,7 @@ async def pause(request: ActionRequest) -> str:
     """Pause a queue."""
     queue = validation.check_name("queue", request.text("queue"))
     await request.client.queue(queue).pause()
-    return f"Queue {queue} paused. Running jobs finish; no others start."
+    return f"Queue {queue} paused. Running jobs finish."
 
 
 async def unpause(request: ActionRequest) -> str:
@@ -28,16 +28,16 @@ async def clear(request: ActionRequest) -> str:
     queue = request.client.queue(validation.check_name("queue", request.text("queue")))
     counts = await queue.counts()
     if not (total := sum(getattr(counts, state) for state in QUEUED)):
-        raise ValueError(f"queue {queue.name} has no job that could be canceled")
+        raise ValueError(f"queue {queue.name} has no waiting, scheduled or dependent jobs")
     steps = queue.clear_in_steps()
 
     async def step(_skipped: int, _count: int) -> tuple[int, int]:
         return await anext(steps, (0, 0))
 
     request.dashboard.bulk_actions.start(
-        request.user, "clear", "canceled", f"queue {queue.name}", total, step
+        request.user, "clear", "deleted", f"queue {queue.name}", total, step
     )
-    return f"{total:,} jobs of {queue.name} are being canceled."
+    return f"Deleting {total:,} jobs of {queue.name}."
 
 
 async def forget(request: ActionRequest) -> Redirect:
@@ -46,9 +46,7 @@ async def forget(request: ActionRequest) -> Redirect:
     counts = await queue.counts()
     if held := sum(getattr(counts, state) for state in HELD):
         raise ValueError(
-            f"queue {queue.name} has {held:,} jobs: only an empty one can be taken off the list"
+            f"queue {queue.name} has {held:,} jobs: only an empty queue can be removed"
         )
     await queue.forget()
-    return Redirect(
-        f"Queue {queue.name} is off the list. It comes back with its next job.", "/queues"
-    )
+    return Redirect(f"Queue {queue.name} removed. Its next job adds it again.", "/queues")

@@ -14,21 +14,21 @@ async def pause(request: ActionRequest) -> str:
     """Pause a recurring job."""
     template = await _template(request)
     await template.pause()
-    return f"{template.klass} comes no more until it is resumed."
+    return f"Schedule {template.klass} paused."
 
 
 async def resume(request: ActionRequest) -> str:
     """Resume a paused recurring job."""
     template = await _template(request)
     await template.resume()
-    return f"{template.klass} comes again."
+    return f"Schedule {template.klass} resumed."
 
 
 async def run_now(request: ActionRequest) -> Redirect:
     """Put an instance of a recurring job now."""
     template = await _template(request)
     jid = await template.run_now()
-    message = f"{template.klass} was put into {template.queue} at once."
+    message = f"{template.klass} enqueued in {template.queue}."
     return Redirect(message, address("/job", jid=jid))
 
 
@@ -51,18 +51,18 @@ async def update(request: ActionRequest) -> str:
     if request.form.get("priority"):
         changes["priority"] = request.number("priority")
     await template.update(**changes)
-    return f"{template.klass} was changed."
+    return f"Schedule {template.klass} changed."
 
 
 async def cancel(request: ActionRequest) -> Redirect:
     """Delete a recurring job; its instances are not affected."""
     template = await _template(request)
     await template.cancel()
-    return Redirect(f"{template.klass} recurs no more; what came of it stays.", "/recurring")
+    return Redirect(f"Schedule {template.klass} deleted. Its jobs stay.", "/recurring")
 
 
 async def _template(request: ActionRequest) -> RecurringJob:
     jid = request.text("jid")
     if (template := await request.client.jobs.recurring(jid)) is None:
-        raise ValueError(f"recurring job {jid} is gone by now")
+        raise ValueError(f"recurring job {jid} no longer exists")
     return template

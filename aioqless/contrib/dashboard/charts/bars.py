@@ -59,7 +59,7 @@ def histogram(kind: str, stats: Durations) -> Markup:
         if label in (*LABELED, *FINE)
     )
     jobs, mean = formatting.number(stats.count), format_duration(stats.mean)
-    return _chart(f"{kind} of {jobs} jobs: {mean} on average", WIDTH, bars + labels)
+    return _chart(f"{kind} of {jobs} jobs: mean {mean}", WIDTH, bars + labels)
 
 
 def _bars(stats: Durations) -> list[tuple[str, int]]:

@@ -59,7 +59,7 @@ def graph(
     width = (columns[-1] - columns[0]) * COLUMN + BOX + 4
     return Markup(
         '<svg class="graph" width="{w}" height="{h}" viewBox="0 0 {w} {h}" role="group" '
-        'aria-label="What this job waits for, and what waits for it">'
+        'aria-label="Dependencies and dependents of this job">'
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>'
         "{arrows}{boxes}</svg>"

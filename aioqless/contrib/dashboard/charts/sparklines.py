@@ -45,7 +45,7 @@ def sparkline(
     ).format(
         w=width,
         h=height,
-        label=f"{formatting.number(rates[-1][1])} a second now, {formatting.number(most)} at most",
+        label=f"{formatting.number(rates[-1][1])} jobs/s now, maximum {formatting.number(most)}",
         first=first,
         done=done,
         failed=Markup('<polyline class="line bad" points="{}"/>').format(failed) if failed else "",
@@ -66,7 +66,7 @@ def trend(group: FailureGroup, now: float, *, width: int = 120, height: int = 28
         if size
     )
     in_a_day, in_an_hour = (formatting.number(round(each)) for each in (sum(counts), counts[-1]))
-    label = f"about {in_a_day} in the last day, {in_an_hour} in the last hour"
+    label = f"about {in_a_day} failures in 24 h, {in_an_hour} in the last hour"
     return Markup(  # numbers alone, which need no escaping
         f'<svg class="spark" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-label="{label}"><title>{label}</title>'

@@ -23,9 +23,9 @@ AFTER = {
     "lock-lost": "waited",
     "abandoned": "waited",
     "skipped": "waited",
-    "failed": "lay failed",
+    "failed": "in failed state",
 }
-KINDS = {"waited": "wait", "ran": "run", "lay failed": "bad"}
+KINDS = {"waited": "wait", "ran": "run", "in failed state": "bad"}
 
 
 def strip(events: Sequence[Mapping[str, Any]], state: str, now: float) -> Markup:
@@ -70,9 +70,11 @@ def _weights(spans: Sequence[tuple[str, float]]) -> list[float]:
     """Return the relative widths of spans; the time for which a job was failed gets little."""
     lengths = [max(length, MIN_LENGTH) for _, length in spans]
     work = sum(
-        length for (what, _), length in zip(spans, lengths, strict=True) if what != "lay failed"
+        length
+        for (what, _), length in zip(spans, lengths, strict=True)
+        if what != "in failed state"
     )
     return [
-        min(length, work * 0.1) if what == "lay failed" else length
+        min(length, work * 0.1) if what == "in failed state" else length
         for (what, _), length in zip(spans, lengths, strict=True)
     ]

@@ -34,8 +34,8 @@ async def show_redis(request: PageRequest) -> Page:
 async def show_audit_log(request: PageRequest) -> Page:
     """Show what users did, or who logged in."""
     if not request.may(Role.ADMIN):
-        values = {"why": "The audit log is for admins."}
-        return Page("not_found.html", "Not for you", values, live=False, status=403)
+        values = {"why": "The audit log requires the admin role."}
+        return Page("not_found.html", "Access denied", values, live=False, status=403)
     audit_log, before = request.client.audit_log, request.text("before") or None
     logins = request.one_of("kind", ("acts", "logins")) == "logins"
     read = audit_log.logins if logins else audit_log.actions

@@ -27,7 +27,9 @@ async def show_job(request: PageRequest) -> Page:
     if job is None:
         if jid and await request.client.jobs.recurring(jid):
             return await show_recurring_job(request)
-        raise NoSuchJob("get", "NOJOB", {"why": "There is no such job, or no longer", "jid": jid})
+        raise NoSuchJob(
+            "get", "NOJOB", {"why": "This job does not exist, or was deleted", "jid": jid}
+        )
     graph = DependencyGraph(job)
     if job.dependencies or job.dependents:
         await graph.read(request.client)
@@ -57,7 +59,9 @@ async def show_recurring_job(request: PageRequest) -> Page:
     template = await request.client.jobs.recurring(jid) if jid else None
     if template is None:
         raise NoSuchJob(
-            "recur", "NOJOB", {"why": "There is no such recurring job, or no longer", "jid": jid}
+            "recur",
+            "NOJOB",
+            {"why": "This recurring job does not exist, or was deleted", "jid": jid},
         )
     numbers = range(template.count, max(0, template.count - MAX_INSTANCES), -1)
     latest = await request.client.jobs.summaries(*[f"{jid}-{number}" for number in numbers])
@@ -75,11 +79,11 @@ async def show_recurring_job(request: PageRequest) -> Page:
 def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | None, str]:
     """Return decrypted and redacted data and an empty text, or None and why it is not shown."""
     if not request.sees_data:
-        return None, "Hidden: your role may not see the data of jobs."
+        return None, "Hidden: your role may not see job data."
     try:
         return request.dashboard.redaction.format(job.text), ""
     except DecryptionError as error:
-        return None, f"Sealed: {error}"
+        return None, f"Encrypted: {error}"
 
 
 def data_digest(stored: str) -> str:

@@ -84,13 +84,15 @@ def _worker_alarms(sample: Sample) -> list[Alarm]:
     found = []
     if not sample.workers and sample.sum("waiting"):
         advice = "Start one: python -m aioqless worker your.module -q QUEUE"
-        found.append(Alarm("Jobs wait, and no worker is there.", advice, "/workers"))
+        found.append(Alarm("Jobs are waiting, and there is no worker.", advice, "/workers"))
     elif sample.unserved:
-        problem = f"Jobs wait, and no worker takes them: {_join(list(sample.unserved))}."
-        found.append(Alarm(problem, "Does a worker serve these queues?", "/queues"))
+        problem = f"Jobs are waiting, and no worker takes them: {_join(list(sample.unserved))}."
+        found.append(Alarm(problem, "Start a worker for these queues.", "/queues"))
     if lost := [name for name, seen in sample.lost.items() if seen > sample.when - ALARM_FOR]:
-        advice = "Was it killed? Another worker takes its jobs when their locks expire."
-        found.append(Alarm(f"Disappeared without stopping: {_join(lost)}.", advice, "/workers"))
+        advice = "They may have been killed. Their jobs run again when the locks expire."
+        found.append(
+            Alarm(f"Workers disappeared without shutting down: {_join(lost)}.", advice, "/workers")
+        )
     return found
 
 
@@ -98,33 +100,33 @@ def _queue_alarms(sample: Sample) -> list[Alarm]:
     found = []
     if stalled := [queue.name for queue in sample.queues if queue.stalled]:
         problem = (
-            f"{sample.sum('stalled'):,} stalled in {_join(stalled)}: their workers were silent for "
-            "too long."
+            f"{sample.sum('stalled'):,} stalled in {_join(stalled)}: their workers stopped sending "
+            "heartbeats."
         )
-        advice = "The next pop from there hands them to another worker: is there one?"
+        advice = "They run again when a worker polls these queues."
         found.append(Alarm(problem, advice, "/queues"))
     if paused := [
         queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)
     ]:
-        problem = f"Paused, with jobs waiting: {_join(paused)}."
-        found.append(Alarm(problem, "Unpause it to continue.", "/queues"))
+        problem = f"Paused queues with waiting jobs: {_join(paused)}."
+        found.append(Alarm(problem, "Resume them to continue.", "/queues"))
     return found
 
 
 def _redis_alarms(sample: Sample) -> list[Alarm]:
     found, server = [], sample.server
     if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
-        advice = "Put is refused when it is: raise maxmemory, or work jobs off."
-        found.append(Alarm("Redis is nearly full.", advice, "/redis"))
+        advice = "New jobs are rejected when its memory is full. Raise maxmemory or drain queues."
+        found.append(Alarm("The memory of Redis is nearly full.", advice, "/redis"))
     if server.memory_limit and server.eviction_policy != "noeviction":
-        problem = f"Redis may throw jobs away: its policy is {server.eviction_policy}."
+        problem = f"Redis may evict jobs (maxmemory-policy {server.eviction_policy})."
         found.append(Alarm(problem, "Set maxmemory-policy to noeviction.", "/redis"))
     if not server.saved:
-        advice = "Look at its log: jobs may be lost when it ends."
-        found.append(Alarm("Redis failed to write to its disk.", advice, "/redis"))
+        advice = "Check its log: jobs may be lost when it exits."
+        found.append(Alarm("Redis cannot write to its disk.", advice, "/redis"))
     if archive := sample.archive_problem:
         problem = f"{archive[0].upper()}{archive[1:]}."
-        found.append(Alarm(problem, "Or turn the archive off.", "/config"))
+        found.append(Alarm(problem, "Run the archiver, or turn the archive off.", "/config"))
     return found
 
 

@@ -14,7 +14,7 @@ const beforeNodeMorphed = (old, fresh) => old.nodeType !== Node.ELEMENT_NODE
   || !(old.isEqualNode(fresh) || changed(old) || (old.matches("time") && old.dateTime === fresh.dateTime))
 const beforeAttributeUpdated = (name, node, change) => !(change === "remove" && name === "open" && node.matches("details"))
 
-// A form that somebody is filling in, or a field that differs from what the server sent, is left alone.
+// A form that a user is filling in, or a field that differs from what the server sent, is left alone.
 const changed = node => node.matches("form") && [...node.elements].some(each => each === document.activeElement && each.matches("input:not([type=hidden]), textarea, select")
   || each.matches("input:not([type=hidden]), textarea") && each.value !== each.defaultValue)
 
@@ -26,7 +26,7 @@ function badge() {
   if (!events) return
   const closed = events.readyState === EventSource.CLOSED, age = Date.now() - checked
   const live = events.readyState === EventSource.OPEN && checked && age < LATE
-  const text = live ? "live" : reason ? `not live: ${reason}` : closed ? "not live: load the page again"
+  const text = live ? "live" : reason ? `not live: ${reason}` : closed ? "not live: reload the page"
     : events.readyState === EventSource.CONNECTING || !checked ? "connecting …" : `updated ${told(-age / 1000)}`
   state.hidden = false
   state.className = `state ${live ? "on" : "off"}`
@@ -95,14 +95,14 @@ document.addEventListener("submit", async event => {
     refused = !answer.redirected && answer.status < 500
     if (!answer.headers.get("content-type")?.startsWith("text/html")) throw new Error(await answer.text())
     const html = await answer.text()
-    if (!parse(html).querySelector("#notes .refused")) form.reset() // else what was typed is still to be mended
+    if (!parse(html).querySelector("#notes .refused")) form.reset() // else the input is to be corrected
     for (const open of document.querySelectorAll("details.sheet[open]")) open.open = false
     document.activeElement?.blur()
     show(html, answer.url)
   } catch (error) {
     const told = document.createElement("p")
     told.className = "note refused"
-    told.textContent = `${refused ? "Not done" : "It may have been done or not"}: ${error.message}`
+    told.textContent = `${refused ? "Not performed" : "Result unknown, the action may have been performed"}: ${error.message}`
     notes.replaceChildren(told)
   } finally {
     if (button) button.disabled = false
