@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Protocol, Self
 
 from aioqless.client import Client
 from aioqless.errors import NameTaken
-from aioqless.handlers import Handler
 from aioqless.store import ScriptStore
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.lifecycle import Lifecycle
@@ -67,7 +65,7 @@ class JobSource:
     Args:
         client: The client of the namespace.
         worker: The worker.
-        handlers: The handlers whose recurring jobs are declared.
+        declarations: The recurring jobs of the handlers; None without a scheduler.
         running: The running jobs of the worker.
         lifecycle: Whether the worker is stopping.
         watchdog: Watches the worker's loop.
@@ -79,7 +77,7 @@ class JobSource:
         self,
         client: Client,
         worker: SourceWorker,
-        handlers: Iterable[Handler],
+        declarations: Declarations | None,
         running: RunningJobs,
         lifecycle: Lifecycle,
         watchdog: LoopWatchdog,
@@ -105,8 +103,7 @@ class JobSource:
             self._lease.renew if self._lease else None,
         )
         self.scheduler: Scheduler | None = None
-        if settings.scheduler:
-            declarations = Declarations(client, handlers, settings.subscriptions)
+        if declarations is not None:
             self.scheduler = Scheduler(store, declarations, outage)
         imports = [
             ImportLoop(client, source, outage, settings.poll) for source in settings.importers

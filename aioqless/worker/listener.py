@@ -49,15 +49,19 @@ class Listener:
         self._scheduler = scheduler
         self._registration = registration
 
+    @property
+    def channels(self) -> list[str]:
+        """The channels of messages to this worker."""
+        return [self._own, self._ready, *([self._retimed] if self._scheduler else [])]
+
     async def run(self) -> None:
         """Listen until canceled.
 
         While there is nothing to do for a while, also to the log channel: other qless clients
         announce their puts only there, among everything else that happens.
         """
-        own = [self._own, self._ready, *([self._retimed] if self._scheduler else [])]
         async with asyncio.TaskGroup() as both:
-            both.create_task(self._listen(*own))
+            both.create_task(self._listen(*self.channels))
             both.create_task(self._listen(self._log, while_quiet=True))
 
     async def _listen(self, *channels: str, while_quiet: bool = False) -> None:
@@ -66,9 +70,9 @@ class Listener:
                 await self._wait_until_quiet()
             try:
                 async with subscribe(self._redis, *channels) as messages:
-                    self._catch_up(channels)
+                    self.catch_up(channels)
                     async for channel, payload in messages:
-                        await self._handle(channel, payload)
+                        await self.handle(channel, payload)
                         if while_quiet and self._poller.quiet_for < QUIET:
                             break
             except exceptions.RedisError as error:
@@ -81,7 +85,7 @@ class Listener:
             await asyncio.sleep(left)
             await self._poller.idle.wait()
 
-    def _catch_up(self, channels: Sequence[str]) -> None:
+    def catch_up(self, channels: Sequence[str]) -> None:
         """Make up for messages from before the subscription existed."""
         self._poller.wake()
         if self._own in channels:
@@ -89,7 +93,8 @@ class Listener:
             if self._scheduler:
                 self._scheduler.wake()
 
-    async def _handle(self, channel: str, payload: bytes) -> None:
+    async def handle(self, channel: str, payload: bytes) -> None:
+        """Do what a message asks for."""
         if channel == self._ready:
             ready = decode_text(payload)
             self._poller.wake(ready)

@@ -94,12 +94,12 @@ class RunningJobs:
         self.by_jid: dict[str, Run] = {}
         self.slots: set[Run] = set()
         self.slot_freed = asyncio.Event()
-        self._concurrency = concurrency
+        self.concurrency = concurrency
 
     @property
     def free(self) -> int:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
-        return min(self._concurrency - len(self.slots), 2 * self._concurrency - len(self.by_jid))
+        return min(self.concurrency - len(self.slots), 2 * self.concurrency - len(self.by_jid))
 
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for a free slot; return how many of at most `most` jobs may be asked for.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
@@ -66,6 +66,12 @@ class TickAnswer(TypedDict):
 class Declarations:
     """The recurring jobs that the handlers of a worker declare.
 
+    Args:
+        client: The client that stores them.
+        handlers: The handlers.
+        subscriptions: What the worker serves; the first is the queue of handlers without one.
+        jid_of: Returns the jid of a klass' recurring job; default: the klass.
+
     Raises:
         ValueError: A recurring job has no queue, or its options are out of range.
         TypeError: An option is of the wrong type.
@@ -73,12 +79,16 @@ class Declarations:
     """
 
     def __init__(
-        self, client: Client, handlers: Iterable[Handler], subscriptions: Sequence[Subscription]
+        self,
+        client: Client,
+        handlers: Iterable[Handler],
+        subscriptions: Sequence[Subscription],
+        jid_of: Callable[[str], str] = str,
     ) -> None:
         handlers = list(handlers)
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
-            handler.klass: _declaration(handler, queue, client)
+            handler.klass: _declaration(handler, queue, client, jid_of(handler.klass))
             for handler in handlers
             if handler.recurrence
         }
@@ -86,7 +96,7 @@ class Declarations:
             handler.klass: handler.recurrence.schedule for handler in handlers if handler.recurrence
         }
         claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
-        self._others = [klass for klass in claimed if klass not in self._declared]
+        self._others = [jid_of(klass) for klass in claimed if klass not in self._declared]
 
     async def reconcile(self, store: Store) -> str | None:
         """Create or change in Redis what the handlers declare.
@@ -124,7 +134,9 @@ class Declarations:
         return generation
 
 
-def _declaration(handler: Handler, default_queue: str | None, client: Client) -> Declaration:
+def _declaration(
+    handler: Handler, default_queue: str | None, client: Client, jid: str
+) -> Declaration:
     recurrence = handler.recurrence
     assert recurrence is not None
     queue = handler.queue or default_queue
@@ -133,7 +145,7 @@ def _declaration(handler: Handler, default_queue: str | None, client: Client) ->
             f"{handler.klass} has a schedule but no queue: pass queue= to its @job, since this "
             "worker serves patterns only"
         )
-    new = NewJob(handler, recurrence.data, jid=handler.klass).prepare(client.max_data, client.codec)
+    new = NewJob(handler, recurrence.data, jid=jid).prepare(client.max_data, client.codec)
     return {
         "jid": new["jid"],
         "klass": new["klass"],

@@ -33,6 +33,7 @@ from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.lock_renewer import RenewerThread
 from aioqless.worker.runner import Runner
 from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.scheduler import Declarations
 from aioqless.worker.settings import Settings
 from aioqless.worker.subscriptions import Subscription, find_unserved
 from aioqless.worker.watchdog import LoopWatchdog, stack_of
@@ -100,11 +101,15 @@ class Worker:
 
     def _make_sources(self) -> Sequence[JobSource]:
         """Make what it takes jobs from: one namespace, unless an extension overrides this."""
+        declarations: Declarations | None = None
+        if self.settings.scheduler:
+            served = self.settings.subscriptions
+            declarations = Declarations(self._client, self.handlers, served)
         return [
             JobSource(
                 self._client,
                 self,
-                self.handlers,
+                declarations,
                 self._running,
                 self._lifecycle,
                 self._watchdog,
@@ -297,8 +302,9 @@ class Worker:
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending now
         with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
             async with asyncio.timeout(RELEASE_TIMEOUT):
-                for source in self._sources:
-                    await source.deregister()
+                await asyncio.gather(
+                    *(source.deregister() for source in self._sources), return_exceptions=True
+                )
 
     async def __aenter__(self) -> Self:
         name = f"aioqless worker {self.name}"

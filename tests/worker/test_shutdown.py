@@ -247,7 +247,7 @@ async def test_host_continues_after_a_part_crashed_and_gets_the_error_on_exit(
                 raise ZeroDivisionError("the part broke")
 
             await until(lambda: lines.of("worker.started"))
-            monkeypatch.setattr(worker._sources[0].listener, "_catch_up", crash)
+            monkeypatch.setattr(worker._sources[0].listener, "catch_up", crash)
             await client.redis.client_kill_filter(_type="pubsub")
             await until(lambda: not worker.healthy)
             left.append("the host was not cancelled")

@@ -8,10 +8,14 @@ sender.py         PartitionedSender   puts each job into its partition
 store.py          PartitionedStore    sends each command to the partitions that it concerns
 distribution.py   NodeLoad, ...       which node has which partitions, and how much it has to do
 merging.py                            makes one reply of the replies of all partitions
+worker.py         PartitionedWorker   runs the jobs of all partitions
+turns.py          Turns               when each partition of a worker may pop
+listener.py       PartitionListener   messages to a worker, from each node
 shared_config.py                      the same options and paused queues in all partitions
 """
 
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.record import WrongPartitions
+from aioqless.contrib.partitions.worker import PartitionedWorker
 
-__all__ = ["PartitionedClient", "WrongPartitions"]
+__all__ = ["PartitionedClient", "PartitionedWorker", "WrongPartitions"]

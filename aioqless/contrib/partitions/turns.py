@@ -1,0 +1,199 @@
+"""Turns: when each partition of a worker may pop, and how many jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from aioqless.worker.job_source import JobSource
+from aioqless.worker.lifecycle import Lifecycle
+from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.running_jobs import Run, RunningJobs
+
+# Seconds after which a pop that was not answered no longer makes others wait for a larger share.
+LATE = 0.1
+SMALL_SHARE = 6  # a part of the slots: less is not worth a pop while others are under way
+
+
+class Request(NamedTuple):
+    """What a partition waits for; `whole`: as many slots as that, and not fewer."""
+
+    most: int
+    whole: bool
+    granted: asyncio.Future[int]
+
+
+class Turns:
+    """Gives free slots to the partitions that ask for them, in the order in which they ask.
+
+    A partition with many jobs asks again when it has got some, behind those that wait. One pop at
+    a time goes to each node, so that a silent node holds one share of the slots at most, and no
+    slots while it is known to be away. With limits of queues, one pop at a time goes out: another
+    might bring more than the limit.
+
+    Owns the slots that were given for pops under way.
+    """
+
+    def __init__(self, running: RunningJobs, lifecycle: Lifecycle) -> None:
+        self.running = running
+        self.lifecycle = lifecycle
+        self.slots: list[TurnSlots] = []
+        self._sources: Sequence[JobSource] = ()
+        self._nodes: dict[int, object] = {}  # by the index of a partition
+        self._waiting: dict[int, Request] = {}
+        self._under_way: dict[int, float] = {}  # when each pop that is under way began
+        self._given = 0  # slots for these
+        self._drained: dict[int, int] = {}  # how many jobs could begin when each was found empty
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self) -> TurnSlots:
+        """Return the slots of one more partition."""
+        self.slots.append(TurnSlots(self, len(self.slots)))
+        return self.slots[-1]
+
+    def serve(self, sources: Sequence[JobSource]) -> None:
+        """Give turns to these sources, whose slots were added in this order."""
+        self._sources = sources
+
+    def place(self, indexes: Collection[int], node: object) -> None:
+        """Note on which node some partitions are."""
+        self._nodes.update(dict.fromkeys(indexes, node))
+
+    async def run(self) -> None:
+        """Give out slots that runs leave, until canceled."""
+        try:
+            while True:
+                await self.running.slot_freed.wait()
+                self.running.slot_freed.clear()
+                self._grant()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    async def take(self, index: int, most: int, *, whole: bool) -> int:
+        """Wait for a turn and for slots; return their number, or 0 to look again."""
+        while not self.lifecycle.stopping and self._is_away(index):
+            await self._knock(self._sources[index])
+        if self.lifecycle.stopping or most <= 0:
+            return 0
+        request = Request(most, whole, asyncio.get_running_loop().create_future())
+        self._waiting[index] = request
+        self._grant()
+        return await request.granted
+
+    def give_back(self, index: int, count: int) -> None:
+        """End a turn; slots are given out when the jobs of this pop have started."""
+        self._given -= count
+        del self._under_way[index]
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._grant)
+
+    def leave(self, index: int) -> None:
+        """Return 0 to a partition that waits, unless its jobs may have been popped before."""
+        request = self._waiting.get(index)
+        if request and (self.lifecycle.stopping or not request.whole):
+            del self._waiting[index]
+            if not request.granted.done():
+                request.granted.set_result(0)
+
+    def drained(self, index: int) -> bool:
+        """Note that a partition is empty; return whether all are, and no job began meanwhile."""
+        self._drained[index] = self.lifecycle.jobs_left
+        stale = [
+            other
+            for other in range(len(self.slots))
+            if self._drained.get(other) != self.lifecycle.jobs_left
+        ]
+        for other in stale:
+            self._sources[other].poller.wake()
+        return not stale
+
+    def _is_away(self, index: int) -> bool:
+        """Return whether the node did not answer one of its partitions when last asked."""
+        node = self._nodes.get(index, index)
+        return any(
+            not source.outage.reached
+            for other, source in enumerate(self._sources)
+            if other == index or self._nodes.get(other, other) == node
+        )
+
+    async def _knock(self, source: JobSource) -> None:
+        """Ask a node that may be away for a sign of life, without holding slots."""
+        asked = time.monotonic()
+        try:
+            await source.store.connection.execute("PING")
+        except NOT_NOW as error:
+            await source.outage.wait_after_failure(error, asked)
+        else:
+            source.outage.record_success()
+
+    def _grant(self) -> None:
+        """Give free slots to the partitions that wait."""
+        self._scheduled = False
+        if not self._waiting:
+            return
+        now = time.monotonic()
+        fresh = any(now - since < LATE for since in self._under_way.values())
+        busy = {self._nodes.get(index, index) for index in self._under_way}
+        limited = self._sources[0].poller.subscriptions.has_limits
+        for index, request in list(self._waiting.items()):
+            free = min(self.running.free, self.lifecycle.jobs_left) - self._given
+            least = max(1, self.running.concurrency // SMALL_SHARE) if fresh else 1
+            if free < least or (limited and busy):
+                break
+            node = self._nodes.get(index, index)
+            if node in busy or (request.whole and request.most > free):
+                continue
+            del self._waiting[index]
+            if request.granted.done():  # its poller was canceled
+                continue
+            count = min(request.most, free)
+            self._given += count
+            self._under_way[index] = now
+            fresh = True
+            busy.add(node)
+            request.granted.set_result(count)
+        if self._waiting and fresh and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LATE, self._grant_late)
+
+    def _grant_late(self) -> None:
+        self._timer = None
+        self._grant()
+
+
+class TurnSlots:
+    """The slots of a worker, as the poller of one partition takes them."""
+
+    def __init__(self, turns: Turns, index: int) -> None:
+        self._turns = turns
+        self._index = index
+
+    @property
+    def by_jid(self) -> Mapping[str, Run]:
+        """The runs of all partitions whose outcome is not stored yet."""
+        return self._turns.running.by_jid
+
+    @property
+    def slots(self) -> Collection[Run]:
+        """The runs of all partitions whose code has not stopped."""
+        return self._turns.running.slots
+
+    async def take(self, most: int, *, whole: bool = False) -> int:
+        """Wait for a turn, and take slots; 0: look again."""
+        return await self._turns.take(self._index, most, whole=whole)
+
+    def give_back(self, count: int) -> None:
+        """End the turn."""
+        self._turns.give_back(self._index, count)
+
+    def leave(self) -> None:
+        """Let the poller return if it waits."""
+        self._turns.leave(self._index)
+
+    def drained(self) -> bool:
+        """Return whether a burst has ended in all partitions."""
+        return self._turns.drained(self._index)
