@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -259,12 +260,14 @@ class SentinelSetup:
 
 
 class Cluster:
-    """Three masters with a replica each, which fail over within a few seconds."""
+    """Masters, by default three, with a replica each, which fail over within a few seconds."""
 
     def __init__(
         self,
         folder: Path,
         *options: str,
+        masters: int = 3,
+        replicas: bool = True,
         program: ServerBinary | None = None,
         tls: Path | None = None,
     ) -> None:
@@ -278,7 +281,8 @@ class Cluster:
             "no",
             *options,
         )
-        ports = free_ports(6)
+        self._masters = masters
+        ports = free_ports(masters * 2 if replicas else masters)
         self.nodes = [
             Server(folder / f"node{port}", *common, port=port, program=program, tls=tls)
             for port in ports
@@ -286,7 +290,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        addresses = ",".join(each.address for each in self.nodes[:3])
+        addresses = ",".join(each.address for each in self.masters)
         return f"redis{'s' if self._tls else ''}+cluster://{addresses}"
 
     def __enter__(self) -> Cluster:
@@ -299,14 +303,10 @@ class Cluster:
     def _start(self) -> None:
         for node in self.nodes:
             node.start()
-        masters, replicas = self.nodes[:3], self.nodes[3:]
-        for index, node in enumerate(masters):
-            node.ask(
-                "CLUSTER",
-                "ADDSLOTSRANGE",
-                index * 5461,
-                16383 if index == 2 else index * 5461 + 5460,
-            )
+        masters, replicas = self.masters, self.nodes[self._masters :]
+        bounds = [round(index * 16384 / len(masters)) for index in range(len(masters) + 1)]
+        for node, (first, end) in zip(masters, pairwise(bounds), strict=True):
+            node.ask("CLUSTER", "ADDSLOTSRANGE", first, end - 1)
         for number, node in enumerate(self.nodes, 1):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number)
         for node in self.nodes[1:]:
@@ -314,10 +314,11 @@ class Cluster:
         ids = [self.id_of(node) for node in masters]
         wait(
             lambda: all(
-                node.info("CLUSTER", "INFO")["cluster_known_nodes"] == "6" for node in self.nodes
+                node.info("CLUSTER", "INFO")["cluster_known_nodes"] == str(len(self.nodes))
+                for node in self.nodes
             )
         )
-        for replica, master in zip(replicas, ids, strict=True):
+        for replica, master in zip(replicas, ids, strict=False):
             wait(lambda replica=replica, master=master: replica.ask("CLUSTER", "REPLICATE", master))  # type: ignore[misc]
         wait(self.stands)
 
@@ -333,8 +334,13 @@ class Cluster:
         up = all(node.info("CLUSTER", "INFO")["cluster_state"] == "ok" for node in self.nodes)
         return up and all(
             node.info("INFO", "replication").get("master_link_status") == "up"
-            for node in self.nodes[3:]
+            for node in self.nodes[self._masters :]
         )
+
+    @property
+    def masters(self) -> list[Server]:
+        """The nodes that were masters at first."""
+        return self.nodes[: self._masters]
 
     def owner(self, slot: int) -> Server:
         """Return the node that owns a slot, according to the nodes that answer."""
