@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 from aioqless.client import Client
+from aioqless.worker import Worker
 
 EXTENSION_COMMANDS = "aioqless.contrib.commands"
 PARTITIONS = "aioqless.contrib.partitions"
@@ -32,6 +33,11 @@ class MakePartitionedClient(Protocol):
 def load_partitioned_client() -> MakePartitionedClient:
     """Return the class of clients of all partitions."""
     return cast(MakePartitionedClient, import_module(PARTITIONS).PartitionedClient)
+
+
+def load_partitioned_worker() -> type[Worker]:
+    """Return the class of workers of all partitions."""
+    return cast(type[Worker], import_module(PARTITIONS).PartitionedWorker)
 
 
 class Supervise(Protocol):

@@ -102,6 +102,7 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         number=options.process_number,
         status_fd=options.status_fd,
         paused=options.paused,
+        partitions=options.partitions,
     )
     return process.run(sources)
 

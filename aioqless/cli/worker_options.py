@@ -239,6 +239,15 @@ class WorkerOptions:
             variable="AIOQLESS_NAMESPACE",
         ),
     ] = "ql"
+    partitions: Annotated[
+        int | None,
+        Option(
+            "--partitions",
+            help="Number of partitions of the namespace; default: it isn't partitioned.",
+            parse=parse_process_count,
+            variable="AIOQLESS_PARTITIONS",
+        ),
+    ] = None
     # What a supervisor passes to its processes.
     process_number: Annotated[int | None, Option("--process-number")] = None
     status_fd: Annotated[int | None, Option("--status-fd")] = None

@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import chosen_partitions, run_with_client
 from aioqless.cli.exit_codes import RECYCLED
-from aioqless.cli.extension_loader import serve_metrics
+from aioqless.cli.extension_loader import load_partitioned_worker, serve_metrics
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.shutdown import ShutdownTimer
@@ -37,6 +37,7 @@ class WorkerProcess:
         number: its number, given by its supervisor.
         status_fd: the socket to its supervisor; None without one.
         paused: start paused, since the supervisor is.
+        partitions: the number of partitions of the namespace; None: it isn't partitioned.
     """
 
     settings: Settings
@@ -49,13 +50,18 @@ class WorkerProcess:
     number: int | None = None
     status_fd: int | None = None
     paused: bool = False
+    partitions: int | None = None
 
     def run(self, handlers: Sequence[Source]) -> int:
         """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
-        return run_with_client(self.url, self.namespace, lambda client: self._run(client, handlers))
+        chosen_partitions.set(self.partitions)
+        kind = Worker if self.partitions is None else load_partitioned_worker()
+        return run_with_client(
+            self.url, self.namespace, lambda client: self._run(client, handlers, kind)
+        )
 
-    async def _run(self, client: Client, handlers: Sequence[Source]) -> int:
+    async def _run(self, client: Client, handlers: Sequence[Source], kind: type[Worker]) -> int:
         log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
@@ -67,7 +73,7 @@ class WorkerProcess:
             timer.start()
             notifier.stopping()
 
-        worker = Worker(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
+        worker = kind(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
         if self.sandbox:
             from aioqless.cli.working_dir import enter_working_dir  # not on Windows
 
