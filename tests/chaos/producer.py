@@ -16,7 +16,8 @@ from typing import Any
 
 from redis import exceptions
 
-from aioqless import Client, NewJob, QueueFull, chain, group
+from aioqless import Client, Durability, NewJob, QueueFull, chain, group
+from aioqless.contrib.partitions import PartitionedClient
 from tests.chaos.ledger import Ledger
 
 QUEUE = "first"
@@ -64,20 +65,23 @@ class Producer:
             jobs = [self._job() for _ in range(MANY)]
             await self._put(jobs, self._queue.put_many(jobs))
         else:
-            jobs = [self._job("quick"), self._job("after"), self._job("after")]
+            tag = f"{{flow-{os.getpid()}-{self._made}}}-"  # jobs of a workflow share a partition
+            jobs = [self._job(how, tag) for how in ("quick", "after", "after")]
             await self._put(jobs, self._queue.put_flow(chain(jobs[0], group(jobs[1], jobs[2]))))
         return len(jobs)
 
-    def _job(self, how: str | None = None) -> NewJob:
+    def _job(self, how: str | None = None, tag: str = "") -> NewJob:
         how = how or self._chance.choices(list(MIX), list(MIX.values()))[0]
         self._made += 1
+        if how == "limited":  # as jobs with one concurrency key do
+            tag = "{narrow}-"
         seconds = self._chance.uniform(0.3, 2.5) if how == "slow" else self._chance.uniform(0, 0.03)
         klass = "chaos.thread" if how == "thread" else "chaos.act"
         delay = self._chance.uniform(0.2, 2) if how == "later" else 0.0
         job = NewJob(
             klass,
             {"how": how, "seconds": seconds},
-            jid=f"{os.getpid()}-{self._made}-{how}",
+            jid=f"{tag}{os.getpid()}-{self._made}-{how}",
             delay=delay,
         )
         return (
@@ -101,8 +105,15 @@ class Producer:
             self._ledger.note("put", jids)
 
 
+def make_client(url: str) -> Client:
+    """Return a client; on a Cluster, of all partitions, and a replica has what it put."""
+    if "AIOQLESS_PARTITIONS" in os.environ:
+        return PartitionedClient(url, durability=Durability(replicas=1))
+    return Client(url)
+
+
 async def main(url: str, rate: float, seed: int) -> None:
-    async with Client(url) as client:
+    async with make_client(url) as client:
         producer = Producer(client, rate, random.Random(seed))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, producer.stopping.set)
         await producer.run()

@@ -64,7 +64,7 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
         struck = await _strike(kind, plan, stage)
         await stage.processes.stop_role("producer")
         await stage.end_faults()
-        left = await _drain(stage.client, plan.patience)
+        left = await drain(stage.client, plan.patience)
         absent = await _wait_for_all_workers(stage, folder)
         await stage.processes.stop_role("worker")
         verdict = await judge(stage.client, read(folder), struck, plan.heartbeat, named=kind.named)
@@ -144,7 +144,7 @@ class _ProxyProcess:
 async def _strike(kind: Kind, plan: Plan, stage: Stage) -> list[float]:
     """Let the fault strike at random times under load; returns these times."""
     struck: list[float] = []
-    await _flow(stage.client)
+    await flow(stage.client)
     began = time.monotonic()
     for _ in range(plan.strikes):
         await asyncio.sleep(stage.chance.uniform(0.5, 1.5) * kind.pause * plan.haste)
@@ -154,7 +154,7 @@ async def _strike(kind: Kind, plan: Plan, stage: Stage) -> list[float]:
     return struck
 
 
-async def _flow(client: Client) -> None:
+async def flow(client: Client) -> None:
     """Wait until the first job is complete."""
     async with client.events.all() as events:
         async for event in events:
@@ -182,7 +182,7 @@ async def _wait_for_all_workers(stage: Stage, folder: Path) -> list[str]:
     absent: list[str] = []
     for _ in range(ROLL_CALLS):
         await stage.add("slow", 0.3, count=40 * len(stage.processes.of("worker")))
-        await _drain(stage.client, 30)
+        await drain(stage.client, 30)
         at_work = {
             note.values[5] for note in read(folder) if note.what == "start" and note.at > since
         }
@@ -197,7 +197,7 @@ async def _wait_for_all_workers(stage: Stage, folder: Path) -> list[str]:
     return absent
 
 
-async def _drain(client: Client, patience: float) -> list[str]:
+async def drain(client: Client, patience: float) -> list[str]:
     """Wait until no job waits or runs; returns what is left after the timeout.
 
     A job with dependencies is unblocked in the same step that ends the last of them. If a

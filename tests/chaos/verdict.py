@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from aioqless import Client, Job
+from aioqless.contrib.partitions import PartitionedClient
 from tests.chaos.ledger import Note
 
 PAGE = 200
@@ -229,7 +230,8 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
         if counted[name] != is_
     ]
     failed = sum((await client.jobs.failed()).values())
-    complete = await client.redis.zcard(f"{client.namespace}:completed")
+    namespaces = client.partitions if isinstance(client, PartitionedClient) else (client,)
+    complete = sum([await each.redis.zcard(f"{each.namespace}:completed") for each in namespaces])
     if (failed, complete) != (states["failed"], states["complete"]):
         verdict.wrong.append(
             f"{failed} failed and {complete} complete are listed; {dict(states)} are known to "
