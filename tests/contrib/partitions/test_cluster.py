@@ -1,0 +1,133 @@
+"""Partitions on a Cluster: one connection per node, nodes that stop, slots that move."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from aioqless import Job, NewJob, Settings, job
+from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
+from aioqless.contrib.private_redis.server_binary import is_older
+from aioqless.redis.cluster import slot_of
+from tests.conftest import Until
+from tests.servers.processes import Cluster, Server, server_program
+
+
+@pytest.fixture(scope="module", params=[3, pytest.param(6, marks=pytest.mark.long)])
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    masters: int = request.param
+    # Without replicas: a node that is down must not stop the others.
+    options = ("--cluster-require-full-coverage", "no")
+    program = server_program()
+    with Cluster(folder, *options, masters=masters, replicas=False, program=program) as cluster:
+        yield cluster
+
+
+def owners(cluster: Cluster, client: PartitionedClient) -> list[Server]:
+    """Return the node of each partition."""
+    return [cluster.owner(slot_of(partition.namespace)) for partition in client.partitions]
+
+
+def connections(node: Server, name: str) -> Counter[str]:
+    """Return how many connections of a client a node has, by their names."""
+    lines = node.ask("CLIENT", "LIST").decode().splitlines()
+    names = [dict(each.split("=", 1) for each in line.split())["name"] for line in lines]
+    return Counter(each for each in names if each.startswith(name))
+
+
+async def test_jobs_are_spread_evenly_and_each_node_has_one_connection_for_commands(
+    cluster: Cluster, namespace: str
+) -> None:
+    ran: Counter[str] = Counter()
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran[job.jid] += 1
+
+    async with PartitionedClient(
+        cluster.url, namespace=namespace, partitions=48, name="ann"
+    ) as client:
+        placed = Counter(node.port for node in owners(cluster, client))
+        assert set(placed.values()) == {48 // len(cluster.masters)}
+        jids = await client.put_many([NewJob(greet) for _ in range(480)], queue="mail")
+        settings = Settings(queues=("mail",), concurrency=50, burst=True)
+        async with asyncio.timeout(30):
+            await PartitionedWorker(client, greet, settings=settings).run()
+        assert ran == Counter(jids)
+        for node in cluster.masters:
+            assert connections(node, "ann")["ann"] == 1
+            assert connections(node, "ann")["ann.locks"] <= 1
+
+
+async def test_stopped_node_delays_its_own_jobs_only(
+    cluster: Cluster, namespace: str, until: Until
+) -> None:
+    ran: dict[str, float] = {}
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran[job.jid] = time.monotonic()
+
+    settings = Settings(queues=("mail",), poll=0.2)
+    async with PartitionedClient(cluster.url, namespace=namespace, partitions=12) as client:
+        homes = owners(cluster, client)
+        stopped = homes[0]
+        elsewhere = [number for number, node in enumerate(homes) if node is not stopped]
+        async with PartitionedWorker(client, greet, settings=settings) as worker:
+            await until(lambda: worker.idle)
+            stopped.suspend()
+            try:
+                began = time.monotonic()
+                jids = [
+                    await client.put(greet, queue="mail", jid=client.jid_for(f"a{n}"))
+                    for n in range(300)
+                    if client.partition_of(f"a{n}") in elsewhere
+                ]
+                await until(lambda: all(jid in ran for jid in jids))
+                assert max(ran.values()) - began < 5
+                assert worker.ready
+            finally:
+                stopped.resume()
+            late = await client.put(greet, queue="mail", jid=client.jid_for("late"))
+            jid = next(f"b{n}" for n in range(1000) if client.partition_of(f"b{n}") == 0)
+            await client.put(greet, queue="mail", jid=jid)
+            await until(lambda: jid in ran and late in ran, 20)
+
+
+@pytest.mark.skipif(
+    server_program().name == "redis-server" or is_older(server_program().version, "9.0.0"),
+    reason="only Valkey can, from 9.0",
+)
+async def test_partition_that_moves_is_followed_by_clients_and_workers(
+    cluster: Cluster, namespace: str, until: Until
+) -> None:
+    ran: Counter[str] = Counter()
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran[job.jid] += 1
+
+    settings = Settings(queues=("mail",), poll=0.2)
+    async with PartitionedClient(cluster.url, namespace=namespace, partitions=6) as client:
+        slot = slot_of(client.partitions[2].namespace)
+        old = cluster.owner(slot)
+        new = next(node for node in cluster.masters if node is not old)
+        jids: list[str] = []
+        async with PartitionedWorker(client, greet, settings=settings):
+            for step in range(3):
+                jids += await client.put_many([NewJob(greet) for _ in range(100)], queue="mail")
+                if step == 1:
+                    target = cluster.id_of(new)
+                    old.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target)
+                    await until(lambda: cluster.owner(slot) is new)
+            await until(lambda: len(ran) == len(jids), 20)
+        assert ran == Counter(jids)
+        assert await client.check() == []

@@ -1,0 +1,275 @@
+"""A worker of all partitions of a namespace, on a single server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from aioqless import Job, NewJob, Settings, chain, job
+from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
+from aioqless.errors import NameTaken
+from tests.conftest import Until
+
+QUIET = Settings(queues=("mail",), poll=60)
+
+
+@pytest.fixture(
+    params=[pytest.param(1, marks=pytest.mark.long), 4, pytest.param(48, marks=pytest.mark.long)]
+)
+async def client(
+    request: pytest.FixtureRequest, redis_url: str, namespace: str
+) -> AsyncIterator[PartitionedClient]:
+    count: int = request.param
+    async with PartitionedClient(redis_url, namespace=namespace, partitions=count) as client:
+        yield client
+
+
+def key_of(client: PartitionedClient, partition: int) -> str:
+    """Return a partition key of a partition."""
+    return next(f"key-{n}" for n in range(10_000) if client.partition_of(f"key-{n}") == partition)
+
+
+async def run_all(client: PartitionedClient, *jobs: Any, **options: Any) -> None:
+    settings = Settings(queues=("mail",), burst=True, **options)
+    async with asyncio.timeout(30):
+        await PartitionedWorker(client, *jobs, settings=settings).run()
+
+
+async def test_jobs_of_all_partitions_run_once_and_are_complete(client: PartitionedClient) -> None:
+    ran: Counter[str] = Counter()
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any], n: int) -> int:
+        ran[job.jid] += 1
+        return n
+
+    new = [NewJob(greet, {"n": n}) for n in range(300)]
+    jids = await client.put_many(new, queue="mail")
+    await run_all(client, greet)
+    assert ran == Counter(jids)
+    assert {each.state for each in await client.jobs.multiget(*jids)} == {"complete"}
+    assert await client.check() == []
+
+
+async def test_retries_failures_workflows_and_next_queues_end_as_they_should(
+    client: PartitionedClient,
+) -> None:
+    order: list[str] = []
+
+    @job(klass="Step")
+    async def step(job: Job[Any], n: int) -> None:
+        order.append(f"step {n}")
+
+    @job(klass="Twice", retries=3)
+    async def twice(job: Job[Any]) -> None:
+        order.append("twice")
+        if order.count("twice") == 1:
+            raise OSError("once")
+
+    @job(klass="Wrong", retries=0)
+    async def wrong(job: Job[Any]) -> None:
+        raise ValueError("always")
+
+    flow = chain(*(NewJob(step, {"n": n}) for n in range(3)))
+    await client.put_flow(flow, queue="mail")
+    jid = await client.put(wrong, queue="mail")
+    await client.put(twice, queue="mail")
+    await run_all(client, step, twice, wrong)
+    assert [each for each in order if each != "twice"] == ["step 0", "step 1", "step 2"]
+    assert (await jid.job()).state == "failed"
+    assert sum((await client.jobs.failed()).values()) + order.count("twice") == 3
+
+
+async def test_idle_worker_is_woken_by_a_put_into_any_partition(
+    client: PartitionedClient, until: Until
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    async with PartitionedWorker(client, greet, settings=QUIET) as worker:
+        await until(lambda: worker.idle)
+        for partition in range(min(client.count, 8)):
+            await client.put(greet, queue="mail", partition_key=key_of(client, partition))
+        await until(lambda: len(ran) == min(client.count, 8))
+
+
+async def test_no_more_jobs_run_at_once_than_there_are_slots(client: PartitionedClient) -> None:
+    most = now = 0
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.002)
+        now -= 1
+
+    await client.put_many([NewJob(stay) for _ in range(150)], queue="mail")
+    await run_all(client, stay, concurrency=7)
+    assert most == 7
+
+
+async def test_limit_of_a_queue_counts_the_jobs_of_all_partitions(
+    client: PartitionedClient,
+) -> None:
+    most = now = 0
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.002)
+        now -= 1
+
+    await client.put_many([NewJob(stay) for _ in range(40)], queue="mail")
+    settings = Settings(queues={"mail": 2}, burst=True)
+    async with asyncio.timeout(30):
+        await PartitionedWorker(client, stay, settings=settings).run()
+    assert most == 2
+
+
+async def test_partition_with_a_backlog_does_not_keep_others_waiting(
+    client: PartitionedClient,
+) -> None:
+    order: list[int] = []
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None:
+        order.append(client.partition_of(job.jid))
+        await asyncio.sleep(0.001)
+
+    busy = [NewJob(greet, jid=client.jid_for(key_of(client, 0))) for _ in range(600)]
+    await client.put_many(busy, queue="mail")
+    for partition in range(1, client.count):
+        await client.put(greet, queue="mail", partition_key=key_of(client, partition))
+    await run_all(client, greet, concurrency=20)
+    assert len(order) == 600 + client.count - 1
+    if client.count == 4:
+        assert max(order.index(partition) for partition in range(1, 4)) < 100
+
+
+async def test_locks_are_renewed_and_a_canceled_job_is_stopped(
+    client: PartitionedClient, until: Until
+) -> None:
+    began: list[Job[Any]] = []
+    stopped: list[str] = []
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.append(job.jid)
+
+    await client.config.set("heartbeat", 1)
+    jids = await client.put_many([NewJob(stay) for _ in range(6)], queue="mail")
+    async with PartitionedWorker(client, stay, settings=QUIET) as worker:
+        await until(lambda: len(began) == 6)
+        first = {each.jid: each.expires for each in began}
+        await until(lambda: all(each.expires > first[each.jid] for each in began))
+        await client.jobs.cancel(*jids)
+        await until(lambda: len(stopped) == 6)
+        assert worker.healthy
+
+
+async def test_pause_and_shutdown_work_for_all_partitions(
+    client: PartitionedClient, until: Until
+) -> None:
+    began: list[str] = []
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        began.append(job.jid)
+        await asyncio.sleep(60)
+
+    settings = Settings(queues=("mail",), poll=60, grace=0.1)
+    async with PartitionedWorker(client, stay, settings=settings) as worker:
+        await until(lambda: worker.idle)
+        worker.pause()
+        await client.put_many([NewJob(stay) for _ in range(8)], queue="mail")
+        assert not worker.ready
+        worker.resume()
+        await until(lambda: len(began) == 8)
+    counts = await client.queue("mail").counts()
+    assert (counts.waiting, counts.running) == (8, 0)
+    assert await client.workers.counts() == []
+
+
+async def test_recurring_job_of_a_handler_is_put_once_per_tick(
+    client: PartitionedClient, until: Until
+) -> None:
+    ran: list[str] = []
+
+    @job(klass="Tick", queue="mail", every=1)
+    async def tick(job: Job[Any]) -> None:
+        ran.append(job.jid)
+
+    async with PartitionedWorker(client, tick, settings=Settings(queues=("mail",), poll=0.1)):
+        await until(lambda: len(ran) >= 2)
+    found = [each async for each in client.recurring()]
+    assert len(found) == 1
+    assert len(set(ran)) == len(ran) <= 3
+
+
+async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedClient) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    await client.put_many([NewJob(greet) for _ in range(100)], queue="mail")
+    settings = Settings(queues=("mail",), burst=True)
+    await PartitionedWorker(client, greet, settings=settings, only=[0]).run()
+    left = [await each.queue("mail").length() for each in client.partitions]
+    assert left[0] == 0
+    assert all(left[1:])
+
+
+async def test_stable_name_is_taken_in_all_partitions(
+    client: PartitionedClient, until: Until
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    async with PartitionedWorker(client, greet, settings=QUIET, name="ann") as worker:
+        await until(lambda: worker.idle)
+        with pytest.raises(NameTaken):
+            await PartitionedWorker(client, greet, settings=QUIET, name="ann").run()
+    again = PartitionedWorker(client, greet, settings=QUIET, name="ann")
+    async with again:
+        await until(lambda: again.idle)
+
+
+@pytest.mark.parametrize("only", [[], [4], [-1]])
+async def test_partitions_that_do_not_exist_are_refused(
+    partitioned: PartitionedClient, only: list[int]
+) -> None:
+    with pytest.raises(ValueError, match="only"):
+        PartitionedWorker(partitioned, job(klass="Greet")([].append), only=only)
+
+
+async def test_command_line_runs_a_worker_of_partitions(
+    partitioned: PartitionedClient, redis_url: str
+) -> None:
+    await partitioned.put_many([NewJob("examples.noop") for _ in range(5)], queue="none")
+    began = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "aioqless", "worker", "tests.contrib.partitions.handlers"),
+        *("--burst", "--partitions", "4", "--url", redis_url, "-q", "none"),
+        *("--namespace", partitioned.namespace, "--unknown-klass-timeout", "0"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    with contextlib.suppress(ProcessLookupError):
+        _, log = await process.communicate()
+    assert process.returncode == 0, log.decode()
+    assert await partitioned.queue("none").length() == 0, time.monotonic() - began
