@@ -58,7 +58,6 @@ async def measure(cluster: Cluster, partitions: int | None, jobs: int) -> Figure
         if partitions is None
         else PartitionedClient(cluster.url, namespace="bench", partitions=partitions)
     )
-    kind = Worker if partitions is None else PartitionedWorker
     async with client:
         before, began = used(cluster), time.monotonic()
         await asyncio.sleep(IDLE)
@@ -69,7 +68,12 @@ async def measure(cluster: Cluster, partitions: int | None, jobs: int) -> Figure
             await asyncio.gather(*(queue.put(noop, {"n": start + n}) for n in range(500)))
         put = time.process_time() - own
         own = time.process_time()
-        worker = kind(client, noop, settings=Settings(concurrency=100, burst=True))
+        settings = Settings(concurrency=100, burst=True)
+        worker: Worker
+        if isinstance(client, PartitionedClient):
+            worker = PartitionedWorker(client, noop, settings=settings)
+        else:
+            worker = Worker(client, noop, settings=settings)
         await worker.run()
         ran = time.process_time() - own
         seconds = time.monotonic() - began
@@ -77,10 +81,8 @@ async def measure(cluster: Cluster, partitions: int | None, jobs: int) -> Figure
             now - then - rest * seconds
             for now, then, rest in zip(used(cluster), before, idle, strict=True)
         ]
-    return Figures(
-        *(each / jobs * 1e6 for each in (sum(busy), put, ran)),
-        busiest=max(busy) / statistics.mean(busy),
-    )
+    redis, put, ran = (each / jobs * 1e6 for each in (sum(busy), put, ran))
+    return Figures(redis, put, ran, max(busy) / statistics.mean(busy))
 
 
 def run_rounds(rounds: int, jobs: int, nodes: Sequence[int] = NODES) -> list[str]:

@@ -254,8 +254,11 @@ async def test_stable_name_is_taken_in_all_partitions(
 async def test_partitions_that_do_not_exist_are_refused(
     partitioned: PartitionedClient, only: list[int]
 ) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
     with pytest.raises(ValueError, match="only"):
-        PartitionedWorker(partitioned, job(klass="Greet")([].append), only=only)
+        PartitionedWorker(partitioned, greet, only=only)
 
 
 async def test_command_line_runs_a_worker_of_partitions(
