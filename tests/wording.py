@@ -50,8 +50,9 @@ TERMS = {
     r"looks? after": "maintain, supervise",
     r"just now": "now, currently",
     r"told\b|tells? (?:of|so)\b": "notify, log, say",
+    r"heard of": "last seen, reported",
     r"(?:is|are) to be": "must, should",
-    r"as ever|in vain": "as always, without success",
+    r"lately|as ever|in vain": "recently, as always, without success",
     r"com(?:e|es|ing) into being": "be created",
     r"cancell(?:ed|ing)|colours?|behaviours?|artefacts?|(?:initial|normal|serial)is(?:ed|ing|e)": (
         "American spelling"
