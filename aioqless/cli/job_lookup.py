@@ -1,4 +1,4 @@
-"""Finds jobs by jid, also by the beginning of the jid of a recently failed job."""
+"""Finds jobs by jid, by the beginning of the jid of a recently failed job, and by state."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.errors import AioqlessError
 
+STATES = ("running", "stalled", "waiting", "scheduled", "depends", "complete")
 MIN_PREFIX = 4  # characters
 MAX_GROUPS, MAX_PER_GROUP = 50, 1000  # of recently failed jobs
 
@@ -48,3 +49,26 @@ async def read_recently_failed_jids(client: Client) -> list[str]:
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:
     """Return the state of each of these jobs that exists."""
     return {job.jid: job.state for job in await client.jobs.multiget(*jids)} if jids else {}
+
+
+async def read_jids(
+    client: Client, queue: str | None, state: str | None, offset: int, count: int
+) -> list[str]:
+    """Return a page of jids: queue by queue, in each in the order of the states."""
+    if state == "complete":
+        if queue is not None:
+            raise AioqlessError("a complete job is in no queue: leave it out")
+        return await client.jobs.complete(offset=offset, count=count)
+    names = [queue] if queue is not None else [counts.name for counts in await client.queues()]
+    found: list[str] = []
+    for name in names:
+        counts = await client.queue(name).counts()
+        for each in [state] if state else STATES[:-1]:
+            if getattr(counts, each) > offset:
+                found += await client.queue(name).jobs(
+                    each, offset=offset, count=count - len(found)
+                )
+            offset = max(0, offset - getattr(counts, each))
+            if len(found) >= count:
+                return found
+    return found

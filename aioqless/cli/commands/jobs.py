@@ -10,7 +10,7 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.connect import run_with_client
-from aioqless.cli.job_lookup import find_job, read_job_states
+from aioqless.cli.job_lookup import STATES, find_job, read_jids, read_job_states
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import (
     Count,
@@ -37,7 +37,6 @@ from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 
-STATES = ("running", "stalled", "waiting", "scheduled", "depends", "complete")
 MAX_RELATED = 200  # dependencies and dependents whose states are read
 NO_JOBS = (
     "No such jobs. Complete ones are listed by --state complete, failed ones by --group: "
@@ -153,7 +152,7 @@ def jobs(
             total, jids = await client.jobs.tagged(tag, offset=offset, count=count)
             page = await client.jobs.multiget(*jids)
         else:
-            jids = await _read_jids(client, queue, state, offset, count)
+            jids = await read_jids(client, queue, state, offset, count)
             page = await client.jobs.multiget(*jids)
             if queue is not None and not page:
                 problem = await describe_unknown_queue(client, queue)
@@ -163,29 +162,6 @@ def jobs(
             raise AioqlessError(problem)
 
     run_with_client(url, namespace, act)
-
-
-async def _read_jids(
-    client: Client, queue: str | None, state: str | None, offset: int, count: int
-) -> list[str]:
-    """Return a page of jids: queue by queue, in each in the order of the states."""
-    if state == "complete":
-        if queue is not None:
-            raise AioqlessError("a complete job is in no queue: leave it out")
-        return await client.jobs.complete(offset=offset, count=count)
-    names = [queue] if queue is not None else [counts.name for counts in await client.queues()]
-    found: list[str] = []
-    for name in names:
-        counts = await client.queue(name).counts()
-        for each in [state] if state else STATES[:-1]:
-            if getattr(counts, each) > offset:
-                found += await client.queue(name).jobs(
-                    each, offset=offset, count=count - len(found)
-                )
-            offset = max(0, offset - getattr(counts, each))
-            if len(found) >= count:
-                return found
-    return found
 
 
 def _print_jobs(page: list[Job], json: bool, total: int | None, offset: int) -> None:

@@ -24,6 +24,7 @@ from aioqless.client.job.state import HeldBack, explain_failure
 from aioqless.validation import plain
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.text import Text
 
 MAX_DATA = 8_000  # characters of data on a terminal
@@ -37,27 +38,41 @@ def print_job(job: Job, states: Mapping[str, str]) -> None:
         job: the job.
         states: the states of its dependencies and dependents, as far as these exist.
     """
+    for each in render_job(job, states, MAX_DATA if sys.stdout.isatty() else None):
+        print_text(each)
+
+
+def render_job(
+    job: Job, states: Mapping[str, str], max_data: int | None = MAX_DATA
+) -> Iterator[RenderableType]:
+    """Yield what is shown of a job, line by line.
+
+    Args:
+        job: the job.
+        states: the states of its dependencies and dependents, as far as these exist.
+        max_data: how many characters of its data are shown; None for all.
+    """
     from rich.text import Text
 
-    print_text(
-        Text.assemble(
-            (plain(job.jid), "bold"),
-            "  ",
-            plain(job.klass),
-            "  ",
-            (job.state, STYLES.get(job.state, "")),
-        )
+    yield Text.assemble(
+        (plain(job.jid), "bold"),
+        "  ",
+        plain(job.klass),
+        "  ",
+        (job.state, STYLES.get(job.state, "")),
     )
     for name, value in [*_place_facts(job), *_run_facts(job), *_limit_facts(job)]:
-        print_text(Text.assemble((f"  {name:<12}", "dim"), value))
-    _print_failure(job)
-    _print_title("Data")
-    _print_data(job)
-    _print_related("Waits for", job.dependencies, job.details.dependencies_total, states)
-    _print_related("Awaited by", job.dependents, job.details.dependents_total, states)
-    _print_title("History")
-    for line in _format_history(job):
-        print_text(line)
+        yield Text.assemble((f"  {name:<12}", "dim"), value)
+    yield from _render_failure(job)
+    yield _title("Data")
+    yield from _render_data(job, max_data)
+    for title, jids, total in (
+        ("Waits for", job.dependencies, job.details.dependencies_total),
+        ("Awaited by", job.dependents, job.details.dependents_total),
+    ):
+        yield from _render_related(title, jids, total, states)
+    yield _title("History")
+    yield from _format_history(job)
 
 
 def suggest_next_steps(job: Job) -> str:
@@ -134,7 +149,7 @@ def _running_jobs(held_back: HeldBack) -> str:
     return f"one of these ends: {' '.join(map(plain, held_back.running))}; looked at again "
 
 
-def _print_failure(job: Job) -> None:
+def _render_failure(job: Job) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -142,32 +157,37 @@ def _print_failure(job: Job) -> None:
     if failure is None or job.state == "complete":
         return
     failed = job.state == "failed"
-    _print_title("Failed" if failed else "Failed before")
+    yield _title("Failed" if failed else "Failed before")
     by = f" · worker {plain(failure.worker)}" if failure.worker else ""
     head = f"  {plain(failure.group)} · {format_relative_time(failure.when)}{by}"
-    print_text(Text(head, style="bold red" if failed else "yellow"))
-    _print_indented(failure.message)
+    yield Text(head, style="bold red" if failed else "yellow")
+    yield from _indent(failure.message)
     if explanation := explain_failure(failure.message):
-        print_text(Padding(explanation, (0, 0, 0, 2)), style="dim")
+        yield Padding(Text(explanation, style="dim"), (0, 0, 0, 2))
 
 
-def _print_title(text: str) -> None:
-    print_text(f"\n{text}", style="bold")
+def _title(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(f"\n{text}", style="bold")
 
 
-def _print_indented(text: str) -> None:
+def _indent(text: str) -> Iterator[Text]:
+    from rich.text import Text
+
     for line in plain(text, lines=True).rstrip("\n").split("\n"):
-        print_text(f"  {line}")
+        yield Text(f"  {line}")
 
 
-def _print_data(job: Job) -> None:
-    """Print as much of the data as is readable on a terminal; elsewhere all of it."""
+def _render_data(job: Job, most: int | None) -> Iterator[Text]:
+    from rich.text import Text
+
     text = _indent_json(data_text(job))
-    shown = text[:MAX_DATA] if sys.stdout.isatty() else text
-    _print_indented(shown)
+    shown = text[:most]
+    yield from _indent(shown)
     if len(shown) < len(text):
         more = f"  … and {len(text) - len(shown):,} more characters"
-        print_text(f"{more}: aioqless get {plain(job.jid)} --json | jq .data", style="dim")
+        yield Text(f"{more}: aioqless get {plain(job.jid)} --json | jq .data", style="dim")
 
 
 def _indent_json(text: str) -> str:
@@ -178,17 +198,19 @@ def _indent_json(text: str) -> str:
         return text
 
 
-def _print_related(title: str, jids: list[str], total: int, states: Mapping[str, str]) -> None:
+def _render_related(
+    title: str, jids: list[str], total: int, states: Mapping[str, str]
+) -> Iterator[Text]:
     from rich.text import Text
 
     if not total:
         return
-    _print_title(title)
+    yield _title(title)
     for jid in sorted(jids)[:MAX_RELATED]:
         state = states.get(jid, "gone")
-        print_text(Text.assemble("  ", plain(jid), "  ", (state, STYLES.get(state, "dim"))))
+        yield Text.assemble("  ", plain(jid), "  ", (state, STYLES.get(state, "dim")))
     if total > MAX_RELATED:
-        print_text(f"  … and {pluralize(total - MAX_RELATED, 'more', 'more')}", style="dim")
+        yield Text(f"  … and {pluralize(total - MAX_RELATED, 'more', 'more')}", style="dim")
 
 
 def _format_history(job: Job) -> Iterator[Text]:

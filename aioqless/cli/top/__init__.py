@@ -1,14 +1,14 @@
-"""The live screen of `aioqless top`.
+"""The live screen of `aioqless top`; needs `pip install "aioqless[top]"`.
 
-terminal.py    reads keys, and restores the terminal
 sampler.py     reads Redis, and computes rates
-controller.py  the selection, and what each key does
-view.py        renders the screen
+app.py         the application
+overview.py    the first screen: queues, failure groups and workers
+jobs.py        the list of the jobs of a queue, failure group or worker
+dialogs.py     a question, a job in full, and an editor of its data
+live_table.py  a table whose rows change under the cursor
 """
 
-from aioqless.cli.top.controller import Controller
+from aioqless.cli.top.app import Top
 from aioqless.cli.top.sampler import Sampler, Snapshot
-from aioqless.cli.top.terminal import Keys, parse_keys
-from aioqless.cli.top.view import render
 
-__all__ = ["Controller", "Keys", "Sampler", "Snapshot", "parse_keys", "render"]
+__all__ = ["Sampler", "Snapshot", "Top"]

@@ -1,0 +1,33 @@
+"""The application: its keys and its first screen."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from aioqless.cli.top.overview import Overview
+from aioqless.client import Client
+
+
+class Top(App[None]):
+    """Shows a namespace on the terminal, until `q` is pressed.
+
+    Args:
+        client: The client of the namespace.
+        every: Seconds between updates.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "top.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,ctrl+c", "quit", "Quit")]
+
+    def __init__(self, client: Client, every: float) -> None:
+        super().__init__()
+        self._client = client
+        self._every = every
+
+    def get_default_screen(self) -> Overview:
+        """Return the first screen."""
+        return Overview(self._client, self._every)

@@ -1,0 +1,246 @@
+"""The first screen: queues, failure groups and workers, and what can be done with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from redis import exceptions
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static
+
+from aioqless.cli.presentation.formatting import (
+    STYLES,
+    format_relative_time,
+    format_time,
+    pluralize,
+)
+from aioqless.cli.presentation.histograms import draw_sparkline
+from aioqless.cli.top.dialogs import Question
+from aioqless.cli.top.jobs import JobsScreen, jobs_of
+from aioqless.cli.top.live_table import LiveTable, number, words
+from aioqless.cli.top.sampler import QueueSample, Sampler, Snapshot
+from aioqless.client import Client
+from aioqless.client.job.summaries import WorkerSummary
+from aioqless.errors import AioqlessError
+from aioqless.validation import plain
+
+COUNTS: Final = ("waiting", "running", "stalled", "scheduled", "depends")
+TREND: Final = 20  # samples
+COLUMNS: Final[Mapping[str, Mapping[str, int | None]]] = {
+    "queues": {
+        "queue": None,
+        **dict.fromkeys((*COUNTS, "done/s", "failed/s"), 9),
+        "lately": None,
+    },
+    "failures": {"failed": 9, "group": None},
+    "workers": {"jobs": 9, "stalled": 9, "worker": None, "last seen": None},
+}
+
+
+class Overview(Screen[None]):
+    """Shows a namespace live, and acts on what is selected."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "pause", "Pause/resume"),
+        Binding("r", "retry", "Retry group"),
+        Binding("s", "sort", "Sort"),
+        Binding("slash", "filter", "Filter"),
+        Binding("escape", "close_filter", show=False),
+    ]
+
+    def __init__(self, client: Client, every: float) -> None:
+        super().__init__()
+        self._client = client
+        self._every = every
+        self._by_rate = False
+        self._snapshot = Snapshot()
+
+    def compose(self) -> ComposeResult:
+        """Build the screen."""
+        yield Static("", id="head", markup=False)
+        yield Input(placeholder="only rows that contain …", id="filter")
+        for name, columns in COLUMNS.items():
+            yield LiveTable(columns, id=name)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begin to read Redis."""
+        self.query_one("#queues").focus()
+        self._sample_forever()
+
+    @work
+    async def _sample_forever(self) -> None:
+        sampler = Sampler(self._client)
+        while True:
+            try:
+                self._snapshot = await sampler.sample()
+            except (exceptions.RedisError, OSError) as error:
+                self._snapshot = replace(self._snapshot, error=str(error))
+            self._show()
+            await asyncio.sleep(self._every)
+
+    def _show(self) -> None:
+        snapshot = self._snapshot
+        where = f"{self._client.endpoint['url']} {self._client.namespace}"
+        self.query_one("#head", Static).update(_head(snapshot, where))
+        queues = sorted(snapshot.queues, key=_busiest_first) if self._by_rate else snapshot.queues
+        for name, rows in (
+            ("queues", {each.counts.name: _queue_row(each) for each in queues}),
+            (
+                "failures",
+                {n: (number(c, STYLES["failed"]), words(n)) for n, c in snapshot.failed.items()},
+            ),
+            ("workers", {each.name: _worker_row(each, snapshot.when) for each in snapshot.workers}),
+        ):
+            self.query_one(f"#{name}", LiveTable).show(rows)
+
+    def _focused(self) -> tuple[str, str | None]:
+        """Return which list has the focus, and the name of its selected row."""
+        table = self.focused if isinstance(self.focused, LiveTable) else None
+        return (table.id or "", table.selected) if table else ("", None)
+
+    def on_data_table_row_selected(self) -> None:
+        """Show the jobs of a row."""
+        self.action_show()
+
+    def action_show(self) -> None:
+        """Show the jobs of the selected queue, failure group or worker."""
+        table, name = self._focused()
+        if name is not None:
+            self.app.push_screen(
+                JobsScreen(self._client, jobs_of(self._client, table, name), self._every)
+            )
+
+    def action_sort(self) -> None:
+        """Sort the queues by name, or by the rate of completed jobs."""
+        self._by_rate = not self._by_rate
+        self._show()
+        self.notify("queues: busiest first" if self._by_rate else "queues: by name")
+
+    @work
+    async def action_pause(self) -> None:
+        """Pause or resume the selected queue or worker."""
+        table, name = self._focused()
+        if table == "queues" and name is not None:
+            await self._try(self._toggle_pause(name))
+        elif table == "workers" and name is not None:
+            await self._try(self._toggle_quiet(name))
+
+    @work
+    async def action_retry(self) -> None:
+        """Retry the jobs of the selected failure group, if the user confirms it."""
+        table, group = self._focused()
+        if table != "failures" or group is None:
+            return
+        count = self._snapshot.failed.get(group, 0)
+        question = f"Retry {pluralize(count, 'job')} of {plain(group)}?"
+        if await self.app.push_screen_wait(Question(question)):
+            await self._try(self._retry(group, count))
+
+    async def _try(self, action: Awaitable[str]) -> None:
+        try:
+            self.notify(await action, markup=False)
+        except (AioqlessError, exceptions.RedisError) as error:
+            self.notify(plain(str(error)), title="Refused", severity="error", markup=False)
+
+    async def _toggle_pause(self, name: str) -> str:
+        queue = self._client.queue(name)
+        if (await queue.counts()).paused:
+            await queue.unpause()
+            return f"{plain(name)} is resumed"
+        await queue.pause()
+        return f"{plain(name)} is paused; running jobs continue"
+
+    async def _toggle_quiet(self, name: str) -> str:
+        if (await self._client.workers.show(name)).paused:
+            await self._client.workers.resume(name)
+            return f"{plain(name)} is resumed"
+        await self._client.workers.quiet(name)
+        return f"{plain(name)} starts no more jobs; running jobs continue"
+
+    async def _retry(self, group: str, count: int) -> str:
+        done = await self._client.jobs.retry_group(group, count)
+        return f"{pluralize(done, 'job')} of {plain(group)} run again"
+
+    def action_filter(self) -> None:
+        """Let the user type what shown rows contain."""
+        self.query_one(Input).add_class("open").focus()
+
+    def action_close_filter(self) -> None:
+        """Show all rows again."""
+        entry = self.query_one(Input)
+        entry.value = ""
+        entry.remove_class("open")
+        self.query_one("#queues").focus()
+
+    def on_input_changed(self, changed: Input.Changed) -> None:
+        """Filter as the user types."""
+        for table in self.query(LiveTable):
+            table.filter(changed.value)
+
+    def on_input_submitted(self) -> None:
+        """Go to the first list with a row."""
+        tables = list(self.query(LiveTable))
+        next((table for table in tables if table.row_count), tables[0]).focus()
+
+
+def _busiest_first(queue: QueueSample) -> tuple[float, int, str]:
+    return (-queue.rates.completed, -queue.counts.waiting, queue.counts.name)
+
+
+def _head(snapshot: Snapshot, where: str) -> Text:
+    redis = snapshot.redis
+    memory = (
+        f"{redis.get('used_memory_human', '?')} memory · "
+        f"{redis.get('connected_clients', '?')} clients"
+        if redis
+        else ""
+    )
+    away = ("Redis is away: " + snapshot.error, "bold white on red") if snapshot.error else ""
+    failed = sum(snapshot.failed.values())
+    rate = sum(queue.rates.completed for queue in snapshot.queues)
+    counts = [
+        part
+        for count in COUNTS
+        for part in ((f"{snapshot.total(count):,} {count}", STYLES[count]), "  ")
+    ]
+    return Text.assemble(
+        ("aioqless ", "bold"),
+        plain(where),
+        (f"  {format_time(snapshot.when)[11:] if snapshot.when else ''}  {memory}  ", "dim"),
+        away,
+        "\n",
+        *counts,
+        (f"{failed:,} failed", STYLES["failed"] if failed else "dim"),
+        f"  {rate:,.1f} done/s",
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _queue_row(queue: QueueSample) -> Sequence[Text]:
+    counts = queue.counts
+    paused = (" paused", STYLES["paused"]) if counts.paused else ""
+    return (
+        Text.assemble(plain(counts.name), paused),
+        *(number(getattr(counts, name), STYLES[name]) for name in COUNTS),
+        number(queue.rates.completed, digits=1),
+        number(queue.rates.failed, STYLES["failed"], 1),
+        Text(draw_sparkline(queue.done[-TREND:]), style="cyan"),
+    )
+
+
+def _worker_row(worker: WorkerSummary, now: float) -> Sequence[Text]:
+    return (
+        number(worker.jobs),
+        number(worker.stalled, STYLES["stalled"]),
+        words(worker.name),
+        words(format_relative_time(min(worker.seen, now), now)),
+    )
