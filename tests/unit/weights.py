@@ -45,6 +45,7 @@ IMPORTED = {
     "sentry": "import aioqless.contrib.telemetry.sentry",
     "spark": "import aioqless.contrib.lake",
     "sqlalchemy": "import aioqless.contrib.outbox",
+    "top": "import aioqless.cli.top",
     "web": "import aioqless.contrib.dashboard.web_server",
 }
 
