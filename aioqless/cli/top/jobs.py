@@ -102,22 +102,23 @@ class JobsScreen(Screen[None]):
         self._jobs = {job.jid: job for job in jobs}
         most = f"the first {MAX_JOBS} jobs" if len(jobs) == MAX_JOBS else f"{len(jobs)} jobs"
         self._set_title(most if len(jobs) != 1 else "1 job")
-        self.query_one(LiveTable).show(
-            {
-                job.jid: (
-                    words(job.jid),
-                    words(job.klass),
-                    words(job.state, STYLES.get(job.state, "")),
-                    words(job.queue or ""),
-                    number(job.priority),
-                    words(shorten(data_text(job), 200)),
-                )
-                for job in jobs
-            }
-        )
+        rows = {
+            job.jid: (
+                words(job.jid),
+                words(job.klass),
+                words(job.state, STYLES.get(job.state, "")),
+                words(job.queue or ""),
+                number(job.priority),
+                words(shorten(data_text(job), 200)),
+            )
+            for job in jobs
+        }
+        for table in self.query(LiveTable):  # none if the user has left the screen meanwhile
+            table.show(rows)
 
     def _set_title(self, what: str) -> None:
-        self.query_one("#head", Static).update(plain(f"{self._listed.title} · {what}"))
+        for head in self.query("#head").results(Static):
+            head.update(plain(f"{self._listed.title} · {what}"))
 
     def _selected(self) -> Job | None:
         return self._jobs.get(self.query_one(LiveTable).selected or "")

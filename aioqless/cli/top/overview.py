@@ -83,23 +83,27 @@ class Overview(Screen[None]):
                 self._snapshot = await sampler.sample()
             except (exceptions.RedisError, OSError) as error:
                 self._snapshot = replace(self._snapshot, error=str(error))
-            self._show()
+            if self.is_mounted:
+                self._show()
             await asyncio.sleep(self._every)
 
     def _show(self) -> None:
         snapshot = self._snapshot
         where = f"{self._client.endpoint['url']} {self._client.namespace}"
-        self.query_one("#head", Static).update(_head(snapshot, where))
         queues = sorted(snapshot.queues, key=_busiest_first) if self._by_rate else snapshot.queues
-        for name, rows in (
-            ("queues", {each.counts.name: _queue_row(each) for each in queues}),
-            (
-                "failures",
-                {n: (number(c, STYLES["failed"]), words(n)) for n, c in snapshot.failed.items()},
-            ),
-            ("workers", {each.name: _worker_row(each, snapshot.when) for each in snapshot.workers}),
-        ):
-            self.query_one(f"#{name}", LiveTable).show(rows)
+        failed = STYLES["failed"]
+        rows: dict[str, dict[str, Sequence[Text]]] = {
+            "queues": {each.counts.name: _queue_row(each) for each in queues},
+            "failures": {
+                name: (number(count, failed), words(name))
+                for name, count in snapshot.failed.items()
+            },
+            "workers": {each.name: _worker_row(each, snapshot.when) for each in snapshot.workers},
+        }
+        for head in self.query("#head").results(Static):
+            head.update(_head(snapshot, where))
+        for table in self.query(LiveTable):  # there is nothing left when the program ends
+            table.show(rows[table.id or ""])
 
     def _focused(self) -> tuple[str, str | None]:
         """Return which list has the focus, and the name of its selected row."""
