@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 from aioqless import Client, Handler, Settings, Worker
+from aioqless.testing import drain
 from tests.unit.pages import ROOT, blocks
 
 PATIENCE = 20.0  # seconds for one block
@@ -53,13 +54,18 @@ class Program:
         self._setup = setup
 
     async def run(self, page: str) -> None:
-        """Run all blocks of a page."""
+        """Run all blocks of a page, and the jobs that are ready then."""
         for block in filter(None, [self._setup, *blocks(ROOT / "docs" / page, "python")]):
             self.names["client"] = self._client
             names = self._names_of(block)
             with self._client.as_current():
                 await self._run(block, page, names)
             self.names.update({name: each for name, each in names.items() if name[:2] != "__"})
+        if self._has_handlers():
+            await drain(self._client, self._module)
+
+    def _has_handlers(self) -> bool:
+        return self._worker and any(isinstance(each, Handler) for each in self.names.values())
 
     async def _run(self, block: str, page: str, names: dict[str, Any]) -> None:
         body = ast.parse(block).body
@@ -68,7 +74,7 @@ class Program:
         await asyncio.to_thread(exec, _compile(body[:first], page), names)
         if body[first:]:
             async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
-                if self._worker and any(isinstance(each, Handler) for each in self.names.values()):
+                if self._has_handlers():
                     settings = Settings(queues=["default", "*"], grace=0)
                     worker = Worker(self._client, self._module, settings=settings)
                     await stack.enter_async_context(worker)
