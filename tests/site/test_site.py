@@ -32,6 +32,7 @@ PACKAGES = [
             "human_tasks",
             "human_tasks/api",
             "outbox",
+            "partitions",
             "private_redis",
             "supervisor",
             "sync_client",
