@@ -20,7 +20,11 @@ ExceptionClasses: TypeAlias = type[Exception] | Collection[type[Exception]]
 
 
 def fixed(delay: Seconds) -> Backoff:
-    """Return a backoff of the same delay each time."""
+    """Return a backoff of the same delay each time.
+
+    Args:
+        delay: Seconds, or a timedelta.
+    """
     seconds = validation.check_seconds("delay", delay)
     return lambda _used: seconds
 

@@ -558,22 +558,38 @@ class Job(JobFields, Generic[Data]):
         await self._store.depends_off(jid=self.jid, jids=jids or ["all"])
 
     async def set_priority(self, priority: float) -> None:
-        """Set the priority; lower runs sooner."""
+        """Set the priority.
+
+        Args:
+            priority: Lower runs sooner.
+        """
         await self._store.priority(jid=self.jid, priority=priority)
         self.priority = priority
 
     async def tag(self, *tags: str) -> list[str]:
-        """Add tags, and return all that the job has."""
+        """Add tags, and return all that the job has.
+
+        Args:
+            tags: Tags to find the job by.
+        """
         self.tags = await self._store.tag_add(jid=self.jid, tags=tags)
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
-        """Remove tags, and return those that the job still has."""
+        """Remove tags, and return those that the job still has.
+
+        Args:
+            tags: Tags; the job need not have them.
+        """
         self.tags = await self._store.tag_remove(jid=self.jid, tags=tags)
         return self.tags
 
     async def track(self, *tags: str) -> None:
-        """Track the job: its events are published one by one. Tags are added to it."""
+        """Track the job: its events are published one by one.
+
+        Args:
+            tags: Tags to add to the job.
+        """
         await self._store.track_track(jid=self.jid, tags=tags)
 
     async def untrack(self) -> None:

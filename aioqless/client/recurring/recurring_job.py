@@ -344,12 +344,20 @@ class RecurringJob:
         await self.refresh()
 
     async def tag(self, *tags: str) -> list[str]:
-        """Add tags, which its coming instances get, and return all that it has."""
+        """Add tags, and return all that it has.
+
+        Args:
+            tags: Tags, which its coming instances get.
+        """
         self.tags = await self._store.recur_tag(jid=self.jid, tags=tags)
         return self.tags
 
     async def untag(self, *tags: str) -> list[str]:
-        """Remove tags, and return those that it still has."""
+        """Remove tags, and return those that it still has.
+
+        Args:
+            tags: Tags, which its coming instances don't get.
+        """
         self.tags = await self._store.recur_untag(jid=self.jid, tags=tags)
         return self.tags
 

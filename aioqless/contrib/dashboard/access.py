@@ -150,6 +150,9 @@ class Access:
 
         Empty lines and lines that begin with # are ignored.
 
+        Args:
+            path: The file.
+
         Raises:
             ValueError: An invalid line, which the message names.
         """

@@ -84,7 +84,9 @@ class Reservation:
     async def extend(self, limit: Seconds | None = None, *, request: str | None = None) -> float:
         """Let the reservation expire in `limit` seconds, or the policy's; return the time.
 
-        A repeated request does not extend it again.
+        Args:
+            limit: Seconds from now; default: the policy's limit.
+            request: Names this attempt; a repeated request does not extend it again.
         """
         seconds = self.policy.effective_limit(limit)
         expires = await self.reservations.extend(
@@ -101,7 +103,13 @@ class Reservation:
     ) -> None:
         """Pass the job to another person, who gets it with the next `reserve`.
 
-        If that person does not reserve within `limit` seconds, anybody gets it.
+        Args:
+            to: Name of the other person.
+            limit: Seconds in which that person must reserve it; later anyone gets it.
+            request: Names this attempt, so that it may be repeated.
+
+        Raises:
+            ValueError: That person has the reservation already.
         """
         other = Person(to)
         if other.name == self.person.name:
@@ -112,13 +120,21 @@ class Reservation:
         )
 
     async def skip(self, *, request: str | None = None) -> None:
-        """Release the job behind those of its priority; this person is not offered it again."""
+        """Release the job behind those of its priority; this person is not offered it again.
+
+        Args:
+            request: Names this attempt, so that it may be repeated.
+        """
         await self.reservations.skip(
             self._lock, self.person.name, request=self._request_id(request)
         )
 
     async def give_back(self, *, request: str | None = None) -> None:
-        """Release the job at its former place in the queue."""
+        """Release the job at its former place in the queue.
+
+        Args:
+            request: Names this attempt, so that it may be repeated.
+        """
         await self.reservations.release(self._lock, request=self._request_id(request))
 
     async def finish(self, answer: Any, *, request: str | None = None) -> str:
@@ -126,6 +142,10 @@ class Reservation:
 
         If the policy has a `next` queue, the job moves there with the answer in its data, which
         must be an object. Otherwise the job is complete, and the answer is its result.
+
+        Args:
+            answer: Any JSON.
+            request: Names this attempt, so that it may be repeated.
 
         Raises:
             InvalidData: An answer that is not JSON or too large, or data that is no object.
@@ -154,7 +174,13 @@ class Reservation:
     async def fail(
         self, reason: str, group: str | None = None, *, request: str | None = None
     ) -> None:
-        """Fail the job with a reason, in the failure group `<queue>-rejected` or another one."""
+        """Fail the job.
+
+        Args:
+            reason: Why; stored with the failure.
+            group: Failure group; default: `<queue>-rejected`.
+            request: Names this attempt, so that it may be repeated.
+        """
         group = validation.check_name("group", group or f"{self.queue}-rejected")
         await self.reservations.fail(
             self._lock, self.job, group, reason, request=self._request_id(request)

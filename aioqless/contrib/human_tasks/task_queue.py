@@ -61,7 +61,14 @@ class TaskQueue:
         again: bool = False,
         request: str | None = None,
     ) -> tuple[Reservation | None, int]:
-        """Reserve, and return how many jobs were passed over since the person had skipped them."""
+        """Reserve, and return how many jobs were passed over since the person had skipped them.
+
+        Args:
+            person: A person, or the name of one.
+            limit: Seconds until it expires; default: the policy's limit.
+            again: Also offer jobs that the person skipped.
+            request: Names this attempt, so that it may be repeated.
+        """
         person = Person.of(person)
         reserved = await self.client.reservations.reserve(
             self.queue,
@@ -74,13 +81,22 @@ class TaskQueue:
         return self._reservation(person, reserved.job, reserved.left), reserved.skipped
 
     async def current(self, person: Person | str) -> Reservation | None:
-        """Return what this session has reserved, if it has not expired."""
+        """Return what this session has reserved, if it has not expired.
+
+        Args:
+            person: A person, or the name of one.
+        """
         person = Person.of(person)
         reserved = await self.client.reservations.current(self.queue, person.worker)
         return self._reservation(person, reserved.job, reserved.left)
 
     async def status(self, person: Person | str, jid: str) -> TaskStatus | None:
-        """Return what became of a job that this session held; None if it never held it."""
+        """Return what became of a job that this session held; None if it never held it.
+
+        Args:
+            person: A person, or the name of one.
+            jid: Id of the job.
+        """
         person, job = Person.of(person), await self.client.jobs.get(jid)
         if job is None:
             return TaskStatus("gone")
@@ -92,6 +108,11 @@ class TaskQueue:
         """Return a reservation that a session claims to have; None when there is no such job.
 
         Each method of the reservation verifies the claim.
+
+        Args:
+            person: A person, or the name of one.
+            jid: Id of the job.
+            fence: Fencing token of the reservation.
         """
         job = await self.client.jobs.get(jid)
         return self._reservation(Person.of(person), job, 0, fence)

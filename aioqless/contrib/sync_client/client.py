@@ -57,6 +57,13 @@ class Client:
     ) -> Jid[Result]:
         """Put a job, as `put` of the async client does.
 
+        Args:
+            job: A handler, its klass, or a new job.
+            data: The job's data, unless `job` is a new job.
+            queue: Name of the queue; default: the handler's, else "default".
+            wait: Time to wait while the queue, or Redis, is full.
+            options: See PutOptions.
+
         Returns:
             Its jid, when Redis has the job.
 
@@ -70,6 +77,11 @@ class Client:
         self, jobs: Iterable[NewJob[Result]], *, queue: str | None = None, wait: Seconds = 0
     ) -> list[Jid[Result]]:
         """Put many jobs, as `put_many` of the async client does.
+
+        Args:
+            jobs: The jobs; those of one queue in the order in which they are to run.
+            queue: Name of the queue; default: that of each handler, else "default".
+            wait: Time to wait while a queue, or Redis, is full.
 
         Returns:
             Their jids, in order.
@@ -86,11 +98,18 @@ class Client:
         return self.call(lambda _: jid.result(timeout))
 
     def get(self, jid: str) -> Job | None:
-        """Return a job, or None if it doesn't exist; call its own methods within `call`."""
+        """Return a job, or None if it doesn't exist; call its own methods within `call`.
+
+        Args:
+            jid: Jid of the job.
+        """
         return self.call(lambda client: client.jobs.get(jid))
 
     def cancel(self, *jids: str) -> list[str]:
         """Delete jobs, as `Jobs.cancel` does.
+
+        Args:
+            jids: Jids of the jobs.
 
         Returns:
             The jids of the deleted jobs.
@@ -100,7 +119,14 @@ class Client:
     def clear(
         self, queue: str, states: Iterable[ClearState] = QUEUED, *, dry_run: bool = False
     ) -> ClearResult:
-        """Delete the jobs of a queue except running ones, as `Queue.clear` does."""
+        """Delete the jobs of a queue except running ones, as `Queue.clear` does.
+
+        Args:
+            queue: Name of the queue.
+            states: What to cancel: "waiting", "scheduled", "depends", and also "failed"; default:
+                the first three.
+            dry_run: Only count them.
+        """
         return self.call(lambda client: client.queue(queue).clear(states, dry_run=dry_run))
 
     def call(self, act: Callable[[async_.Client], Awaitable[Result]]) -> Result:
