@@ -73,7 +73,8 @@ class App(typer.Typer):
         register = super().command(name, **settings)
 
         def make(run: Run) -> Run:
-            takes_partitions = "namespace" in signature(run).parameters
+            own = signature(run).parameters
+            takes_partitions = "namespace" in own and "partitions" not in own
             if takes_partitions and run.__module__ not in WITHOUT_PARTITIONS:
                 register(_with_partitions(run))
             else:
