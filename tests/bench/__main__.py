@@ -60,13 +60,13 @@ def main() -> None:
     if options.command == "smoke":
         _smoke()
         return
-    if (load := os.getloadavg()[0]) > 0.5:
+    if (load := os.getloadavg()[0]) > report.IDLE:
         print(
             f"the machine is not idle (load {load:.1f}): the figures will not be what it can do",
             file=sys.stderr,
         )
     _, measure = COMMANDS[options.command]
-    figures = measure(options)
+    figures = measure(options) | {"load_before": load}
     _keep(options.command, figures, options.out)
 
 

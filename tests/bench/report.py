@@ -8,6 +8,7 @@ import platform
 import re
 import statistics
 import subprocess
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,17 +23,18 @@ PAGES = (
     "docs/performance.md",
     "docs/lake.md",
 )  # a part is written to every page that has its markers
+IDLE = 0.5  # load of a machine on which figures mean something
 LOST = "**lost**"
 NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
 WHY = {  # what the documentation or the code of each library says about a job whose worker is gone
-    "aioqless": "its lock runs out, 60 s after it was last renewed, and 10 s of grace",
-    "bullmq": "the lock of 30 s isn't renewed; looked for each 30 s",
-    "taskiq": "claimed when it was idle in the stream for 600 s",
-    "saq": "found by a sweep and aborted, since a job has one try by default",
-    "arq": "its mark lasts for the longest time a job may take, 300 s by default, and 10 s",
-    "streaq": "claimed when it was idle in the stream for 60 s",
+    "aioqless": "its lock expires 60 s after the last renewal, and its grace period lasts 10 s",
+    "bullmq": "its lock of 30 s is not renewed; a check for such jobs runs every 30 s",
+    "taskiq": "claimed after 600 s without an acknowledgement in the stream",
+    "saq": "a sweep finds and aborts it: a job has one try by default",
+    "arq": "its marker expires after the job timeout, 300 s by default, and 10 s",
+    "streaq": "claimed after 60 s without an acknowledgement in the stream",
     "celery": "acknowledged before it runs, by default",
-    "rq": "set aside as failed; run again only when asked to",
+    "rq": "moved to the failed jobs; runs again only on request",
 }
 
 
@@ -139,7 +141,7 @@ def _peers(known: Figures) -> str:
     ]
     versions = figures["versions"]
     setups = [
-        f"- **{display_name(peer.name)}**: {versions[peer.name]}. {peer.setup}."
+        _wrapped(f"- **{display_name(peer.name)}**: {versions[peer.name]}. {peer.setup}.")
         for peer in PEERS
         if peer.name in versions
     ]
@@ -163,7 +165,7 @@ def _peers(known: Figures) -> str:
 
 def _kill(known: Figures) -> str:
     patience = known["kill"]["patience"]
-    head = f"| | started again after `kill -9` of its worker (waited for {patience:.0f} s) | why |"
+    head = f"| | restarted after `kill -9` of its worker (timeout {patience:.0f} s) | why |"
     lines = [_measured(known["kill"]), "", head, "|---|---|---|"]
     for name, outcome in known["kill"]["outcomes"].items():
         back = outcome.get("back_after")
@@ -196,7 +198,7 @@ def _scale(known: Figures) -> str:
         _measured(figures),
         "",
         *smaller,
-        "| jobs beside those that are drained | drained/s | of the usual |",
+        "| other jobs in Redis | drained/s | relative |",
         "|---|---|---|",
         line("10,000 waiting", few),
         line("1,000,000 waiting", million["rates"]),
@@ -210,11 +212,13 @@ def _scale(known: Figures) -> str:
         f"- A waiting job takes {million['bytes']:,.0f} bytes of Redis.",
         f"- A worker's memory: {million['rss_mib_after_a_tenth']:.0f} MiB after 100,000 jobs, "
         f"{million['rss_mib_after_all']:.0f} MiB after 1,000,000.",
-        "- The longest script calls with all of that in one Redis and data of 1 KiB, in ms: "
-        f"{longest}. {calls['over_limit']} took more than 5 ms. LATENCY's longest command: "
-        f"{calls['latency_ms']} ms.",
-        f"- From starting a worker to its first job {start['first_job']:.2f} s; `import "
-        f"aioqless` {start['import']:.2f} s.",
+        _wrapped(
+            "- The longest script calls with all of that in one Redis and data of 1 KiB, in ms: "
+            f"{longest}. {calls['over_limit']} took more than 5 ms. LATENCY's longest command: "
+            f"{calls['latency_ms']} ms."
+        ),
+        f"- From the start of a worker to its first job: {start['first_job']:.2f} s; `import "
+        f"aioqless`: {start['import']:.2f} s.",
     ])  # fmt: skip
 
 
@@ -353,12 +357,20 @@ def _measured(figures: Figures) -> str:
     about = figures["about"]
     rounds = max((each["round"] for each in figures.get("rounds", [])), default=1)
     many = f" Medians of {rounds} rounds." if rounds > 1 else ""
+    load = figures.get("load_before", 0)
+    busy = f" The machine was busy (load {load:.0f}): read the ratios." if load > IDLE else ""
     redis = figures.get("redis")
     redis = f" {redis}," if isinstance(redis, str) else ""
-    return (
+    return _wrapped(
         f"*{about['date']}, {about['machine']};{redis} {about['python']}, aioqless at "
-        f"{about['commit']}.{many}*"
+        f"{about['commit']}.{many}{busy}*"
     )
+
+
+def _wrapped(text: str) -> str:
+    """Return a sentence or an item of a list in lines as long as those of the pages."""
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _about() -> dict[str, str]:
