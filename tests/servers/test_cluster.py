@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless import AioqlessError, Client, Job, Settings, Worker, job
+from aioqless.contrib.partitions import PartitionedClient
 from aioqless.contrib.private_redis.server_binary import is_older
 from aioqless.redis.cluster import hash_tag, slot_of
 from aioqless.redis.error_replies import SlotMigrating
@@ -173,7 +174,7 @@ class Move:
             node.ask("CLUSTER", "SETSLOT", self.slot, "NODE", self.ids[1])
 
 
-# A master is killed. This test is the last since it changes the Cluster.
+# Masters are killed. These tests are the last since they change the Cluster.
 
 
 async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are_unaffected(
@@ -196,6 +197,25 @@ async def test_namespace_resumes_within_15_s_of_its_masters_death_and_others_are
             if slots[namespace] is not dying:
                 assert await lost(client, ledger) == []
     assert cluster.owner(slot_of("{b}")) is not dying
+
+
+async def test_partitions_of_a_dead_master_resume_and_others_on_shared_connections_are_unaffected(
+    cluster: Cluster,
+) -> None:
+    async with PartitionedClient(cluster.url, namespace="whole", partitions=12) as client:
+        loads = await client.measure_partitions()
+        (dying,) = (node for node in cluster.nodes if node.address == loads[5].node)
+        jids = [f"job-{number}" for number in range(60)]
+        hit = [jid for jid in jids if loads[client.partition_of(jid)].node == dying.address]
+        await client.put("Greet", jid=hit[0])
+        dying.kill()
+        waiting = [asyncio.create_task(client.put("Greet", jid=jid)) for jid in hit]
+        unaffected = sorted(set(jids) - set(hit))
+        await asyncio.gather(*(client.put("Greet", jid=jid) for jid in unaffected))
+        assert not any(each.done() for each in waiting)
+        await asyncio.gather(*waiting)
+        assert await client.queue("default").length() == len(jids)
+        assert await client.check() == []
 
 
 def test_bus_ports_and_ports_do_not_collide() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
@@ -244,6 +245,23 @@ class PartitionedClient(Client):
             for namespace, connection in zip(self._namespaces, connections, strict=True)
         ]
         return PartitionedStore(stores, clock=self._clock)
+
+    def with_connection(
+        self, wrap: Callable[[CommandConnection], CommandConnection]
+    ) -> PartitionedClient:
+        """Return a view of this client whose commands go over wrapped connections.
+
+        Args:
+            wrap: Wraps the connection of each partition.
+        """
+        stores = [
+            self._store_of(store.namespace, wrap(store.connection), self._timeout)
+            for store in self._partitioned_store.stores
+        ]
+        other = copy.copy(self)
+        store = PartitionedStore(stores, clock=self._clock)
+        other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
+        return other
 
     async def aclose(self) -> None:
         """Close the connections."""

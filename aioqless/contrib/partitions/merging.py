@@ -34,6 +34,14 @@ def add_by_name(replies: Sequence[Sequence[Record]]) -> list[Record]:
     return [add(records) for records in named.values()]
 
 
+def combine_archive_states(replies: Sequence[Record]) -> Record:
+    """Combine the states of the streams of ended jobs: the oldest entry, the slowest reader."""
+    filled = [reply for reply in replies if reply.get("length")] or replies[:1]
+    behind = min(filled, key=_entry_number)
+    counters = ("bound", "length", "added")
+    return behind | {name: sum(reply[name] for reply in replies) for name in counters}
+
+
 def add_counters(replies: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Add counters by name."""
     return {
@@ -169,6 +177,12 @@ def _combine_group(records: Sequence[Record]) -> Record:
     }
 
 
+def _entry_number(state: Record) -> tuple[int, ...]:
+    """Return the id of a stream's first unread entry, or of an older one, as numbers."""
+    first = state.get("read") or state.get("first") or "0-0"
+    return tuple(int(part) for part in first.split("-"))
+
+
 def _nothing(_: Sequence[None]) -> None:
     return None
 
@@ -179,6 +193,7 @@ def _longest(replies: Sequence[Sequence[float]]) -> list[float]:
 
 # Of commands that all partitions carry out.
 SUMS: dict[str, Merge] = {
+    "archive_state": combine_archive_states,
     "days": add_in_order,
     "failed": add_counters,
     "failures": combine_failures,

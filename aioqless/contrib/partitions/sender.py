@@ -83,16 +83,19 @@ class PartitionedSender(PutSender):
     ) -> list[str | Exception]:
         """Put jobs, those of each partition in calls of a bounded size.
 
-        Jobs of a partition that can't be reached are answered with the error, as refused ones are.
-
-        Raises:
-            ValueError: A job that was prepared elsewhere has a jid of another partition than its
-                keys.
+        Jobs of a partition that can't be reached are answered with the error, as refused ones are,
+        and so are jobs that were prepared elsewhere, with a jid of another partition than their
+        keys.
         """
+        answers: list[str | Exception] = [""] * len(jobs)
         numbers: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
-            partition = self._choose([job["jid"], *_names(job)])
-            numbers.setdefault(partition, []).append(number)
+            try:
+                partition = self._choose([job["jid"], *_names(job)])
+            except ValueError as error:
+                answers[number] = error
+            else:
+                numbers.setdefault(partition, []).append(number)
         replies = await asyncio.gather(
             *(
                 self._senders[partition].put_many(
@@ -102,7 +105,6 @@ class PartitionedSender(PutSender):
             ),
             return_exceptions=True,
         )
-        answers: list[str | Exception] = [""] * len(jobs)
         for own, reply in zip(numbers.values(), replies, strict=True):
             if isinstance(reply, BaseException):
                 if len(numbers) == 1 or not isinstance(reply, Exception):

@@ -14,6 +14,8 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS
+from aioqless.contrib.partitions import PartitionedClient
+from aioqless.contrib.partitions.routing import name_partitions
 from tests.contrib.lake.conftest import RunPipeline
 from tests.contrib.lake.object_store import BUCKET, running_store
 
@@ -56,6 +58,30 @@ def test_a_lake_on_an_object_store_is_archived_into(
         assert (code, out.split(" in ")[0]) == (0, "1 events")
     assert sum(each.rows for each in Lake(url).snapshot(EVENTS).all_files) == 2
     assert list(tmp_path.iterdir()) == [], "nothing is written to a local folder of that name"
+
+
+def test_partitions_are_archived_in_parallel_into_one_lake(
+    run: RunPipeline, redis_url: str, namespace: str, tmp_path: Path
+) -> None:
+    import asyncio
+
+    async def end(jids: list[str]) -> None:
+        async with PartitionedClient(redis_url, namespace=namespace, partitions=4) as whole:
+            await whole.config.set("archive", "on")
+            for jid in jids:
+                await whole.put("K", jid=jid)
+            await whole.jobs.cancel(*jids)
+
+    place = ("--url", redis_url, "--namespace", namespace, "--partitions", "4")
+    for first, last in ((0, 20), (20, 30)):
+        asyncio.run(end([f"job-{number}" for number in range(first, last)]))
+        code, out, _ = run(*place, "--lake", str(tmp_path / "lake"))
+        assert (code, out.split(" in ")[0]) == (0, f"{last - first} events")
+    files = Lake(str(tmp_path / "lake")).snapshot(EVENTS).all_files
+    assert sum(each.rows for each in files) == 30
+    assert {each.namespace for each in files} == {*name_partitions(namespace, 4)}
+    code, out, _ = run(*place, "--status")
+    assert (code, out.split(";")[0]) == (0, "on")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from aioqless import (
     group,
     job,
 )
+from aioqless.client import CommandConnection
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
 
@@ -157,8 +158,10 @@ async def test_jobs_that_were_prepared_elsewhere_are_checked(
 ) -> None:
     one, other = names_apart(partitioned)
     job = NewJob("Greet", jid=other, unique=one).prepare(1000)
-    with pytest.raises(ValueError, match="belongs to partition"):
-        await partitioned.queue("mail").put_prepared([job])
+    fine = NewJob("Greet").prepare(1000)
+    refused, jid = await partitioned.queue("mail").put_prepared([job, fine])
+    assert "belongs to partition" in str(refused)
+    assert jid == fine["jid"]
 
 
 # What sums up
@@ -430,6 +433,31 @@ async def test_partitions_share_one_connection(
 async def test_command_of_one_partition_is_refused(partitioned: PartitionedClient) -> None:
     with pytest.raises(AioqlessError, match="works on one partition at a time: use one of client"):
         await partitioned.archive.trim("1-0", reader="me")
+
+
+async def test_state_of_the_archive_is_that_of_all_streams(
+    partitioned: PartitionedClient,
+) -> None:
+    assert not (await partitioned.archive.state()).on
+    await partitioned.config.set("archive", "on")
+    await partitioned.put_many([NewJob("Greet") for _ in range(20)], queue="mail")
+    for popped in await partitioned.queue("mail").pop(20):
+        await popped.complete()
+    state = await partitioned.archive.state()
+    assert (state.on, state.length, state.reader) == (True, 20, None)
+
+
+async def test_commands_go_over_a_wrapped_connection(partitioned: PartitionedClient) -> None:
+    wrapped: list[CommandConnection] = []
+
+    def wrap(connection: CommandConnection) -> CommandConnection:
+        wrapped.append(connection)
+        return connection
+
+    jid = await partitioned.put("Greet")
+    view = partitioned.with_connection(wrap)
+    assert await view.jobs.get(jid) is not None
+    assert len(wrapped) == 4
 
 
 async def test_handler_puts_with_the_partitioned_client(partitioned: PartitionedClient) -> None:

@@ -6,10 +6,14 @@ import asyncio
 import signal
 import threading
 import time
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aioqless.cli.app import Partitions
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Url
 from aioqless.cli.presentation.formatting import format_duration
@@ -27,7 +31,12 @@ from aioqless.contrib.commands.pipeline.shared import (
     print_progress,
     shorten_errors,
 )
+from aioqless.contrib.partitions import PartitionedClient
+from aioqless.contrib.partitions.routing import check_count, name_partitions
 from aioqless.runtime import output
+
+if TYPE_CHECKING:
+    from aioqless.contrib.lake.archiver import Archived, Archiver
 
 
 @pipeline.command()
@@ -51,6 +60,7 @@ def archive(
             "--take-over", help="Archive though another lake did, or this is an older copy."
         ),
     ] = False,
+    partitions: Partitions = None,
     status: Annotated[
         bool,
         typer.Option("--status", help="Show the archive's state; exit code 1 if nothing reads it."),
@@ -66,7 +76,7 @@ def archive(
     A second SIGTERM ends it at once.
     """
     if status:
-        state = asyncio.run(_state(url, namespace))
+        state = asyncio.run(_state(url, namespace, partitions))
         trouble = state.describe_problem(time.time())
         print("\n".join(filter(None, [_format_state(state, time.time()), trouble])))
         raise typer.Exit(REFUSED if trouble else 0)
@@ -79,32 +89,66 @@ def archive(
         output.protect()  # how far it is, on standard error
         sessions = Sessions("archive", master, conf)
         target = Lake(lake, create=True)
-        archiver = Archiver(
-            sessions.open,
-            target,
-            url,
-            namespace,
-            entries=entries,
-            local_shares=0 if sessions.is_wanted else LOCAL_SHARES,
-            report=print_progress,
-        )
+        archivers = [
+            Archiver(
+                sessions.open,
+                target,
+                url,
+                each,
+                entries=entries,
+                local_shares=0 if sessions.is_wanted else LOCAL_SHARES,
+                report=print_progress,
+            )
+            for each in _namespaces(namespace, partitions)
+        ]
         stop = _stop_event()
         source = Dataset.of_archive(find_url(url), namespace)
         written = [Dataset.of_table(target.storage.within(name)) for name in (EVENTS, QUARANTINE)]
         with emit_run(f"pipeline.archive.{namespace}", [source], written, print_progress):
-            done = (
-                archiver.once(stop, take_over=take_over)
+            run = (
+                partial(Archiver.once, stop=stop, take_over=take_over)
                 if every is None
-                else archiver.continuously(stop, every=every, take_over=take_over)
+                else partial(Archiver.continuously, stop=stop, every=every, take_over=take_over)
             )
+            done = _run_all(run, archivers, stop)
         print(
-            f"{done.events:,} events in {done.batches:,} batches; "
-            f"{done.unreadable + done.missing:,} in quarantine, {done.swept:,} swept, "
-            f"{done.lost:,} cut unread"
+            f"{sum(each.events for each in done):,} events in "
+            f"{sum(each.batches for each in done):,} batches; "
+            f"{sum(each.unreadable + each.missing for each in done):,} in quarantine, "
+            f"{sum(each.swept for each in done):,} swept, "
+            f"{sum(each.lost for each in done):,} cut unread"
         )
 
 
-async def _state(url: str | None, namespace: str) -> ArchiveState:
+def _namespaces(namespace: str, partitions: int | None) -> tuple[str, ...]:
+    """Return the namespaces to archive: those of the partitions, if there are some."""
+    return (
+        (namespace,) if partitions is None else name_partitions(namespace, check_count(partitions))
+    )
+
+
+def _run_all(
+    run: Callable[[Archiver], Archived], archivers: Sequence[Archiver], stop: threading.Event
+) -> list[Archived]:
+    """Run the archivers in parallel; if one fails, the others end after their batch."""
+    if len(archivers) == 1:
+        return [run(archivers[0])]
+
+    def run_one(archiver: Archiver) -> Archived:
+        try:
+            return run(archiver)
+        except BaseException:
+            stop.set()
+            raise
+
+    with ThreadPoolExecutor(len(archivers), thread_name_prefix="archiver") as threads:
+        return list(threads.map(run_one, archivers))
+
+
+async def _state(url: str | None, namespace: str, partitions: int | None) -> ArchiveState:
+    if partitions is not None:
+        async with PartitionedClient(url, namespace=namespace, partitions=partitions) as whole:
+            return await whole.archive.state()
     async with Client(url, namespace=namespace) as client:
         return await client.archive.state()
 

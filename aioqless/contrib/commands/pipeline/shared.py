@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -118,6 +119,7 @@ class Sessions:
         self._master = master
         self._conf = parse_conf(conf)
         self._session: SparkSession | None = None
+        self._starting = threading.Lock()
 
     @property
     def is_wanted(self) -> bool:
@@ -128,9 +130,10 @@ class Sessions:
         """Return the session."""
         from aioqless.contrib.lake.session import session
 
-        if self._session is None:
-            self._session = session(self._name, master=self._master, conf=self._conf)
-        return self._session
+        with self._starting:  # archivers of several partitions share it
+            if self._session is None:
+                self._session = session(self._name, master=self._master, conf=self._conf)
+            return self._session
 
 
 def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> Refreshed:
