@@ -78,7 +78,7 @@ async def test_failure_group_is_retried_after_confirmation(
     screen.press("r")
     await screen.shows("Retry 1 job of mail-SMTPError?")
     screen.press("y")
-    await screen.shows("1 job of mail-SMTPError run again")
+    await screen.shows("1 job of mail-SMTPError retried")
     assert await client.jobs.failed() == {}
 
 

@@ -50,7 +50,7 @@ def render_job(
     Args:
         job: the job.
         states: the states of its dependencies and dependents, as far as these exist.
-        max_data: how many characters of its data are shown; None for all.
+        max_data: maximum number of characters of its data to show; None for all.
     """
     from rich.text import Text
 

@@ -167,7 +167,7 @@ class JobsScreen(Screen[None]):
     async def action_retry(self) -> None:
         """Retry the selected job."""
         if job := self._failed():
-            await self._try(self._client.jobs.retry(job.jid), f"{job.jid} runs again")
+            await self._try(self._client.jobs.retry(job.jid), f"{job.jid} retried")
 
     @work
     async def action_edit(self) -> None:
@@ -181,7 +181,7 @@ class JobsScreen(Screen[None]):
             return
         if (data := await self.app.push_screen_wait(editor)) is not None:
             retried = self._client.jobs.retry(job.jid, data=data, was=job)
-            await self._try(retried, f"{job.jid} runs again with the new data")
+            await self._try(retried, f"{job.jid} retried with the new data")
 
     @work
     async def action_cancel(self) -> None:
@@ -189,7 +189,7 @@ class JobsScreen(Screen[None]):
         if (job := self._selected()) is None:
             return
         if await self.app.push_screen_wait(Question(f"Delete job {plain(job.jid)}?")):
-            await self._try(job.cancel(), f"{job.jid} is deleted")
+            await self._try(job.cancel(), f"{job.jid} deleted")
 
     def _failed(self) -> Job | None:
         job = self._selected()

@@ -57,7 +57,7 @@ class LiveTable(DataTable[Text]):
                     self.update_cell(name, column.key, cell, update_width=True)
 
     def filter(self, wanted: str) -> None:
-        """Show only the rows that contain a text."""
+        """Show only the rows that contain a string."""
         self.wanted = wanted.lower()
         self.show(self._rows)
 
@@ -78,5 +78,5 @@ def number(value: float, style: str = "", digits: int = 0) -> Text:
 
 
 def words(value: str, style: str = "") -> Text:
-    """Return a text as a cell."""
+    """Return a string as a cell."""
     return Text(plain(value), style=style)

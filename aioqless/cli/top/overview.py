@@ -171,7 +171,7 @@ class Overview(Screen[None]):
 
     async def _retry(self, group: str, count: int) -> str:
         done = await self._client.jobs.retry_group(group, count)
-        return f"{pluralize(done, 'job')} of {plain(group)} run again"
+        return f"{pluralize(done, 'job')} of {plain(group)} retried"
 
     def action_filter(self) -> None:
         """Let the user type what shown rows contain."""
