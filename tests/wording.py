@@ -49,6 +49,7 @@ TERMS = {
     r"in spite of": "despite",
     r"looks? after": "maintain, supervise",
     r"just now": "now, currently",
+    r"Redis (?:is|was) away": "Redis is unavailable",
     r"told\b|tells? (?:of|so)\b": "notify, log, say",
     r"heard of": "last seen, reported",
     r"(?:is|are) to be": "must, should",

@@ -110,8 +110,8 @@ class Client:
             max_data: Maximum size of a job's data, in bytes.
             name: Name of the client, which pops use as worker; default: one that no other process
                 has.
-            patience: Seconds for which a call is tried again while Redis is away; default: 15 with
-                Sentinel or Cluster, else 0.
+            patience: Seconds for which a call is tried again while Redis is unavailable; default:
+                15 with Sentinel or Cluster, else 0.
             credentials: redis-py's provider of user and password, asked for each connection.
             durability: Which replicas and disks must have a write before it is answered.
             codec: Encodes data and results, such as `Encryption`; default: what AIOQLESS_SEAL_KEYS

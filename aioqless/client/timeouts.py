@@ -29,7 +29,7 @@ def choose_timeout(address: Address | None, timeout: Seconds | None) -> float:
 
 
 def choose_patience(address: Address | None, patience: Seconds | None) -> float:
-    """Return for how many seconds a call is retried while Redis is away.
+    """Return for how many seconds a call is retried while Redis is unavailable.
 
     Args:
         address: Where Redis is, if that is known yet.

@@ -13,7 +13,7 @@ subscriptions.py   Subscriptions  which queues, with which limits, in which orde
 runner.py          Runner         starts each job, calls its handler, sees it through
 executors/         ThreadPool, ProcessPool   where code runs that does not run on the loop
 outcome.py                        `outcome_of` decides what to store, without any I/O
-outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is away
+outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is unavailable
 
 while it runs:
 lock_renewer.py    LockRenewer    renews locks, from a thread with its own loop and connection

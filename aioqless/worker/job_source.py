@@ -157,7 +157,7 @@ class JobSource:
             await self._lease.__aexit__(*failed)
 
     async def check(self) -> None:
-        """Refuse a Redis that evicts keys; wait while it is away.
+        """Refuse a Redis that evicts keys; wait while it is unavailable.
 
         Raises:
             AioqlessError: It evicts keys, and that is not allowed.

@@ -36,7 +36,7 @@ class Callbacks:
     """What the lock renewer reports; each is called in its own thread."""
 
     lost: Callable[[Run], object]  # the lock of this run was refused
-    failed: Callable[[Exception, float], object]  # Redis is away; when it was asked
+    failed: Callable[[Exception, float], object]  # Redis is unavailable; when it was asked
     answered: Callable[[], object]  # Redis is back
 
 

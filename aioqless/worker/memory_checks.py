@@ -23,7 +23,7 @@ ARCHIVE_CHECK_INTERVAL = 1800.0
 async def check_eviction(
     store: ScriptStore, outage: Outage, lifecycle: Lifecycle, *, allowed: bool
 ) -> None:
-    """Refuse a Redis whose `maxmemory-policy` evicts keys; wait while Redis is away.
+    """Refuse a Redis whose `maxmemory-policy` evicts keys; wait while Redis is unavailable.
 
     Raises:
         AioqlessError: It evicts keys, and that is not allowed.

@@ -59,7 +59,7 @@ class Outage:
         self._back = asyncio.Event()
 
     def record_failure(self, error: Exception, asked: float) -> float:
-        """Record a call that failed because Redis is away.
+        """Record a call that failed because Redis is unavailable.
 
         A failure of a call that was sent before Redis last answered another one says nothing about
         now: connections fail one after the other, and a thread or a busy loop may report late.

@@ -1,8 +1,8 @@
 """Store the outcomes of runs.
 
-`store` returns only when Redis has taken or refused the outcome, however long Redis is away: a lock
-that expires meanwhile is not taken over before Redis is back. Only a worker that is stopping waits
-no longer than its locks last.
+`store` returns only when Redis has taken or refused the outcome, however long Redis is unavailable:
+a lock that expires meanwhile is not taken over before Redis is back. Only a worker that is stopping
+waits no longer than its locks last.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ UNKNOWN_OUTCOME = (
     "owns the job"
 )
 WORKER_ENDED = "the worker has ended"
-TOO_LATE = "Redis is away, its lock has expired, and the worker stops"
+TOO_LATE = "Redis is unavailable, its lock has expired, and the worker stops"
 
 
 Command: TypeAlias = Callable[..., Call]  # it only lacks its request id

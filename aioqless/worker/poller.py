@@ -226,7 +226,7 @@ class Poller:
         self._running.leave()
 
     async def _resolve_patterns(self) -> float:
-        """List the queues for patterns, if that is due; return the pause when Redis is away."""
+        """List the queues for patterns, if that is due; return the pause in an outage."""
         now = time.monotonic()
         if now < self._patterns_due:
             return 0
@@ -245,7 +245,7 @@ class Poller:
         return 0
 
     async def _pop(self) -> Popped | None:
-        """Pop jobs when slots are free; while Redis is away, try again, until stopped.
+        """Pop jobs when slots are free; while Redis is unavailable, try again, until stopped.
 
         All attempts have one request id, so that jobs which an earlier one locked are returned by
         the next that gets through.

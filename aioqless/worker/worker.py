@@ -149,7 +149,7 @@ class Worker:
 
     @property
     def waits_for_redis(self) -> bool:
-        """Whether outcomes wait for Redis, which is away, while locks last. From any thread."""
+        """Whether outcomes wait for Redis in an outage, while locks last. From any thread."""
         runs = self._running.by_jid.copy().values()
         return any(
             run.ended

@@ -233,9 +233,9 @@ async def test_outage_is_shown_and_the_screen_recovers(
     ) as screen:
         await screen.shows("1 waiting")
         own_server.kill()
-        await screen.shows("Redis is away", "mail")
+        await screen.shows("Redis is unavailable", "mail")
         own_server.start()
-        while "Redis is away" in await screen.shows("mail"):
+        while "Redis is unavailable" in await screen.shows("mail"):
             pass
         screen.press("q")
         assert await screen.ended() == 0

@@ -97,7 +97,7 @@ class JobsScreen(Screen[None]):
         try:
             jobs = await self._client.jobs.multiget(*await self._listed.read())
         except (AioqlessError, exceptions.RedisError, OSError) as error:
-            self._set_title(f"Redis is away: {error}")
+            self._set_title(f"Redis is unavailable: {error}")
             return
         self._jobs = {job.jid: job for job in jobs}
         most = f"the first {MAX_JOBS} jobs" if len(jobs) == MAX_JOBS else f"{len(jobs)} jobs"

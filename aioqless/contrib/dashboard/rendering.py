@@ -111,7 +111,7 @@ class Renderer:
 
     def render_unavailable(self, request: PageRequest, error: Exception) -> str:
         """Return the contents of `main` for an error such as an outage of Redis."""
-        page = Page("unavailable.html", "Redis is away", {"why": str(error)})
+        page = Page("unavailable.html", "Redis is unavailable", {"why": str(error)})
         return self._render_main(page, request)
 
     def insert_token(self, text: str, token: str) -> str:
