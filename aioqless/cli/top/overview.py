@@ -207,7 +207,9 @@ def _head(snapshot: Snapshot, where: str) -> Text:
         if redis
         else ""
     )
-    away = ("Redis is away: " + snapshot.error, "bold white on red") if snapshot.error else ""
+    away = (
+        ("Redis is unavailable: " + snapshot.error, "bold white on red") if snapshot.error else ""
+    )
     failed = sum(snapshot.failed.values())
     rate = sum(queue.rates.completed for queue in snapshot.queues)
     counts = [
