@@ -49,11 +49,6 @@ async def greet(job: aioqless.Job) -> None: ...
 DOWNLOAD = """
 async def download(url, path): ...
 """
-SERVER = """
-from types import SimpleNamespace
-from aioqless.contrib import private_redis
-private_redis.ensure = lambda **options: SimpleNamespace(url="", data_dir="", program="")
-"""
 ENGINE = """
 from sqlalchemy.ext.asyncio import create_async_engine
 engine = create_async_engine("sqlite+aiosqlite://")
@@ -90,7 +85,6 @@ PAGES = {
     "middleware.md": Page(PAGER),
     "operating.md": Page(DOWNLOAD),
     "outbox.md": Page(ENGINE),
-    "private-redis.md": Page(SERVER),
     "putting.md": Page(),
     "queues.md": Page(),
     "recurring.md": Page(),
