@@ -31,7 +31,6 @@ Partitions = Annotated[
 ]
 # Modules of commands that open no client, or work on one partition at a time.
 WITHOUT_PARTITIONS = (
-    "aioqless.cli.commands.acl",
     "aioqless.cli.commands.lua",
     "aioqless.contrib.commands.dashboard",
     "aioqless.contrib.commands.foreign_queues",

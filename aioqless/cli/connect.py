@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TypeVar
 
 from aioqless.cli.extension_loader import load_partitioned_client
 from aioqless.client import Client
+from aioqless.errors import AioqlessError
 
 T = TypeVar("T")
 
@@ -33,6 +35,19 @@ def make_client(url: str | None, namespace: str) -> Client:
     if (partitions := chosen_partitions.get()) is None:
         return Client(url, namespace=namespace)
     return load_partitioned_client()(url, namespace=namespace, partitions=partitions)
+
+
+def check_one_partition(namespace: str) -> None:
+    """Refuse to show a whole namespace where only one partition can be shown.
+
+    Raises:
+        AioqlessError: The environment says that it has partitions, and none of them is named.
+    """
+    if os.environ.get(PARTITIONS_VARIABLE) and "{" not in namespace:
+        raise AioqlessError(
+            f"this works on one partition at a time: name one by --namespace, such as "
+            f"'{namespace}{{...}}'; `aioqless partitions --each` lists them"
+        )
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -66,7 +66,14 @@ def _roles(name: str) -> tuple[str, ...]:
 ROLES: dict[str, set[str]] = {role: _commands_of(role) for role in _INCLUDED}
 
 
-def user(role: str, namespace: str, password: str, name: str | None = None) -> str:
+def user(
+    role: str,
+    namespace: str,
+    password: str,
+    name: str | None = None,
+    *,
+    partitioned: bool = False,
+) -> str:
     """Return the line of an ACL file, or of redis.conf, for a user with a role.
 
     Behind the word `user` it is what ACL SETUSER takes. It holds only a hash of the password.
@@ -76,6 +83,7 @@ def user(role: str, namespace: str, password: str, name: str | None = None) -> s
         namespace: The namespace that the user may use.
         password: The user's password.
         name: The user's name; the role's unless given.
+        partitioned: Whether the namespace consists of partitions.
 
     Raises:
         ValueError: There is no such role.
@@ -84,9 +92,11 @@ def user(role: str, namespace: str, password: str, name: str | None = None) -> s
         raise ValueError(f"there is no role {role!r}; there are {', '.join(ROLES)}")
     rules = [
         f"#{hashlib.sha256(password.encode()).hexdigest()}",
-        *_patterns(role, namespace),
+        *_patterns(role, re.sub(r"([*?\[\]\\])", r"\\\1", namespace) + "{*}" * partitioned),
         *(f"+{each}" for each in _redis_commands(role)),
     ]
+    if partitioned and "+get" not in rules:  # of the number of partitions
+        rules.append("+get")
     return f"user {name or role} reset on {' '.join(rules)}"
 
 
@@ -101,14 +111,15 @@ def _redis_commands(role: str) -> list[str]:
     return [*_CONNECTION, *sorted((called | {*_DIRECTLY.get(role, ())}) - {*_CONNECTION})]
 
 
-def _patterns(role: str, namespace: str) -> list[str]:
+def _patterns(role: str, here: str) -> list[str]:
     """List its keys, read-only where no script of the role writes, and the namespace's channels."""
     # A call names its queue by such a key, by which a Cluster finds the node.
     written = {"q:*": True}
     for name in ROLES[role]:
         for pattern, writes in _key_uses(name):
             written[pattern] = written.get(pattern, False) or writes
-    here = re.sub(r"([*?\[\]\\])", r"\\\1", namespace)
+    if here.endswith("{*}"):
+        written["x:partitions"] = False
     keys = [
         f"{'~' if writes else '%R~'}{here}:{pattern}"
         for pattern, writes in sorted(written.items())

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Section, app
+from aioqless.cli.app import Partitions, Section, app
 from aioqless.cli.options import Namespace
 
 
@@ -23,6 +23,7 @@ def acl(
     ],
     user: Annotated[str | None, typer.Option(help="The user's name; default: the role's.")] = None,
     namespace: Namespace = "ql",
+    partitions: Partitions = None,
 ) -> None:
     """Print a user of Redis with the least privileges of a role, as a line for its ACL file.
 
@@ -32,6 +33,6 @@ def acl(
 
     given = os.environ.get("AIOQLESS_PASSWORD")
     password = given or secrets.token_urlsafe(24)
-    print(roles.user(role, namespace, password, user))
+    print(roles.user(role, namespace, password, user, partitioned=(partitions or 1) > 1))
     if not given:
         print(f"the password of {user or role}: {password}", file=sys.stderr)

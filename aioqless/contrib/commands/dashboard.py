@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import check_one_partition, run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
 from aioqless.client import Client
 from aioqless.runtime import log
@@ -52,6 +52,7 @@ def web(
         log.log.info("redis.used", **client.endpoint)
         await server.run(client)
 
+    check_one_partition(namespace)
     run_with_client(url, namespace, act)
 
 

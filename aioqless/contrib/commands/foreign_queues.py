@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import check_one_partition, run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
@@ -53,4 +53,5 @@ def intake(
         log.log.info("intake.started", source=str(source), **client.endpoint)
         await loop.run()
 
+    check_one_partition(namespace)
     run_with_client(url, namespace, act)

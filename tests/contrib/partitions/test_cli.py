@@ -60,3 +60,12 @@ async def test_missing_and_wrong_number_of_partitions_are_refused(
     assert "say how many partitions the namespace has: --partitions" in missing.stderr
     assert "has 4 partitions in Redis, not 5" in wrong.stderr
     assert (missing.returncode, wrong.returncode) == (1, 1)
+
+
+def test_dashboard_of_a_whole_namespace_is_refused(
+    run: Run, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
+    refused = run("web", "--port", "0")
+    assert "this works on one partition at a time: name one by --namespace" in refused.stderr
+    assert refused.returncode == 1

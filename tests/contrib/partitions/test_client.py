@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import NoPermissionError
 
 from aioqless import (
     AioqlessError,
@@ -20,6 +21,7 @@ from aioqless import (
 from aioqless.client import CommandConnection
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
+from aioqless.store import acl
 
 
 @job(klass="Greet", max_concurrent=5)
@@ -428,6 +430,23 @@ async def test_partitions_share_one_connection(
     await partitioned.put_many([NewJob("Greet") for _ in range(50)])
     clients = await redis.client_list()
     assert [each["name"] for each in clients].count(partitioned.name) == 1
+
+
+async def test_least_privileges_of_a_role_are_enough(
+    partitioned: PartitionedClient, redis: Redis, redis_url: str, namespace: str
+) -> None:
+    name = f"producer-{namespace}"
+    _, *rules = acl.user("producer", namespace, "secret", name, partitioned=True).split()[1:]
+    await redis.execute_command("ACL", "SETUSER", name, *rules)
+    url = redis_url.replace("unix://", f"unix://{name}:secret@")
+    try:
+        async with PartitionedClient(url, namespace=namespace, partitions=4) as producer:
+            jids = await producer.put_many([NewJob("Greet") for _ in range(20)])
+            with pytest.raises(NoPermissionError):
+                await producer.queue("default").pop()
+        assert len(await partitioned.jobs.multiget(*jids)) == 20
+    finally:
+        await redis.execute_command("ACL", "DELUSER", name)
 
 
 async def test_command_of_one_partition_is_refused(partitioned: PartitionedClient) -> None:
