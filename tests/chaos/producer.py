@@ -18,6 +18,7 @@ from redis import exceptions
 
 from aioqless import Client, Durability, NewJob, QueueFull, chain, group
 from aioqless.contrib.partitions import PartitionedClient
+from aioqless.errors import NotDurable
 from tests.chaos.ledger import Ledger
 
 QUEUE = "first"
@@ -98,7 +99,7 @@ class Producer:
         except* QueueFull:
             self._ledger.note("refused", jids)
             await asyncio.sleep(0.1)
-        except* exceptions.RedisError:
+        except* (exceptions.RedisError, NotDurable):
             self._ledger.note("unknown", jids)
             await asyncio.sleep(0.1)
         else:

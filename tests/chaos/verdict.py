@@ -104,7 +104,7 @@ async def judge(
         job.jid: job for job in await _jobs(client, [jid for jids in seen.offered for jid in jids])
     }
     verdict = Verdict(jobs=len(jobs), struck=len(struck))
-    _judge_puts(seen, jobs, verdict)
+    _judge_puts(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
@@ -123,12 +123,22 @@ async def _jobs(client: Client, jids: list[str]) -> list[Job]:
     ]
 
 
-def _judge_puts(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
+def _steps_of(client: Client, jids: list[str]) -> list[list[str]]:
+    """Return the jids of one put in the parts that are put in one step: those of a partition."""
+    if not isinstance(client, PartitionedClient):
+        return [jids]
+    parts: dict[int, list[str]] = {}
+    for jid in jids:
+        parts.setdefault(client.partition_of(jid), []).append(jid)
+    return list(parts.values())
+
+
+def _judge_puts(client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
     lost = [jid for jid in seen.put if jid not in jobs]
     verdict.lost = len(lost)
     verdict.wrong += [f"{jid} was acknowledged and is gone" for jid in lost]
     verdict.wrong += [f"{jid} was refused and is there" for jid in seen.refused & jobs.keys()]
-    for batch in seen.offered:
+    for batch in [part for offered in seen.offered for part in _steps_of(client, offered)]:
         if 0 < len(there := [jid for jid in batch if jid in jobs]) < len(batch):
             verdict.wrong.append(
                 f"of {len(batch)} jobs that were put in one step {len(there)} are there: "

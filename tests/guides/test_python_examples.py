@@ -91,6 +91,7 @@ PAGES = {
     "redis.md": Page(),
     "results.md": Page(),
     "retries.md": Page(BANK + MAIL),
+    "scaling-out.md": Page(),
     "typing.md": Page(),
     "unique-jobs.md": Page(worker=False),
     "workers.md": Page(JOBS.lstrip()),
