@@ -197,7 +197,9 @@ class Poller:
             begun = [start(Job(self._backend, job), job.expires - popped.now) for job in jobs]
             self._lifecycle.count_jobs(sum(begun))  # others have no handler here
             self.subscriptions.end_turn(jobs[-1].queue)
-            if popped.maybe_more or self._settings.burst or self.subscriptions.has_limits:
+            queues = self.subscriptions
+            more = popped.maybe_more or queues.has_limits or queues.exceed_a_batch
+            if more or self._settings.burst:
                 return 0
         elif self._settings.burst and not caught_up:
             return BURST_PAUSE

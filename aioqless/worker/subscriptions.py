@@ -164,6 +164,11 @@ class Subscriptions:
         """Whether a queue has a limit, which jobs that begin may reach."""
         return bool(self._limits)
 
+    @property
+    def exceed_a_batch(self) -> bool:
+        """Whether there are more queues than one pop may ask."""
+        return len(self._served) > MOST_PER_BATCH
+
     def add(self, subscription: Subscription) -> None:
         """Serve a queue from now on, or under other terms.
 
