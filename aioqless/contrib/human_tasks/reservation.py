@@ -113,7 +113,7 @@ class Reservation:
         """
         other = Person(to)
         if other.name == self.person.name:
-            raise ValueError(f"{to!r} has the reservation already")
+            raise ValueError(f"{to!r} can't hand the job over to the same person")
         seconds = self.policy.effective_limit(limit)
         await self.reservations.hand_over(
             self._lock, other.worker, seconds, request=self._request_id(request)

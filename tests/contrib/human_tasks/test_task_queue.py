@@ -249,7 +249,7 @@ async def test_repeated_extension_returns_the_remaining_time(
 async def test_handed_over_job_waits_for_that_person(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     reservation = await have(tasks, Person("ada", "1"))
-    with pytest.raises(ValueError, match="has the reservation already"):
+    with pytest.raises(ValueError, match="to the same person"):
         await reservation.hand_over("ada")
     await reservation.hand_over("bob")
     assert await tasks.reserve("eve") is None

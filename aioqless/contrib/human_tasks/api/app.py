@@ -154,12 +154,14 @@ class _Api:
             session = await self._session(request)
             tasks = self._queues.get(request.path_params["desk"])
             if tasks is None:
-                raise RequestRefused(404, "desk", "There is no such desk.")
+                raise RequestRefused(404, "desk", "There is no such task queue.")
             if operation.method != "GET" and not self._sessions.is_token(
                 session, request.headers.get("x-token", "")
             ):
                 raise RequestRefused(
-                    403, "token", "The session's token is missing or wrong: GET /session tells it."
+                    403,
+                    "token",
+                    "The session's token is missing or wrong: GET /session returns it.",
                 )
             body = (
                 _decode(await read_limited_body(request), operation.body)
@@ -201,7 +203,7 @@ class _Api:
         if name is None:
             if self._identify is None:
                 raise RequestRefused(400, "name", "Say a name.")
-            raise RequestRefused(401, "unknown", "The application doesn't know you.")
+            raise RequestRefused(401, "unknown", "You are not signed in to the application.")
         session = await self._sessions.open(Person(name).name, self._startup_token)
         response = self._session_info(session)
         response.set_cookie(
@@ -220,7 +222,9 @@ class _Api:
         if session := self._sessions.read(request.cookies.get(COOKIE)):
             if not self._sessions.is_token(session, request.headers.get("x-token", "")):
                 raise RequestRefused(
-                    403, "token", "The session's token is missing or wrong: GET /session tells it."
+                    403,
+                    "token",
+                    "The session's token is missing or wrong: GET /session returns it.",
                 )
             await self._sessions.end(session)
         response = self._session_info(None)
@@ -266,7 +270,7 @@ def _refused(error: Exception) -> RequestRefused:  # noqa: PLR0911 (a table of e
         case errors.LockLost():
             by = validation.to_text(name_of(error.holder or ""))
             return RequestRefused(
-                409, "lost", f"{by or 'Somebody else'} has the job by now.", by or None
+                409, "lost", f"{by or 'Another person'} has taken over the job.", by or None
             )
         case errors.WrongState():
             return RequestRefused(
@@ -274,14 +278,14 @@ def _refused(error: Exception) -> RequestRefused:  # noqa: PLR0911 (a table of e
             )
         case errors.StaleRequest():
             return RequestRefused(
-                409, "repeated", "This was asked before, and something else since."
+                409, "repeated", "This request is out of date: a later one was executed."
             )
         case errors.NoSuchJob():
-            return RequestRefused(404, "gone", "There is no such job any more.")
+            return RequestRefused(404, "gone", "The job no longer exists.")
         case errors.InvalidData():
             return RequestRefused(422, "answer", validation.to_text(error))
         case NotConnected() | NotInTime():
-            return RequestRefused(503, "redis", "The queue can't be reached: try again.")
+            return RequestRefused(503, "redis", "Redis is unavailable. Try again.")
     return RequestRefused(400, "request", validation.to_text(error))
 
 

@@ -29,7 +29,7 @@ class RequestRefused(Exception):
 def check_address(request: Request) -> None:
     """Refuse clients that are not on this machine."""
     if not is_from_this_machine(request):
-        why = "Where anybody may say any name, only this machine is served, as http://localhost."
+        why = "Without authentication, only http://localhost on this machine is served."
         raise RequestRefused(
             403, "address", f"{why} Give create_api an `identify` to serve others."
         )
@@ -41,12 +41,12 @@ def check_origin(request: Request) -> None:
     Clients that are not browsers send no origin, and have no cookie but their own.
     """
     if is_of_same_origin(request) is False:
-        raise RequestRefused(403, "origin", "A change must come from a page of the same origin.")
+        raise RequestRefused(403, "origin", "Changes must come from a page of the same origin.")
     if (
         request.headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/json"
     ):
-        raise RequestRefused(415, "type", "A change is sent as application/json.")
+        raise RequestRefused(415, "type", "Send changes as application/json.")
 
 
 async def read_limited_body(request: Request) -> bytes:
@@ -54,7 +54,7 @@ async def read_limited_body(request: Request) -> bytes:
     try:
         body = await read_body(request, MAX_BODY)
     except TimeoutError:
-        raise RequestRefused(408, "slow", "The body came too slowly.") from None
+        raise RequestRefused(408, "slow", "The request took too long.") from None
     if body is None:
-        raise RequestRefused(413, "size", f"At most {MAX_BODY:,} bytes can be sent.")
+        raise RequestRefused(413, "size", f"The body must have at most {MAX_BODY:,} bytes.")
     return body

@@ -16,16 +16,16 @@ JSON = "application/json"
 KEY_PATTERN = "^[A-Za-z0-9_.:-]{1,64}$"
 TAB_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 STATUS_MEANINGS = {
-    400: "What was sent can't be understood.",
+    400: "The request is malformed.",
     401: "No session.",
-    403: "It came from elsewhere, or without the session's token, or the start-up token.",
-    404: "There is no such desk or job.",
-    408: "The body came too slowly.",
+    403: "Wrong origin, or the session token or startup token is missing.",
+    404: "There is no such task queue or job.",
+    408: "The request took too long.",
     409: "The job is reserved by another person, or not at all.",
-    413: "Too much was sent.",
-    415: "It wasn't sent as JSON.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
     422: "The answer can't be stored.",
-    503: "Redis can't be reached.",
+    503: "Redis is unavailable.",
 }
 HEADER_PARAMETERS = [
     {

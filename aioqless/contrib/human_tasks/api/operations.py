@@ -142,7 +142,7 @@ async def fate(request: TaskRequest) -> Outcome:
     jid = request.query.get("jid", "")
     found = await request.tasks.status(request.person, validation.check_name("jid", jid))
     if found is None:
-        raise RequestRefused(404, "unknown", "This session never had such a job.")
+        raise RequestRefused(404, "unknown", "This session never reserved this job.")
     return Outcome(found.what, found.by and validation.to_text(found.by))
 
 
@@ -152,53 +152,61 @@ async def _claim(request: TaskRequest) -> Reservation:
         request.person, validation.check_name("jid", key.jid), key.fence
     )
     if reservation is None:
-        raise RequestRefused(404, "gone", "There is no such job any more.")
+        raise RequestRefused(404, "gone", "The job no longer exists.")
     return reservation
 
 
 DESK = "/desks/{desk}"
 OPERATIONS = (
-    Operation("GET", DESK, "How much there is to do, and how long one has for it", Counts, counts),
+    Operation("GET", DESK, "Numbers of waiting and reserved jobs, and the limit", Counts, counts),
     Operation(
         "GET",
         f"{DESK}/reservation",
-        "What this session has reserved, if its time isn't over",
+        "The reservation of this session, unless it has expired",
         Offer,
         current,
     ),
     Operation(
         "POST",
         f"{DESK}/reservation",
-        "Reserve the next job; a session that has one is answered with that",
+        "Reserve the next job, or return the session's reservation",
         Offer,
         reserve,
         Reserve,
     ),
-    Operation("POST", f"{DESK}/extend", "Have it longer", Extended, extend, Extend),
-    Operation(
-        "POST", f"{DESK}/finish", "Be done with it, with an answer", JobStatus, finish, Finish
-    ),
+    Operation("POST", f"{DESK}/extend", "Extend the reservation", Extended, extend, Extend),
+    Operation("POST", f"{DESK}/finish", "Finish the job with an answer", JobStatus, finish, Finish),
     Operation(
         "POST",
         f"{DESK}/skip",
-        "Leave it to others, behind the others",
+        "Skip the job: it goes behind all others of its priority",
         JobStatus,
         skip,
         ReservationKey,
     ),
     Operation(
-        "POST", f"{DESK}/give-back", "Leave it where it was", JobStatus, give_back, ReservationKey
+        "POST",
+        f"{DESK}/give-back",
+        "Release the job to its place in the queue",
+        JobStatus,
+        give_back,
+        ReservationKey,
     ),
     Operation(
         "POST",
         f"{DESK}/reject",
-        "Set it aside as failed, with the reason",
+        "Fail the job with a reason",
         JobStatus,
         reject,
         Reject,
     ),
     Operation(
-        "POST", f"{DESK}/hand-over", "Leave it to another person", JobStatus, hand_over, HandOver
+        "POST",
+        f"{DESK}/hand-over",
+        "Hand the job over to another person",
+        JobStatus,
+        hand_over,
+        HandOver,
     ),
     Operation(
         "GET",
