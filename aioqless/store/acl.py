@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from aioqless.store.command_header import command_names, read_command
-from aioqless.store.key_inlining import key_functions
+from aioqless.store.inlining import key_functions
 from aioqless.store.keys import Keys
 from aioqless.store.script_composer import source
 

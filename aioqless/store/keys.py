@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from aioqless.store.key_inlining import key_functions
+from aioqless.store.inlining import key_functions
 
 
 class Keys:

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 
 from aioqless.lua import LUA
 from aioqless.store.command_header import HeaderError
-from aioqless.store.key_inlining import Expression, inline_expressions, inline_keys, read_expression
+from aioqless.store.inlining import Expression, inline_expressions, inline_keys, read_expression
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
@@ -140,9 +140,9 @@ class Reached:
     """The blocks that a script needs, in the order in which they are defined.
 
     Attributes:
-        states: Locals that change, which the usual functions see.
+        states: Locals that change, which all functions see.
         usual: What every call defines.
-        deferred: What a call defines when it first needs one of these functions.
+        deferred: What a call defines when it first needs a function of that library.
     """
 
     states: list[Block]
@@ -155,7 +155,7 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
 
     Args:
         text: Lua.
-        usual: The functions that the usual call reaches, as `library.name`; none: all.
+        usual: The functions that the usual call reaches, as `library.name`.
 
     Raises:
         HeaderError: A function is unknown or not needed, or two locals that change have one name.
@@ -166,7 +166,7 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
     wanted = set(usual)
     if unknown := wanted - {block.path for block in functions}:
         raise HeaderError(f"{', '.join(sorted(unknown))}: the command doesn't reach it")
-    first = {block for block in functions if block.path in wanted} if wanted else functions
+    first = {block for block in functions if block.path in wanted}
     names: dict[str, Block] = {}
     for block in states:
         if names.setdefault(block.name, block) is not block:

@@ -2,8 +2,9 @@
 
 A library is a file of top-level functions `function lib.name(...)`. Only those that a command
 mentions, directly or through others, are put into its script. Redis pays for each definition at
-each call. So a command that is called often names the functions that its usual call reaches
-(`-- @usual`); the others are defined when a call first needs one of them.
+each call. So only the functions that a command's usual call reaches, named by its header
+(`-- @usual`), are defined at once, as locals; the others are defined library by library, when a
+call first needs one of them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
 
 from aioqless.store.command_header import Arg, Command, Form, HeaderError, read_command
-from aioqless.store.key_inlining import escape, insert_namespace
+from aioqless.store.inlining import escape, insert_namespace
 from aioqless.store.library_linker import (
     MENTION,
     Block,
@@ -85,23 +86,20 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
     written = _answer_only_tail(command) if answer_only else _tail(command)
     tail = [write_out(text) for text in written]
     body = [] if answer_only else [(number, write_out(text)) for number, text in command.body]
-    reached = find_blocks(
-        "\n".join([*arguments, *tail, *(text for _, text in body)]),
-        () if answer_only else command.usual,
-    )
-    names = [f"{block.lib}_{block.name} = 0" for block in reached.usual if not block.shared]
+    usual = () if answer_only else command.usual
+    reached = find_blocks("\n".join([*arguments, *tail, *(text for _, text in body)]), usual)
     lines: list[Line] = [*_state_definitions(reached.states)]
-    lines.append((f"local lib = {{{', '.join(names)}}}", None))
+    names = [*usual, "others"] if reached.deferred else usual
+    if names:
+        lines.append((f"local {', '.join(names)}", None))
     lines += _definitions(reached.usual)
-    if reached.deferred:
-        lines += [("local function define_others()", None), *_definitions(reached.deferred)]
-        lines += [(text, None) for text in _LATER]
+    lines += _definitions_on_demand(reached.deferred)
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
     lines += [(text, (f"{name}.lua", number)) for number, text in body]
     lines.append(("end", None))
     lines += [(text, None) for text in tail]
-    return [(MENTION.sub(_in_one_table, text), origin) for text, origin in lines]
+    return [(name_functions(text, usual), origin) for text, origin in lines]
 
 
 @cache
@@ -122,14 +120,6 @@ if request then
   found = latest == request_number
   if stored and latest > request_number then requests.refuse(request_line) end
 end""".splitlines()
-_LATER = """\
-end
-setmetatable(lib, {__index = function(_, name)
-  define_others()
-  return rawget(lib, name)
-end})""".splitlines()
-
-
 def _state_definitions(states: list[Block]) -> Iterator[Line]:
     """Yield the locals that change, which all functions see."""
     for block in states:
@@ -148,9 +138,44 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
         yield "end", None
 
 
-def _in_one_table(mention: re.Match[str]) -> str:
-    """Put all functions into one table, which is cheaper to fill than one for each library."""
-    return f"lib.{mention[1]}_{mention[2]}" if mention[1] in known_libraries() else mention[0]
+_ON_DEMAND = """\
+end
+setmetatable(others, {__index = function(_, name)
+  define(string.match(name, '^(.-)__'))
+  return rawget(others, name)
+end})""".splitlines()
+
+
+def _definitions_on_demand(blocks: list[Block]) -> Iterator[Line]:
+    """Yield Lua that defines the functions of a library when one of them is first needed."""
+    if not blocks:
+        return
+    yield "others = {}", None
+    yield "local function define(library)", None
+    word = "if"
+    for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
+        yield f"{word} library == {_quoted(library)} then", None
+        yield from _definitions(list(of_library))
+        word = "elseif"
+    yield "end", None
+    yield from ((text, None) for text in _ON_DEMAND)
+
+
+def name_functions(line: str, usual: Collection[str]) -> str:
+    """Name library functions as scripts do: locals, or members of the table of the others.
+
+    Args:
+        line: Lua.
+        usual: The functions that are defined at once, as `library.name`.
+    """
+
+    def name(mention: re.Match[str]) -> str:
+        if mention[1] not in known_libraries():
+            return mention[0]
+        function = f"{mention[1]}__{mention[2]}"
+        return function if mention[0] in usual else f"others.{function}"
+
+    return MENTION.sub(name, line)
 
 
 def _quoted(text: str) -> str:

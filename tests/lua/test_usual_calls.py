@@ -10,15 +10,20 @@ import pytest
 from aioqless.store import Call, CompleteManyRow, HeartbeatManyRow, PutManyRow, ScriptStore
 from aioqless.store.call import T
 from aioqless.store.command_header import command_names, read_command
-from aioqless.store.library_linker import known_libraries
 from aioqless.store.script_composer import _lines, compose
 from tests.lua.story import Story
 
-TRACE = """
-for name, f in pairs(lib) do
-  lib[name] = function(...) redis.call('SADD', 'trace:' .. ns, name) return f(...) end
-end
-"""
+TRACE = """\
+setmetatable(others, {__index = function(_, name)
+  local library = string.match(name, '^(.-)__')
+  define(library)
+  for each, f in pairs(others) do
+    if string.find(each, library .. '__', 1, true) == 1 then
+      others[each] = function(...) redis.call('SADD', 'trace:' .. ns, each) return f(...) end
+    end
+  end
+  return rawget(others, name)
+end})"""
 JOBS = 60  # statistics are pruned by each fiftieth completion
 
 Scenario = Callable[[Story, "TracingStore"], Awaitable[Any]]
@@ -38,12 +43,9 @@ class TracingStore(ScriptStore):
 
 
 def compose_traced(name: str, namespace: str) -> str:
-    """Compose a command's script with all functions defined at once, each noting its calls."""
-    lines = compose(name, namespace).text.splitlines()
-    body = lines.index("local function perform()")
-    last = max(at for at, line in enumerate(lines[:body]) if line == "do")
-    end = lines.index("end", last) + 1
-    return "\n".join([*lines[:end], TRACE, *lines[end:]])
+    """Compose a command's script so that each library function notes its calls."""
+    before, on_demand, after = compose(name, namespace).text.partition("\nend})\n")
+    return f"{before}{on_demand}{TRACE}\n{after}"
 
 
 @pytest.fixture
@@ -149,10 +151,6 @@ async def test_usual_call_runs_the_functions_that_its_header_names(
     store = TracingStore(story.store.connection, story.namespace)
     store.command, store.script = name, compose_traced(name, story.namespace)
     await scenario(story, store)
-    libraries = sorted(known_libraries(), key=len, reverse=True)
-    seen = {member.decode() for member in await story.redis.smembers(f"trace:{story.namespace}")}
-    ran = {
-        next(f"{lib}.{each[len(lib) + 1 :]}" for lib in libraries if each.startswith(f"{lib}_"))
-        for each in seen
-    }
+    seen = await story.redis.smembers(f"trace:{story.namespace}")
+    ran = {member.decode().replace("__", ".") for member in seen}
     assert set(declared[name]) == ran, f"its header should say: @usual {' '.join(sorted(ran))}"

@@ -14,9 +14,9 @@ from aioqless.lua import constant
 from aioqless.store import command_header, library_linker, script_composer
 from aioqless.store.codegen import REPLIES
 from aioqless.store.command_header import HeaderError, command_names, read_command
-from aioqless.store.key_inlining import inline_keys, insert_namespace
+from aioqless.store.inlining import inline_keys, insert_namespace
 from aioqless.store.library_linker import MENTION
-from aioqless.store.script_composer import compose
+from aioqless.store.script_composer import compose, name_functions
 from tests.unit.source import LUA
 
 Write = Callable[..., None]
@@ -33,9 +33,10 @@ CACHES = (
 )
 
 
-def in_script(line: str) -> str:
-    """Return a line as the scripts of the namespace `ql` contain it."""
-    return insert_namespace("ql", MENTION.sub(script_composer._in_one_table, line))
+def in_script(line: str, command: str = "") -> str:
+    """Return a line as the script of a command in the namespace `ql` contains it."""
+    usual = read_command(command).usual if command else ()
+    return insert_namespace("ql", name_functions(line, usual))
 
 
 def written_out(call: str) -> str:
@@ -61,9 +62,9 @@ def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
             file, number = origin
             written = (lua.LUA / file).read_text("utf-8").splitlines()[number - 1]
             assert line in (
-                in_script(written),
-                in_script(inline_keys(written)),
-                in_script(library_linker.write_out(written)),
+                in_script(written, name),
+                in_script(inline_keys(written), name),
+                in_script(library_linker.write_out(written), name),
             )
 
 
@@ -101,8 +102,8 @@ def test_only_check_and_find_use_the_consistency_libraries() -> None:
 
 def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:
     text = compose("put", "ql").text
-    usual, later = text.index("function lib.enqueue_write("), text.index("function define_others()")
-    assert usual < later < text.index("function lib.archive_append(job, what")
+    usual, later = text.index("function enqueue__write("), text.index("function define(library)")
+    assert usual < later < text.index("function others.archive__append(job, what")
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -181,14 +182,14 @@ def test_first_line_of_a_header_is_the_summary(write: Write) -> None:
 
 def test_key_argument_is_a_queue_name(write: Write) -> None:
     write("do", "-- do: it.", "-- @key queue", "", "return queue")
-    assert "local queue = lib.args_queue('queue', KEYS[1])" in compose("do", "ql").text
+    assert "local queue = others.args__queue('queue', KEYS[1])" in compose("do", "ql").text
     write("do", "-- do: it.", "-- @key queue new_queue", "", "return queue")
-    assert "local queue = lib.args_new_queue('queue', KEYS[1])" in compose("do", "ql").text
+    assert "local queue = others.args__new_queue('queue', KEYS[1])" in compose("do", "ql").text
 
 
 def test_keys_argument_is_a_list_of_queue_names(write: Write) -> None:
     write("do", "-- do: it.", "-- @keys queues", "", "return queues")
-    assert "local queues = lib.args_queues(KEYS)" in compose("do", "ql").text
+    assert "local queues = others.args__queues(KEYS)" in compose("do", "ql").text
 
 
 def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
@@ -205,7 +206,7 @@ def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
     assert "local jid = " + written_out("args.string('jid', ARGV[1])") in text
     seconds = written_out("args.seconds('delay', ARGV[2])")
     assert f"local delay = ARGV[2] and ARGV[2] ~= '' and {seconds} or nil" in text
-    assert "lib.layout_no_more(3)" in text
+    assert "others.layout__no_more(3)" in text
 
 
 def test_literal_argument_must_have_its_value(write: Write) -> None:
@@ -220,8 +221,8 @@ def test_literal_argument_must_have_its_value(write: Write) -> None:
     )
     text = compose("do", "ql").text
     assert (
-        "lib.layout_literal('interval', ARGV[1])" in text
-        and "local n = lib.args_number('n', ARGV[2])" in text
+        "others.layout__literal('interval', ARGV[1])" in text
+        and "local n = others.args__number('n', ARGV[2])" in text
     )
 
 
@@ -237,8 +238,8 @@ def test_list_argument_ends_before_the_options(write: Write) -> None:
         "return tags",
     )
     text = compose("do", "ql").text
-    assert "local tags, rest_end = lib.layout_rest('tags', lib.args_name, 2)" in text
-    assert "local option = lib.layout_options({now = true}, rest_end)" in text
+    assert "local tags, rest_end = others.layout__rest('tags', others.args__name, 2)" in text
+    assert "local option = others.layout__options({now = true}, rest_end)" in text
     assert "now = option.now and " + written_out("args.time('now', option.now)") in text
 
 
@@ -252,10 +253,10 @@ def test_batch_is_iterated_by_each(write: Write) -> None:
         "return each(function() end)",
     )
     text = compose("do", "ql").text
-    assert "local batch_end = lib.layout_batch(1, 2)" in text
+    assert "local batch_end = others.layout__batch(1, 2)" in text
     assert (
         written_out("args.jid('jid', ARGV[i + 0])") in text
-        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args_data('data', ARGV[i + 1]) or nil"
+        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and others.args__data('data', ARGV[i + 1]) or nil"
         in text
     )
 
@@ -270,7 +271,7 @@ def test_subcommand_selects_the_following_arguments(write: Write) -> None:
     assert command.default == "list" and {
         word: form.returns for word, form in command.forms.items()
     } == {"list": "json", "add": "number"}
-    assert "local word = lib.layout_word({list = true, add = true}, 'list', ARGV[1])" in text
+    assert "local word = others.layout__word({list = true, add = true}, 'list', ARGV[1])" in text
     jid = written_out("args.string('jid', ARGV[2])")
     assert f"elseif word == 'add' then\njid = {jid}" in text
 
@@ -286,8 +287,8 @@ def test_writing_command_returns_the_first_reply_to_a_repeated_request(write: Wr
     )
     text = compose("do", "ql").text
     assert text.startswith("#!lua flags=allow-oom\n")
-    assert "lib.requests_parse(request)" in text and text.endswith(
-        "return lib.view_encode_many(answer)"
+    assert "others.requests__parse(request)" in text and text.endswith(
+        "return others.view__encode_many(answer)"
     )
 
 
@@ -424,8 +425,8 @@ def test_script_contains_only_reachable_functions(write: Write) -> None:
     text = compose("do", "ql").text
     assert (
         "local HELLO" in text
-        and "function lib.greet_hello" in text
-        and "function lib.greet_shout" in text
+        and "function others.greet__hello" in text
+        and "function others.greet__shout" in text
     )
     assert "never" not in text
 
@@ -441,11 +442,11 @@ def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) 
         "do", "-- do: it.", "-- @flags no-writes", "-- @usual greet.hello", "",
         "return greet.hello('Ada') .. greet.shout('Bob')",
     )  # fmt: skip
-    usual, _, others = compose("do", "ql").text.partition("local function define_others()")
+    usual, _, others = compose("do", "ql").text.partition("local function define(library)")
     assert usual.count("local greeted") == 1 and "local greeted" not in others
     assert usual.count("local HELLO") == others.count("local HELLO") == 1
-    assert "greet_hello(" in usual and "greet_twice(" not in usual
-    assert "function lib.greet_shout(" in others and "function lib.greet_twice(" in others
+    assert "function greet__hello(" in usual and "greet__twice(" not in usual
+    assert "function others.greet__shout(" in others and "function others.greet__twice(" in others
 
 
 def test_two_libraries_with_a_changing_local_of_one_name_are_refused(write: Write) -> None:
@@ -514,7 +515,7 @@ def test_script_line_is_translated_to_file_and_line(write: Write) -> None:
     script = compose("do", "ql")
     lines = script.text.splitlines()
     assert script.origin(lines.index("  error(1 + nil)") + 1) == "lib/greet.lua:4"
-    assert script.origin(lines.index("return lib.greet_hello()") + 1) == "do.lua:4"
+    assert script.origin(lines.index("return others.greet__hello()") + 1) == "do.lua:4"
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
 
 

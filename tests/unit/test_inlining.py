@@ -7,7 +7,7 @@ import re
 import pytest
 
 from aioqless.store.command_header import command_names
-from aioqless.store.key_inlining import inline_keys, insert_namespace
+from aioqless.store.inlining import inline_keys, insert_namespace
 from aioqless.store.script_composer import compose
 
 
