@@ -8,11 +8,10 @@
 -- @role    worker
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
--- @usual   args.between args.count clock.now completion.complete completion.flush config.number
--- @usual   history.append history.encode layout.batch presence.has presence.read
--- @usual   queue_sets.remove_running record.format_time record.read_running record.require_held
--- @usual   requests.parse retention.prune_completed stats.add stats.find_millisecond_bin
--- @usual   stats.flush stats.write
+-- @usual   clock.now completion.complete completion.flush history.append history.encode
+-- @usual   layout.batch presence.has queue_sets.remove_running record.format_time
+-- @usual   record.read_running record.require_held retention.prune_completed stats.add
+-- @usual   stats.find_bins stats.flush stats.write
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)
   return completion.complete({

@@ -7,8 +7,8 @@
 -- @role    worker
 -- @returns answers                when each lock expires, or an error
 -- @raises  NOJOB BADSTATE LOCKLOST
--- @usual   args.between args.count clock.is_used clock.now config.queue json.format_number
--- @usual   json.number layout.batch locks.compute_expiry locks.renew locks.store presence.has
--- @usual   presence.read record.read record.require_held record.set_fields requests.parse
+-- @usual   clock.is_used clock.now config.queue json.format_number json.number layout.batch
+-- @usual   locks.compute_expiry locks.renew locks.store presence.has record.read
+-- @usual   record.require_held record.set_fields
 
 return each(function(jid, fence) return json.number(locks.renew(jid, worker, fence, now, nil)) end)

@@ -4,25 +4,25 @@
 -- @arg     count    count         at most 1,000
 -- @arg     now      time
 -- @arg     order    string        `ordered`: empty a queue before the next; `rotation`: one job
---                                 from each
+--                                 from each; `waiting`: as `ordered`, without looking for due jobs,
+--                                 expired locks and silent workers where enough jobs are waiting
 -- @batch   queue:string limit:count?      in order of preference; at most `limit` jobs of each
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
 -- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become
 --                                 due ('': the batch is full, or none is in sight), and now
--- @usual   args.between args.count clock.is_used clock.now config.number config.queue
--- @usual   history.append history.encode job_row.keep job_row.list job_row.read layout.batch
--- @usual   locks.compute_expiry pop.lock pop.prepare pop.register_worker pop.take presence.has
--- @usual   presence.read requests.parse rotation.pop_in_order rotation.read_queues rotation.reply
--- @usual   stats.add stats.find_millisecond_bin stats.flush stats.write
+-- @usual   args.between args.count clock.is_used clock.now config.queue history.append
+-- @usual   history.encode job_row.keep job_row.list job_row.read layout.batch locks.compute_expiry
+-- @usual   pop.lock pop.prepare pop.register_worker pop.take presence.has rotation.pop_in_order
+-- @usual   rotation.read_queues rotation.reply stats.add stats.find_bins stats.flush stats.write
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
-if order ~= 'rotation' and order ~= 'ordered' then
-  errors.bad_argument('order', order, 'must be ordered or rotation')
+if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
+  errors.bad_argument('order', order, 'must be ordered, rotation or waiting')
 end
 local queues = rotation.read_queues(each)
 if presence.has('deferred') then dependency.run_deferred(now) end
-local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now)
+local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 stats.flush(now)
 return jids

@@ -9,7 +9,7 @@
 --                                 or {jobs: [jid], stalled: [jid]}
 
 if worker then return listing.list_worker_jobs(worker, now) end
-local silent = now - config.number('max-worker-age')
+local silent = now - config.max_worker_age()
 local known = redis.call('ZRANGE', keys.workers(), '+inf', '(' .. json.number(silent), 'BYSCORE',
   'REV', 'LIMIT', 0, constants.MAX_BATCH, 'WITHSCORES')
 local workers = {}

@@ -89,7 +89,7 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
     usual = () if answer_only else command.usual
     reached = find_blocks("\n".join([*arguments, *tail, *(text for _, text in body)]), usual)
     lines: list[Line] = [*_state_definitions(reached.states)]
-    names = [*usual, "others"] if reached.deferred else usual
+    names = [*usual, "lib"] if reached.deferred else usual
     if names:
         lines.append((f"local {', '.join(names)}", None))
     lines += _definitions(reached.usual)
@@ -113,13 +113,17 @@ def source(name: str) -> str:
 _STORED = """\
 local request_line, request_number, found, answer
 if request then
-  request_line, request_number = requests.parse(request)
+  request_line, request_number = string.match(request, '^(%C+):(%d+)$')
+  if not request_line or #request > constants.MAX_NAME_LENGTH then requests.refuse_form(request) end
+  request_number = tonumber(request_number)
   local stored = redis.call('GET', keys.request(request_line))
   local latest
   if stored then latest, answer = cmsgpack.unpack(stored) end
   found = latest == request_number
   if stored and latest > request_number then requests.refuse(request_line) end
 end""".splitlines()
+
+
 def _state_definitions(states: list[Block]) -> Iterator[Line]:
     """Yield the locals that change, which all functions see."""
     for block in states:
@@ -140,9 +144,9 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
 
 _ON_DEMAND = """\
 end
-setmetatable(others, {__index = function(_, name)
+setmetatable(lib, {__index = function(_, name)
   define(string.match(name, '^(.-)__'))
-  return rawget(others, name)
+  return rawget(lib, name)
 end})""".splitlines()
 
 
@@ -150,7 +154,7 @@ def _definitions_on_demand(blocks: list[Block]) -> Iterator[Line]:
     """Yield Lua that defines the functions of a library when one of them is first needed."""
     if not blocks:
         return
-    yield "others = {}", None
+    yield "lib = {}", None
     yield "local function define(library)", None
     word = "if"
     for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
@@ -173,7 +177,7 @@ def name_functions(line: str, usual: Collection[str]) -> str:
         if mention[1] not in known_libraries():
             return mention[0]
         function = f"{mention[1]}__{mention[2]}"
-        return function if mention[0] in usual else f"others.{function}"
+        return function if mention[0] in usual else f"lib.{function}"
 
     return MENTION.sub(name, line)
 

@@ -14,15 +14,15 @@ from aioqless.store.script_composer import _lines, compose
 from tests.lua.story import Story
 
 TRACE = """\
-setmetatable(others, {__index = function(_, name)
+setmetatable(lib, {__index = function(_, name)
   local library = string.match(name, '^(.-)__')
   define(library)
-  for each, f in pairs(others) do
+  for each, f in pairs(lib) do
     if string.find(each, library .. '__', 1, true) == 1 then
-      others[each] = function(...) redis.call('SADD', 'trace:' .. ns, each) return f(...) end
+      lib[each] = function(...) redis.call('SADD', 'trace:' .. ns, each) return f(...) end
     end
   end
-  return rawget(others, name)
+  return rawget(lib, name)
 end})"""
 JOBS = 60  # statistics are pruned by each fiftieth completion
 

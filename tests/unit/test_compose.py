@@ -103,7 +103,7 @@ def test_only_check_and_find_use_the_consistency_libraries() -> None:
 def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:
     text = compose("put", "ql").text
     usual, later = text.index("function enqueue__write("), text.index("function define(library)")
-    assert usual < later < text.index("function others.archive__append(job, what")
+    assert usual < later < text.index("function lib.archive__append(job, what")
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -131,6 +131,12 @@ def test_every_header_has_a_summary_and_a_return_type(name: str) -> None:
 def test_no_body_reads_argv_or_spells_keys(name: str) -> None:
     code = "\n".join(text.partition("--")[0] for _, text in read_command(name).body)
     assert "ARGV" not in code and "KEYS" not in code and "ns .." not in code
+
+
+def test_no_source_uses_the_name_of_the_table_of_functions() -> None:
+    for file in LUA:
+        code = re.sub(r"--.*", "", file.read_text("utf-8"))
+        assert not re.search(r"\blib\b", code), file
 
 
 def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> None:
@@ -182,14 +188,14 @@ def test_first_line_of_a_header_is_the_summary(write: Write) -> None:
 
 def test_key_argument_is_a_queue_name(write: Write) -> None:
     write("do", "-- do: it.", "-- @key queue", "", "return queue")
-    assert "local queue = others.args__queue('queue', KEYS[1])" in compose("do", "ql").text
+    assert "local queue = lib.args__queue('queue', KEYS[1])" in compose("do", "ql").text
     write("do", "-- do: it.", "-- @key queue new_queue", "", "return queue")
-    assert "local queue = others.args__new_queue('queue', KEYS[1])" in compose("do", "ql").text
+    assert "local queue = lib.args__new_queue('queue', KEYS[1])" in compose("do", "ql").text
 
 
 def test_keys_argument_is_a_list_of_queue_names(write: Write) -> None:
     write("do", "-- do: it.", "-- @keys queues", "", "return queues")
-    assert "local queues = others.args__queues(KEYS)" in compose("do", "ql").text
+    assert "local queues = lib.args__queues(KEYS)" in compose("do", "ql").text
 
 
 def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
@@ -206,7 +212,7 @@ def test_argument_is_read_by_its_type_and_may_be_optional(write: Write) -> None:
     assert "local jid = " + written_out("args.string('jid', ARGV[1])") in text
     seconds = written_out("args.seconds('delay', ARGV[2])")
     assert f"local delay = ARGV[2] and ARGV[2] ~= '' and {seconds} or nil" in text
-    assert "others.layout__no_more(3)" in text
+    assert "lib.layout__no_more(3)" in text
 
 
 def test_literal_argument_must_have_its_value(write: Write) -> None:
@@ -221,8 +227,8 @@ def test_literal_argument_must_have_its_value(write: Write) -> None:
     )
     text = compose("do", "ql").text
     assert (
-        "others.layout__literal('interval', ARGV[1])" in text
-        and "local n = others.args__number('n', ARGV[2])" in text
+        "lib.layout__literal('interval', ARGV[1])" in text
+        and "local n = lib.args__number('n', ARGV[2])" in text
     )
 
 
@@ -238,8 +244,8 @@ def test_list_argument_ends_before_the_options(write: Write) -> None:
         "return tags",
     )
     text = compose("do", "ql").text
-    assert "local tags, rest_end = others.layout__rest('tags', others.args__name, 2)" in text
-    assert "local option = others.layout__options({now = true}, rest_end)" in text
+    assert "local tags, rest_end = lib.layout__rest('tags', lib.args__name, 2)" in text
+    assert "local option = lib.layout__options({now = true}, rest_end)" in text
     assert "now = option.now and " + written_out("args.time('now', option.now)") in text
 
 
@@ -253,10 +259,10 @@ def test_batch_is_iterated_by_each(write: Write) -> None:
         "return each(function() end)",
     )
     text = compose("do", "ql").text
-    assert "local batch_end = others.layout__batch(1, 2)" in text
+    assert "local batch_end = lib.layout__batch(1, 2)" in text
     assert (
         written_out("args.jid('jid', ARGV[i + 0])") in text
-        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and others.args__data('data', ARGV[i + 1]) or nil"
+        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args__data('data', ARGV[i + 1]) or nil"
         in text
     )
 
@@ -271,7 +277,7 @@ def test_subcommand_selects_the_following_arguments(write: Write) -> None:
     assert command.default == "list" and {
         word: form.returns for word, form in command.forms.items()
     } == {"list": "json", "add": "number"}
-    assert "local word = others.layout__word({list = true, add = true}, 'list', ARGV[1])" in text
+    assert "local word = lib.layout__word({list = true, add = true}, 'list', ARGV[1])" in text
     jid = written_out("args.string('jid', ARGV[2])")
     assert f"elseif word == 'add' then\njid = {jid}" in text
 
@@ -287,8 +293,8 @@ def test_writing_command_returns_the_first_reply_to_a_repeated_request(write: Wr
     )
     text = compose("do", "ql").text
     assert text.startswith("#!lua flags=allow-oom\n")
-    assert "others.requests__parse(request)" in text and text.endswith(
-        "return others.view__encode_many(answer)"
+    assert "lib.requests__refuse_form(request)" in text and text.endswith(
+        "return lib.view__encode_many(answer)"
     )
 
 
@@ -425,8 +431,8 @@ def test_script_contains_only_reachable_functions(write: Write) -> None:
     text = compose("do", "ql").text
     assert (
         "local HELLO" in text
-        and "function others.greet__hello" in text
-        and "function others.greet__shout" in text
+        and "function lib.greet__hello" in text
+        and "function lib.greet__shout" in text
     )
     assert "never" not in text
 
@@ -446,7 +452,7 @@ def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) 
     assert usual.count("local greeted") == 1 and "local greeted" not in others
     assert usual.count("local HELLO") == others.count("local HELLO") == 1
     assert "function greet__hello(" in usual and "greet__twice(" not in usual
-    assert "function others.greet__shout(" in others and "function others.greet__twice(" in others
+    assert "function lib.greet__shout(" in others and "function lib.greet__twice(" in others
 
 
 def test_two_libraries_with_a_changing_local_of_one_name_are_refused(write: Write) -> None:
@@ -515,7 +521,7 @@ def test_script_line_is_translated_to_file_and_line(write: Write) -> None:
     script = compose("do", "ql")
     lines = script.text.splitlines()
     assert script.origin(lines.index("  error(1 + nil)") + 1) == "lib/greet.lua:4"
-    assert script.origin(lines.index("return others.greet__hello()") + 1) == "do.lua:4"
+    assert script.origin(lines.index("return lib.greet__hello()") + 1) == "do.lua:4"
     assert script.origin(1) == "do (composed):1" and script.origin(5000) == "do (composed):5000"
 
 

@@ -2,13 +2,13 @@
 
 local DEFAULTS = {
   ['application'] = 'qless',
-  ['heartbeat'] = 60,
+  ['heartbeat'] = constants.HEARTBEAT,
   ['grace-period'] = 10,
   ['stats-history'] = 30,
   ['histogram-history'] = 7,
-  ['jobs-history-count'] = 50000,
-  ['jobs-history'] = 604800,
-  ['max-worker-age'] = 86400,
+  ['jobs-history-count'] = constants.JOBS_HISTORY_COUNT,
+  ['jobs-history'] = constants.JOBS_HISTORY,
+  ['max-worker-age'] = constants.MAX_WORKER_AGE,
   ['max-job-history'] = constants.JOB_HISTORY,
   ['max-lost'] = 0,
 }
@@ -19,7 +19,7 @@ local NUMBERS = {
   'max-worker-age', 'max-job-history',
   'max-lost', 'archive',
 }
-local UNLIMITED = {heartbeat = DEFAULTS.heartbeat, max_concurrency = 0}
+local UNLIMITED = {heartbeat = constants.HEARTBEAT, max_concurrency = 0}
 local numbers
 local queue_options = {}
 
@@ -28,6 +28,21 @@ local queue_options = {}
 function config.number(option)
   if not numbers then numbers = presence.has('config') and config.read_numbers() or DEFAULTS end
   return numbers[option]
+end
+
+-- For how many seconds completed jobs are kept, how many of them, and for how many seconds a worker
+-- without any call is known. Most calls find no options; then these need no table of defaults.
+function config.jobs_history()
+  return presence.has('config') and config.number('jobs-history') or constants.JOBS_HISTORY
+end
+
+function config.jobs_history_count()
+  return presence.has('config') and config.number('jobs-history-count')
+    or constants.JOBS_HISTORY_COUNT
+end
+
+function config.max_worker_age()
+  return presence.has('config') and config.number('max-worker-age') or constants.MAX_WORKER_AGE
 end
 
 function config.read_numbers()

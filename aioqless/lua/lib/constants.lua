@@ -7,7 +7,12 @@ local MAX_BATCH = 1000         -- entries of a list, a batch or a page in one ca
 local MAX_CONCURRENT = 1000    -- running jobs of a key with a concurrency limit
 local MAX_RATE_STARTS = 10000  -- starts of a rate limit
 local DEFAULT_RETRIES = 5
-local JOB_HISTORY = 100        -- events of a job that are kept, unless configured
+-- Unless configured:
+local HEARTBEAT = 60           -- seconds for which a lock lasts
+local JOB_HISTORY = 100        -- events of a job that are kept
+local JOBS_HISTORY = 604800    -- seconds for which a completed job is kept
+local JOBS_HISTORY_COUNT = 50000  -- completed jobs that are kept
+local MAX_WORKER_AGE = 86400   -- seconds for which a silent worker is known
 local ANSWER_TTL = 120         -- seconds for which the answer to a request is kept
 local EXHAUSTED_GROUP = 'failed-retries-'  -- and the queue: jobs without retries or locks left
 local NAME_LEASE_TTL = 60      -- seconds of silence after which a stable name is free

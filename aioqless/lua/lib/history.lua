@@ -8,7 +8,7 @@ local event_now, event_what, event_extra, event_item
 function history.encode(now, what, extra)
   if event_now ~= now or event_what ~= what or event_extra ~= extra then
     local whole = math.floor(now)
-    local item = '[' .. string.format('%.0f', whole) .. ',' .. cjson.encode(what)
+    local item = '[' .. string.format('%d', whole) .. ',' .. cjson.encode(what)
     if now - whole >= 1e-6 then
       item = item .. ',' .. (extra or '{}') .. string.format(',%.6f]', now - whole)
     else

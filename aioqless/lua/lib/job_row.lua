@@ -14,10 +14,7 @@ function job_row.read(jid)
   local key = keys.job(jid)
   local row = redis.call('HMGET', key, unpack(ROW, 1, PLAIN))
   if not row[1] then return nil end
-  local job = {
-    jid = jid, state = row[2] or '', queue = row[3] or '', worker = row[4] or '',
-    priority = tonumber(row[5]) or 0, time = tonumber(row[8]), time_text = row[8] or nil, row = row,
-  }
+  local job = {jid = jid, time = tonumber(row[8]), time_text = row[8] or nil, row = row}
   if redis.call('HLEN', key) ~= PLAIN or not job_row.is_complete(row) then
     local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms',
       unpack(ROW, PLAIN + 1))
@@ -35,9 +32,10 @@ end
 -- Keep the row of a job that this call has locked, with the fields that the lock changed.
 function job_row.keep(job, worker, expires, time, fence)
   local row = job.row
-  row[2], row[4], row[8], row[12], row[13] = 'running', worker, time, expires, fence
-  for i = PLAIN + 2, #ROW do row[i] = row[i] or false end
-  rows[job.jid] = row
+  rows[job.jid] = {
+    row[1], 'running', row[3], worker, row[5], row[6], row[7], time, row[9], row[10], row[11],
+    expires, fence, row[14] or false, row[15] or false, row[16] or false, row[17] or false,
+  }
 end
 
 -- The rows of the jobs that the worker holds. A repeated call has none in memory and reads them.

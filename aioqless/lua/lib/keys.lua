@@ -50,7 +50,7 @@ function keys.config() return ns .. ':config' end
 -- H a day's statistics of a queue, by kind: `wait` and `run` hold total, mean, vk, histogram;
 -- `stats` holds retries (lost locks), failures, failed, and our x-retries (explicit ones)
 function keys.stats(kind, day, queue)
-  return ns .. ':s:' .. kind .. ':' .. string.format('%.14g', day) .. ':' .. queue
+  return ns .. ':s:' .. kind .. ':' .. string.format('%d', day) .. ':' .. queue
 end
 
 -- channel: all events, as JSON

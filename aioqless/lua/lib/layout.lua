@@ -35,15 +35,20 @@ end
 
 -- The end of a batch, which begins with its count.
 function layout.batch(first, width)
-  local count = args.count('count', ARGV[first])
-  if count > constants.MAX_BATCH then
-    errors.bad_argument('count', ARGV[first],
-      'is more than ' .. constants.MAX_BATCH .. '; call again for the others')
-  end
-  if #ARGV < first + count * width then
-    errors.bad_argument('count', ARGV[first], 'exceeds the number of arguments')
+  local count = tonumber(ARGV[first])
+  if not count or count < 0 or count > constants.MAX_BATCH or count % 1 ~= 0
+    or #ARGV < first + count * width or string.find(ARGV[first], '%z') then
+    layout.refuse_batch(ARGV[first])
   end
   return first + 1 + count * width
+end
+
+function layout.refuse_batch(count)
+  if args.count('count', count) > constants.MAX_BATCH then
+    errors.bad_argument('count', count,
+      'is more than ' .. constants.MAX_BATCH .. '; call again for the others')
+  end
+  errors.bad_argument('count', count, 'exceeds the number of arguments')
 end
 
 function layout.options(known, first)

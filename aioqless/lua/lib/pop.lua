@@ -13,19 +13,23 @@ function pop.prepare(queue, now, wanted)
 end
 
 -- Lock up to `count` jobs of a queue for a worker: those with an expired lock first, then the
--- waiting ones. Return their jids in the order in which they are to run.
-function pop.take(queue, worker, count, now)
+-- waiting ones, which are enough if they are as many and the caller `prefers_waiting`. Return their
+-- jids in the order in which they are to run.
+function pop.take(queue, worker, count, now, prefers_waiting)
   if count <= 0 or pop.is_paused(queue) then return {} end
-  pop.register_worker(worker, now)
   if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
   if presence.has('config') then count = math.min(count, pop.read_capacity(queue, now)) end
-  local jobs, held_back, prepared = {}, 0, false
-  local first = redis.call('ZRANGE', keys.locks(queue), 0, 0, 'WITHSCORES')[2]
-  first = tonumber(first) or math.huge
-  if first <= now then pop.take_expired(queue, jobs, count, now) end
+  local jobs, held_back, prepared, first = {}, 0, false, math.huge
+  local enough = prefers_waiting and redis.call('ZCARD', keys.waiting(queue)) >= count
+  if not enough then
+    pop.register_worker(worker, now)
+    first = redis.call('ZRANGE', keys.locks(queue), '0', '0', 'WITHSCORES')[2]
+    first = tonumber(first) or math.huge
+    if first <= now then pop.take_expired(queue, jobs, count, now) end
+  end
   repeat
     local wanted = count - #jobs
-    if wanted > 0 and pop.prepare(queue, now, wanted) then prepared = true end
+    if wanted > 0 and not enough and pop.prepare(queue, now, wanted) then prepared = true end
     local top = wanted > 0 and redis.call('ZPOPMAX', keys.waiting(queue), wanted) or {}
     for i = 1, #top, 2 do
       local job = job_row.read(top[i])
@@ -38,7 +42,7 @@ function pop.take(queue, worker, count, now)
     local more = #top == 2 * wanted and #jobs < count
     cut_short = cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
-  if #jobs < count and first > now and not prepared and held_back == 0 then
+  if #jobs < count and not enough and first > now and not prepared and held_back == 0 then
     known_dues[queue] = first
   end
   return #jobs == 0 and jobs or pop.lock(queue, jobs, worker, now)
@@ -83,11 +87,12 @@ function pop.was_cut_short() return cut_short end
 function pop.lock(queue, jobs, worker, now)
   local fence, own = redis.call('INCRBY', keys.fence(), #jobs) - #jobs, config.queue(queue)
   local expires_at = locks.compute_expiry(queue, now)
-  local expires, time = string.format('%.17g', expires_at), string.format('%.20f', now)
+  local expires = string.format(expires_at % 1 == 0 and '%d' or '%.17g', expires_at)
+  local time = string.format('%.20f', now)
   local popped = '{"worker":' .. cjson.encode(worker) .. '}'
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
-    local jid, run = job.jid, string.format('%.0f', fence + i)
+    local jid, run = job.jid, string.format('%d', fence + i)
     history.append(jid, job, now, 'popped', popped)
     stats.add('wait', queue, now, now - (job.time or now))
     redis.call('HSET', keys.job(jid), 'state', 'running', 'worker', worker, 'expires', expires,
@@ -111,8 +116,9 @@ function pop.register_worker(worker, now)
   if registered_worker == worker then return end
   registered_worker = worker
   redis.call('ZADD', keys.workers(), now, worker)
-  local oldest = now - config.number('max-worker-age')
-  local all_silent = redis.call('ZRANGE', keys.workers(), '-inf', oldest, 'BYSCORE', 'LIMIT', 0, 10)
+  local oldest = now - config.max_worker_age()
+  local all_silent = redis.call('ZRANGE', keys.workers(), '-inf', oldest, 'BYSCORE', 'LIMIT',
+    '0', '10')
   for _, silent in ipairs(all_silent) do
     redis.call('UNLINK', keys.worker_jobs(silent))
     redis.call('ZREM', keys.workers(), silent)

@@ -6,16 +6,14 @@ local found_keys
 -- Whether there is such a key: config (options that differ from the defaults), tracked, paused,
 -- retention_rules, deferred.
 function presence.has(name)
-  if not found_keys then found_keys = presence.read() end
+  if not found_keys then
+    -- All but `config` are named twice, so that the count tells when it is the only one.
+    local count = redis.call('EXISTS', keys.config(), keys.tracked(), keys.tracked(), keys.paused(),
+      keys.paused(), keys.retention_rules(), keys.retention_rules(), keys.deferred(),
+      keys.deferred())
+    found_keys = count < 2 and {config = count == 1} or presence.read_each()
+  end
   return found_keys[name]
-end
-
--- All but `config` are named twice, so that the count tells when it is the only one.
-function presence.read()
-  local count = redis.call('EXISTS', keys.config(), keys.tracked(), keys.tracked(), keys.paused(),
-    keys.paused(), keys.retention_rules(), keys.retention_rules(), keys.deferred(),
-    keys.deferred())
-  return count < 2 and {config = count == 1} or presence.read_each()
 end
 
 function presence.read_each()

@@ -6,7 +6,8 @@ local registered_queue
 -- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
   if registered_queue == queue then return end
-  if redis.call('ZADD', keys.queues(), 'NX', now, queue) == 1 then
+  if not redis.call('ZRANK', keys.queues(), queue) then
+    redis.call('ZADD', keys.queues(), now, queue)
     redis.call('ZADD', keys.stats_days(), 'LT', stats.start_of_day(now), queue)
   end
   registered_queue = queue

@@ -3,13 +3,9 @@
 -- their number is bounded by that of the callers. The composer writes what reads and stores an
 -- answer around the body of each command.
 
--- A request id, `line:number`: the caller's line of requests, and this one's number in it.
-function requests.parse(text)
-  local line, number = string.match(text, '^(%C+):(%d+)$')
-  if not line or #text > constants.MAX_NAME_LENGTH then
-    errors.bad_argument('request', text, 'must have the form line:number')
-  end
-  return line, tonumber(number)
+-- A request id is `line:number`: the caller's line of requests, and this one's number in it.
+function requests.refuse_form(text)
+  errors.bad_argument('request', text, 'must have the form line:number')
 end
 
 function requests.refuse(line)

@@ -18,7 +18,7 @@ end
 -- rule of its own gets another time.
 function retention.compute_completed_at(job, now)
   local own = retention.find_rule('jobs', job)
-  return own and now + own - config.number('jobs-history') or now
+  return own and now + own - config.jobs_history() or now
 end
 
 -- Schedule the deletion of a failed job, if a rule says so.
@@ -35,10 +35,10 @@ end
 -- Delete completed jobs that are too old or too many, at most `most`.
 function retention.prune_completed(now, most)
   local completed = keys.completed()
-  local old = redis.call('ZRANGE', completed, '-inf', now - config.number('jobs-history'),
-    'BYSCORE', 'LIMIT', 0, most)
+  local old = redis.call('ZRANGE', completed, '-inf', now - config.jobs_history(),
+    'BYSCORE', 'LIMIT', '0', most)
   if #old > 0 then retention.delete(old) end
-  local over = math.min(redis.call('ZCARD', completed) - config.number('jobs-history-count'),
+  local over = math.min(redis.call('ZCARD', completed) - config.jobs_history_count(),
     most - #old)
   if over > 0 then retention.delete(redis.call('ZRANGE', completed, 0, over - 1)) end
 end
@@ -61,7 +61,7 @@ end
 
 -- Delete failed jobs whose retention is over, except those with dependents.
 function retention.prune_failed(now, most)
-  local old = redis.call('ZRANGE', keys.failed_expiry(), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  local old = redis.call('ZRANGE', keys.failed_expiry(), '-inf', now, 'BYSCORE', 'LIMIT', '0', most)
   for _, jid in ipairs(old) do
     redis.call('ZREM', keys.failed_expiry(), jid)
     local job = record.find(jid)

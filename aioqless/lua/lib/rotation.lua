@@ -11,10 +11,11 @@ function rotation.read_queues(each)
 end
 
 -- Empty the first queue, then the second, and so on.
-function rotation.pop_in_order(queues, worker, count, now)
+function rotation.pop_in_order(queues, worker, count, now, prefers_waiting)
   local jids = {}
   for _, queue in ipairs(queues) do
-    for _, jid in ipairs(pop.take(queue.name, worker, math.min(queue.limit, count - #jids), now)) do
+    local most = math.min(queue.limit, count - #jids)
+    for _, jid in ipairs(pop.take(queue.name, worker, most, now, prefers_waiting)) do
       jids[#jids + 1] = jid
     end
   end

@@ -22,19 +22,18 @@ function stats.read_count(queue, time, what)
     or 0
 end
 
--- The histogram's bin: seconds within a minute, then minutes, hours, days.
-function stats.find_bin(seconds)
+-- The histogram's bin: seconds within a minute, then minutes, hours, days. Within the first second,
+-- also ours, `x-ms0` to `x-ms500`.
+function stats.find_bins(seconds)
+  if seconds >= 0 and seconds < 1 then
+    local at = #MILLISECONDS
+    while at > 1 and seconds * 1000 < MILLISECONDS[at] do at = at - 1 end
+    return 's0', 'x-ms' .. MILLISECONDS[at]
+  end
   if seconds < 60 then return 's' .. string.format('%.0f', math.floor(seconds)) end
   if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
   if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
   return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
-end
-
--- Our bin beside that of the first second: `x-ms0` to `x-ms500`.
-function stats.find_millisecond_bin(seconds)
-  local at = #MILLISECONDS
-  while at > 1 and seconds * 1000 < MILLISECONDS[at] do at = at - 1 end
-  return 'x-ms' .. MILLISECONDS[at]
 end
 
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
@@ -52,8 +51,7 @@ end
 -- Remove a value that was added at `time`.
 function stats.remove(kind, queue, time, seconds)
   local key = keys.stats(kind, stats.start_of_day(time), queue)
-  local bins = {stats.find_bin(seconds)}
-  if seconds >= 0 and seconds < 1 then bins[2] = stats.find_millisecond_bin(seconds) end
+  local bins = {stats.find_bins(seconds)}
   local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', unpack(bins))
   local total, before, vk = (tonumber(stored[1]) or 0) - 1, tonumber(stored[2]) or 0,
     tonumber(stored[3]) or 0
@@ -79,16 +77,11 @@ end
 function stats.write(key, values)
   local fields, added = {'total', 'mean', 'vk'}, {}
   for _, seconds in ipairs(values) do
-    local bin, fine = 's0'
-    if seconds >= 0 and seconds < 1 then
-      fine = stats.find_millisecond_bin(seconds)
-      if not added[fine] then fields[#fields + 1] = fine end
-      added[fine] = (added[fine] or 0) + 1
-    else
-      bin = stats.find_bin(seconds)
-    end
+    local bin, fine = stats.find_bins(seconds)
     if not added[bin] then fields[#fields + 1] = bin end
     added[bin] = (added[bin] or 0) + 1
+    if fine and not added[fine] then fields[#fields + 1] = fine end
+    if fine then added[fine] = (added[fine] or 0) + 1 end
   end
   local stored = redis.call('HMGET', key, unpack(fields))
   local before = tonumber(stored[1]) or 0
