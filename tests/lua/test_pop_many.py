@@ -148,6 +148,39 @@ async def test_pending_work_of_earlier_calls_is_continued(story: Story) -> None:
     assert await story.counts(4, "post") == {"waiting": 450}
 
 
+@pytest.fixture
+async def varied(story: Story) -> Story:
+    """Put two waiting jobs beside one with an expired lock and one that is due."""
+    await story.running("lost", worker="bob")
+    await story.put("due", 1, delay=99)
+    await story.put("first", 2)
+    await story.put("second", 3)
+    return story
+
+
+async def test_waiting_jobs_alone_are_popped_where_they_are_enough(varied: Story) -> None:
+    await varied.store.config_set(option="grace-period", value=0)
+    assert await _pop(varied, 200, "waiting", ["mail"], 2) == ["first", "second"]
+    assert (await varied.job("lost"))["worker"] == "bob"
+    assert [worker["name"] for worker in await varied.store.workers(now=200)] == ["bob"]
+
+
+async def test_pop_that_prefers_waiting_jobs_takes_others_where_too_few_wait(varied: Story) -> None:
+    await varied.store.config_set(option="grace-period", value=0)
+    jids = await _pop(varied, 200, "waiting", ["mail"], 3)
+    assert jids == ["lost", "first", "second"]
+    assert await _pop(varied, 200, "waiting", ["mail"], 3) == ["due"]
+
+
+async def test_pop_that_prefers_waiting_jobs_says_when_more_become_due(story: Story) -> None:
+    await story.put("later", 1, delay=99)
+    await story.put("first", 2)
+    await story.put("gone", 3)
+    await story.redis.delete(story.key("j:gone"))
+    rows, due, _ = await _ask(story, 10, "waiting", ["mail"], 2)
+    assert [row[0] for row in rows] == [b"first"] and float(due) == 60
+
+
 # The time of the next pop
 
 

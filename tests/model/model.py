@@ -159,13 +159,16 @@ class Model(People):
 
         How a rotation divides the wanted jobs between queues is not specified.
         """
-        refuse_unless(order == "ordered", "order", order)
+        refuse_unless(order in ("ordered", "waiting"), "order", order)
+        created("worker", worker)
+        time = arguments.time(now)
         wanted = arguments.whole("count", count)
         jids: list[str] = []
         for given in batch:
             if most := min(given.get("limit", wanted), wanted - len(jids)):
-                jobs = self.pop(queue=given["queue"], worker=worker, count=most, now=now)
-                jids += [job["jid"] for job in jobs]
+                jids += self.pop_next(
+                    given["queue"], worker, most, time, prefers_waiting=order == "waiting"
+                )
         return jids
 
     def complete_many(self, *, worker: str, now: Number, batch: Sequence[Hash]) -> list[str]:

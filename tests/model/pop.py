@@ -17,18 +17,25 @@ class Pop(Put):
         present("queue", queue)
         created("worker", worker)
         wanted, time = arguments.whole("count", count), arguments.time(now)
-        return [self.as_json(jid) for jid in self._popped(queue, worker, wanted, time)]
+        return [self.as_json(jid) for jid in self.pop_next(queue, worker, wanted, time)]
 
-    def _popped(self, queue: str, worker: str, wanted: int, time: float) -> list[str]:
+    def pop_next(
+        self, queue: str, worker: str, wanted: int, time: float, *, prefers_waiting: bool = False
+    ) -> list[str]:
+        """Lock the next jobs and return their jids; `prefers_waiting` takes others only if needed."""
         if queue in self.members("paused_queues"):
             return []
-        self.scores("workers")[worker] = time
-        self._drop_vanished_workers(time)
         if (most := self.option(f"{queue}-max-concurrency", 0)) > 0:
             running = sum(score >= time for score in self.place(queue, "locks").values())
             wanted = min(wanted, max(0, int(most) - running))
-        jids = self._handle_expired_locks(queue, time, wanted)
-        jids += self._first_waiting(queue, time, wanted - len(jids))
+        waiting = self.place(queue, "work")
+        if prefers_waiting and len(waiting) >= wanted:
+            jids = ascending(waiting)[::-1][:wanted]
+        else:
+            self.scores("workers")[worker] = time
+            self._drop_vanished_workers(time)
+            jids = self._handle_expired_locks(queue, time, wanted)
+            jids += self._first_waiting(queue, time, wanted - len(jids))
         for nth, jid in enumerate(jids, start=1):
             self._lock(
                 jid, queue, worker, time, fence=self.keys.get(self.key("x", "fence"), 0) + nth

@@ -168,8 +168,9 @@ class WorkerActions(Driver):
         batch = [{"queue": queue} for queue in self.one(data, [QUEUES, QUEUES[::-1]], "queues")]
         batch[0] |= self.one(data, [{}, {"limit": 1}, {"limit": 0}], "first")
         worker, count = self.one(data, WORKERS, "worker"), self.one(data, [0, 1, 2, 3, 10], "count")
+        order = self.one(data, ["ordered", "waiting"], "order")
         self.change(
-            data, "pop_many", worker=worker, count=count, now=self.now, order="ordered", batch=batch
+            data, "pop_many", worker=worker, count=count, now=self.now, order=order, batch=batch
         )
 
     def peek(self, data: Data) -> None:

@@ -62,7 +62,7 @@ def run_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict
         (14, ("pop",), {"queue": queue, "worker": worker, "count": chance.randrange(4), "now": at}),
         (4, ("pop_many",),
             {"worker": worker, "count": 3, "now": at,
-                "order": chance.choice(["ordered", "rotation"]),
+                "order": chance.choice(["ordered", "rotation", "waiting"]),
                             "batch": [{"queue": "mail"}, {"queue": "post", "limit": 1}]}),
         (2, ("peek",), {"queue": queue, "count": 3, "now": at}),
         (6, ("heartbeat",), {**run, "data": chance.choice(["", "[1]"])}),
