@@ -8,7 +8,7 @@ offline_store.py    OfflineStore  refuses them, where there is no connection
 command_header.py   Command       a command's signature, read from its file
 script_composer.py  Script        built from a header, a body, and the library functions they reach
 library_linker.py   Block         a function of a library, and which of them a script reaches
-inlining.py                   keys, written out where scripts use them
+inlining.py                       keys and short functions, written out where scripts use them
 keys.py             Keys          the same keys for Python code that reads them without a script
 acl.py                            users of Redis who may do what a role needs
 """

@@ -23,7 +23,7 @@
                                         lib/keys.lua, or patterns
     -- @writes  job history             keys that it changes without naming them
     -- @usual   job.put record.find     the library functions that its usual call reaches; a call
-                                        that needs another one defines all others
+                                        that needs another one defines those of its library
     -- @durable                         its caller relies on it: it is retried for as long as a
                                         fail-over may take, and sent durably
     -- @returns json                    how to read the reply: json, number, count, text, strings,
@@ -87,7 +87,7 @@ class Command:
         lead: The arguments before the word, or all of them where there is none.
         forms: The arguments after each word.
         key_uses: Keys that it uses without naming them, and whether it writes them.
-        usual: The library functions that its usual call reaches; empty: all that it may reach.
+        usual: The library functions that its usual call reaches.
     """
 
     name: str

@@ -28,6 +28,7 @@ LEAST_PER_POP = 10
 BURST_PAUSE = 0.01  # seconds between pops of a burst while importers have not caught up yet
 PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
+UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
 LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
 # Takes the job and the seconds its lock lasts; returns whether it has a handler.
@@ -115,6 +116,7 @@ class Poller:
         self._woken = asyncio.Event()
         self._resumed = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
+        self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
         self._last_jobs = -math.inf  # when a pop last brought jobs, by time.monotonic
 
     @property
@@ -246,6 +248,14 @@ class Poller:
         self.subscriptions.set_known(queues)
         return 0
 
+    def _order(self, now: float) -> str:
+        """Return the order of a pop. A busy worker looks for due jobs in some of its pops only."""
+        order = self.subscriptions.script_order
+        if order == "ordered" and now < self._upkeep_due:
+            return "waiting"
+        self._upkeep_due = now + UPKEEP_INTERVAL
+        return order
+
     async def _pop(self) -> Popped | None:
         """Pop jobs when slots are free; while Redis is unavailable, try again, until stopped.
 
@@ -271,7 +281,7 @@ class Poller:
                     rows, due, now = await self._store.pop_many(
                         worker=self._worker,
                         count=count,
-                        order=self.subscriptions.script_order,
+                        order=self._order(asked),
                         batch=batch,
                         request=request,
                     )

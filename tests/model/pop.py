@@ -22,7 +22,7 @@ class Pop(Put):
     def pop_next(
         self, queue: str, worker: str, wanted: int, time: float, *, prefers_waiting: bool = False
     ) -> list[str]:
-        """Lock the next jobs and return their jids; `prefers_waiting` takes others only if needed."""
+        """Lock the next jobs; `prefers_waiting`: only waiting ones if they are enough."""
         if queue in self.members("paused_queues"):
             return []
         if (most := self.option(f"{queue}-max-concurrency", 0)) > 0:

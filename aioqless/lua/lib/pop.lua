@@ -42,7 +42,9 @@ function pop.take(queue, worker, count, now, prefers_waiting)
     local more = #top == 2 * wanted and #jobs < count
     cut_short = cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
-  if #jobs < count and not enough and first > now and not prepared and held_back == 0 then
+  if #jobs < count and enough then
+    cut_short = true
+  elseif #jobs < count and first > now and not prepared and held_back == 0 then
     known_dues[queue] = first
   end
   return #jobs == 0 and jobs or pop.lock(queue, jobs, worker, now)
