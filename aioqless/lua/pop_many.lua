@@ -12,9 +12,9 @@
 -- @present rotation.reply(answer, worker, count, each, now)
 -- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become
 --                                 due ('': the batch is full, or none is in sight), and now
--- @usual   args.between args.count clock.is_used clock.now config.queue history.append
--- @usual   history.encode job_row.keep job_row.list job_row.read layout.batch locks.compute_expiry
--- @usual   pop.lock pop.prepare pop.register_worker pop.take presence.has rotation.pop_in_order
+-- @usual   args.between args.count clock.is_used clock.now history.append history.encode
+-- @usual   job_row.keep job_row.list job_row.read layout.batch locks.compute_expiry pop.lock
+-- @usual   pop.prepare pop.register_worker pop.take presence.has rotation.pop_in_order
 -- @usual   rotation.read_queues rotation.reply stats.add stats.find_bins stats.flush stats.write
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order

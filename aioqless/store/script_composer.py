@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
 
+from aioqless.lua import constant
 from aioqless.store.command_header import Arg, Command, Form, HeaderError, read_command
 from aioqless.store.inlining import escape, insert_namespace
 from aioqless.store.library_linker import (
@@ -315,7 +316,8 @@ def _tail(command: Command) -> Iterator[str]:
     yield "  answer = perform()"
     yield "  if request then"
     yield "    local packed = cmsgpack.pack(request_number, answer)"
-    yield ("    redis.call('SET', keys.request(request_line), packed, 'EX', constants.ANSWER_TTL)")
+    seconds = f"'{constant('ANSWER_TTL')}'"  # Redis formats numbers, which takes longer
+    yield f"    redis.call('SET', keys.request(request_line), packed, 'EX', {seconds})"
     yield "  end"
     yield "end"
     yield f"return {command.present}"

@@ -65,7 +65,7 @@ def declared() -> Iterator[dict[str, list[str]]]:
 
 async def put_all(story: Story) -> None:
     for number in range(JOBS):
-        await story.store.put(queue="mail", jid=f"j{number}", klass="Greet", data="{}", delay=0)
+        await story.store.put(queue="mail", jid=f"j{number}", klass="Greet", data="{}")
 
 
 class Held(TypedDict):
@@ -92,14 +92,12 @@ def in_mail(job: Held) -> CompleteManyRow:
 
 async def put(story: Story, store: TracingStore) -> None:
     await put_all(story)
-    await store.put(queue="mail", jid="new", klass="Greet", data="{}", delay=0)
+    await store.put(queue="mail", jid="new", klass="Greet", data="{}")
 
 
 async def put_many(story: Story, store: TracingStore) -> None:
     await put_all(story)
-    batch: list[PutManyRow] = [
-        {"jid": f"new{n}", "klass": "Greet", "data": "{}", "delay": 0} for n in range(2)
-    ]
+    batch: list[PutManyRow] = [{"jid": f"new{n}", "klass": "Greet", "data": "{}"} for n in range(2)]
     await store.put_many(queue="mail", batch=batch)
 
 

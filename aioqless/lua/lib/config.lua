@@ -19,7 +19,6 @@ local NUMBERS = {
   'max-worker-age', 'max-job-history',
   'max-lost', 'archive',
 }
-local UNLIMITED = {heartbeat = constants.HEARTBEAT, max_concurrency = 0}
 local numbers
 local queue_options = {}
 
@@ -55,7 +54,6 @@ function config.read_numbers()
 end
 
 function config.queue(queue)
-  if not presence.has('config') then return UNLIMITED end
   queue_options[queue] = queue_options[queue] or config.read_queue(queue)
   return queue_options[queue]
 end
@@ -73,10 +71,17 @@ function config.read_queue(queue)
 end
 
 -- For how long a lock of this queue lasts, in seconds.
-function config.heartbeat(queue) return config.queue(queue).heartbeat end
+function config.heartbeat(queue)
+  return presence.has('config') and config.queue(queue).heartbeat or constants.HEARTBEAT
+end
 
 -- The maximum number of running jobs of this queue; 0: no limit.
-function config.max_concurrency(queue) return config.queue(queue).max_concurrency end
+function config.max_concurrency(queue)
+  return presence.has('config') and config.queue(queue).max_concurrency or 0
+end
+
+-- The rate limit of this queue, if any.
+function config.rate(queue) return presence.has('config') and config.queue(queue).rate end
 
 -- The name under which an option is stored: `heartbeat-<queue>` is an alias.
 function config.stored_name(option)

@@ -71,7 +71,7 @@ end
 
 -- How many jobs of a queue may start now.
 function pop.read_capacity(queue, now)
-  local rate = config.queue(queue).rate
+  local rate = config.rate(queue)
   return math.min(locks.read_capacity(queue, now),
     rate and rates.read_capacity('q:' .. queue, rate, now) or math.huge)
 end
@@ -87,7 +87,7 @@ end
 function pop.was_cut_short() return cut_short end
 
 function pop.lock(queue, jobs, worker, now)
-  local fence, own = redis.call('INCRBY', keys.fence(), #jobs) - #jobs, config.queue(queue)
+  local fence, rate = redis.call('INCRBY', keys.fence(), #jobs) - #jobs, config.rate(queue)
   local expires_at = locks.compute_expiry(queue, now)
   local expires = string.format(expires_at % 1 == 0 and '%d' or '%.17g', expires_at)
   local time = string.format('%.20f', now)
@@ -106,7 +106,7 @@ function pop.lock(queue, jobs, worker, now)
   end
   redis.call('ZADD', keys.locks(queue), unpack(locked))
   redis.call('ZADD', keys.worker_jobs(worker), unpack(locked))
-  if own.rate then rates.record_starts('q:' .. queue, own.rate, jids, now) end
+  if rate then rates.record_starts('q:' .. queue, rate, jids, now) end
   if known_dues[queue] then known_dues[queue] = math.min(known_dues[queue], expires_at) end
   return jids
 end

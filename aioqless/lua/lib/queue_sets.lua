@@ -51,8 +51,7 @@ end
 -- Remove jobs from the running ones. Wake idle workers if a concurrency limit may have kept jobs
 -- waiting.
 function queue_sets.remove_running(queue, ...)
-  if redis.call('ZREM', keys.locks(queue), ...) > 0 and presence.has('config')
-    and config.max_concurrency(queue) > 0
+  if redis.call('ZREM', keys.locks(queue), ...) > 0 and config.max_concurrency(queue) > 0
     and redis.call('EXISTS', keys.waiting(queue), keys.scheduled(queue)) > 0 then
     events.publish_ready(queue)
   end

@@ -84,7 +84,7 @@ function rotation.find_queue_due(queue, now)
     local due = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
     first = math.min(first, tonumber(due) or math.huge)
   end
-  local rate = config.queue(name).rate
+  local rate = config.rate(name)
   if rate and rates.read_capacity('q:' .. name, rate, now) == 0 then
     first = math.min(first, rates.find_next_start('q:' .. name, rate, 0, now))
   end

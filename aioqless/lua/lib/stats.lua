@@ -26,8 +26,8 @@ end
 -- also ours, `x-ms0` to `x-ms500`.
 function stats.find_bins(seconds)
   if seconds >= 0 and seconds < 1 then
-    local at = #MILLISECONDS
-    while at > 1 and seconds * 1000 < MILLISECONDS[at] do at = at - 1 end
+    local at = 1
+    while MILLISECONDS[at + 1] and seconds * 1000 >= MILLISECONDS[at + 1] do at = at + 1 end
     return 's0', 'x-ms' .. MILLISECONDS[at]
   end
   if seconds < 60 then return 's' .. string.format('%.0f', math.floor(seconds)) end
