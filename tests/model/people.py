@@ -45,7 +45,7 @@ class People(Operating):
             self.append_history(jid, time, "popped", {"worker": worker})
             return jid, 0
         aside = [] if wants_skipped else self._set_aside(queue, person, time)
-        jids = self._popped(queue, worker, 1, time)
+        jids = self.pop_next(queue, worker, 1, time)
         for place, jid, score in aside:
             place[jid] = score
         for jid in jids:

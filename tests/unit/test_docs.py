@@ -26,7 +26,7 @@ from aioqless.client.jobs import Jobs
 from aioqless.client.put_options import PutOptions
 from aioqless.client.workers import Workers
 from aioqless.handlers.job_options import JobOptions
-from aioqless.lua import constant
+from aioqless.lua import constant, constants
 from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
 from aioqless.worker.poller import LEAST_PER_POP
 from tests.unit.pages import (
@@ -53,9 +53,11 @@ WORKERS = "".join(
     for page in ("workers.md", "operating.md", "shutdown.md", "health-checks.md")
 )
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
-SHARED = re.findall(
-    r"\['([\w-]+)'\] = (\d+)", (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
-)
+CONFIG_LUA = (ROOT / "aioqless" / "lua" / "lib" / "config.lua").read_text("utf-8")
+SHARED = [
+    (option, constants().get(value, value))
+    for option, value in re.findall(r"\['([\w-]+)'\] = (?:constants\.)?(\d+|[A-Z_]+)", CONFIG_LUA)
+]
 CONFIG = dict(SHARED)
 SETTINGS = Settings()
 DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
