@@ -25,10 +25,13 @@ DOCS = ROOT / "docs"
 async def test_program_on_the_page_puts_a_job_that_completes(
     page: Path, redis_url: str, namespace: str, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (program,) = [code for code in blocks(page, "python") if code.startswith("# aioqless\n")]
+    program = "".join(code for code in blocks(page, "python") if code.startswith("# aioqless"))
     jobs = ModuleType("app.jobs")
-    monkeypatch.setitem(sys.modules, "app.jobs", jobs)
-    exec(program.replace("delay=60", "delay=0.01"), vars(jobs))
+    for name in ("app.jobs", "shop.jobs"):
+        monkeypatch.setitem(sys.modules, name, jobs)
+    # This test has an event loop already.
+    program = program.replace("delay=60", "delay=0.01").removesuffix("asyncio.run(main())\n")
+    exec(program, vars(jobs))
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
     monkeypatch.setenv("AIOQLESS_NAMESPACE", namespace)
     settings = vars(jobs).get("settings", Settings())

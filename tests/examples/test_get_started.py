@@ -79,7 +79,7 @@ class Reader:
         (self._folder / path).write_text(text)
 
     async def _run(self, text: str, expected: str) -> None:
-        for extras in re.findall(r"aioqless\[([\w,-]+)\]", text):
+        for extras in re.findall(r"pip install .*\[([\w,-]+)\]", text):
             assert set(extras.split(",")) <= EXTRAS
         commands = INSTALLATION.sub("", text.replace(". .venv/bin/activate", "true"))
         process = await asyncio.create_subprocess_exec(
