@@ -107,5 +107,10 @@ async def test_examples_of_the_page_run(
     monkeypatch.setenv("AIOQLESS_NAMESPACE", client.namespace)
     page = PAGES[name]
     with modules():
-        await Program(client, page.setup, worker=page.worker).run(name)
+        program = Program(client, page.setup, worker=page.worker)
+        try:
+            await program.run(name)
+        finally:
+            if engine := program.names.get("engine"):
+                await engine.dispose()
     assert await client.jobs.failed() == {}

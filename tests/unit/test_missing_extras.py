@@ -29,7 +29,7 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
             assert missing == ELSEWHERE[module]
             continue
         if module.startswith(COMMAND_LINE) and not extra:
-            assert missing in ("typer", "rich")
+            assert missing in ("typer", "rich", "textual")
             continue
         assert message.endswith(
             f'is not installed. Install it with: pip install "aioqless[{extra}]"'

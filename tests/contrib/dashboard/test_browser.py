@@ -217,7 +217,7 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await page.unroute("**/do/pause")
         await page.route("**/do/pause", send_old_token)
         await page.get_by_role("button", name="Pause").click()
-        await says(page, "Not performed: This page has expired")
+        await says(page, "Not done: This page has expired")
 
 
 async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) -> None:
@@ -301,7 +301,7 @@ async def test_configuration_is_set_and_unset(page: Page, client: Client) -> Non
     await says(page, "heartbeat reset to its default")
     await page.get_by_label("Value of heartbeat").fill("soon")
     await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
-    await says(page, "Not performed: heartbeat 'soon' is not a number")
+    await says(page, "Not done: heartbeat 'soon' is not a number")
 
 
 async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, shop: Client) -> None:

@@ -49,7 +49,7 @@ async def test_changed_page_is_sent_again(http: httpx.AsyncClient, client: Clien
         await job.fail("typo", "no such word")
         assert 's-failed">failed' in await anext(contents)
         await client.jobs.cancel(jid)
-        assert "There is no such job" in await anext(contents)
+        assert "This job does not exist" in await anext(contents)
 
 
 async def test_each_browser_gets_its_own_token(client: Client, site: str) -> None:
@@ -101,7 +101,7 @@ async def test_readers_of_200_pages_all_get_updates(
             await asyncio.gather(*[_shows(each, "waiting") for each in opened])
             for jid in jids:
                 await client.jobs.cancel(jid)
-            await asyncio.gather(*[_shows(each, "There is no such job") for each in opened])
+            await asyncio.gather(*[_shows(each, "This job does not exist") for each in opened])
 
 
 async def _shows(contents: AsyncIterator[str], text: str) -> None:

@@ -102,7 +102,7 @@ document.addEventListener("submit", async event => {
   } catch (error) {
     const told = document.createElement("p")
     told.className = "note refused"
-    told.textContent = `${refused ? "Not performed" : "Result unknown, the action may have been performed"}: ${error.message}`
+    told.textContent = `${refused ? "Not done" : "Result unknown, the action may have been performed"}: ${error.message}`
     notes.replaceChildren(told)
   } finally {
     if (button) button.disabled = false
