@@ -85,6 +85,12 @@ _HOMES = {
     "redis.durability": "Durability",
     "worker": "Fail Next Retry Settings Snooze Subscription Worker",
 }
+# What other libraries call theirs.
+_OWN = {
+    "Cron": "`@job(cron=...)`",
+    "Depends": "`aioqless.Inject`",
+    "RateLimit": "`@job(rate_limit=...)`",
+}
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if not typing.TYPE_CHECKING:  # type checkers would accept any name
@@ -95,6 +101,8 @@ if not typing.TYPE_CHECKING:  # type checkers would accept any name
             errors = importlib.import_module(f"{__name__}.errors")
             if name[0].isupper() and hasattr(errors, name):
                 text += f": write `from aioqless.errors import {name}`"
+            elif name in _OWN:
+                text += f": write {_OWN[name]}"
             raise AttributeError(text)
         value = globals()[name] = getattr(
             importlib.import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name

@@ -30,7 +30,7 @@ from aioqless.client.constraints import (
 )
 from aioqless.client.jid import Result_co, ResultType
 from aioqless.client.put_options import ConstraintOptions, PutDefaults, PutOptions, add_options
-from aioqless.errors import AioqlessError, QueueFull
+from aioqless.errors import AioqlessError, InvalidData, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow, PutManyRow, Store
@@ -123,6 +123,12 @@ class NewJob(Generic[Result_co]):
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "options", options)
 
+    def __repr__(self) -> str:
+        klass = self.klass if isinstance(self.klass, str) else getattr(self.klass, "klass", None)
+        shown = [repr(klass or self.klass), job_data.shorten(self.data)]
+        shown += [f"{name}={value!r}" for name, value in self.options.items()]
+        return f"NewJob({', '.join(shown)})"
+
     @classmethod
     def of(
         cls,
@@ -191,7 +197,14 @@ class NewJob(Generic[Result_co]):
             handler, klass = None, validation.check_name("klass", self.klass)
         elif hasattr(self.klass, "klass"):
             handler, klass = self.klass, self.klass.klass
-            handler.check(text)
+            try:
+                handler.check(text)
+            except InvalidData as error:
+                if self.data is not None or "missing required field" not in str(error):
+                    raise
+                raise InvalidData(
+                    f"{error}: pass data with handler.data(...), options of put by name"
+                ) from None
         else:
             raise TypeError(
                 "klass must be a handler, which @job makes of a function, or a string "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict, get_args
+from zoneinfo import ZoneInfo
 
 from aioqless import validation
 from aioqless.client import job_data
@@ -95,7 +96,7 @@ class ScheduleOptions(TypedDict, total=False):
     Attributes:
         every: Interval, in seconds or as a timedelta.
         cron: Cron expression, or a nickname such as `@daily`, instead of an interval.
-        timezone: With `cron`: its time zone; default: UTC.
+        timezone: With `cron`: its time zone, by its name or as a ZoneInfo; default: UTC.
         backlog: Maximum number of missed instances to make up for, 0 for all; default: missed
             instances are coalesced into one.
         until: When it ends, as a datetime with a time zone or in seconds since 1970: no instance is
@@ -106,7 +107,7 @@ class ScheduleOptions(TypedDict, total=False):
 
     every: Seconds
     cron: str
-    timezone: str
+    timezone: str | ZoneInfo
     backlog: int
     until: float | datetime
     max_runs: int

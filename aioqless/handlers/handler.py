@@ -65,6 +65,9 @@ class Handler(Generic[P, R_co]):
         """Call the function."""
         return self.fn(*args, **kwargs)
 
+    def __repr__(self) -> str:
+        return f"Handler({self.klass})"
+
     if not TYPE_CHECKING:  # type checkers would accept any name
 
         def __getattr__(self, name: str) -> object:

@@ -94,7 +94,8 @@ class RetryPolicy:
         _classes("dont_retry_on", self.dont_retry_on)
         if not callable(self.backoff):
             raise TypeError(
-                "backoff must be a callable from the number of retries used to seconds "
+                "backoff must be a function such as fixed(2) or exponential(2) of "
+                "aioqless.handlers.retry_policy, from the number of retries used to seconds "
                 f"(got {self.backoff!r})"
             )
 

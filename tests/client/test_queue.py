@@ -160,6 +160,16 @@ async def test_put_refuses_data_that_the_handler_does_not_accept(client: Client)
     assert await client.queue("mail").length() == 0
 
 
+async def test_put_with_an_option_named_as_a_parameter_says_how_data_is_passed(
+    client: Client,
+) -> None:
+    @job
+    async def look(job: Job, jid: str) -> None: ...
+
+    with pytest.raises(InvalidData, match=r"pass data with handler\.data\(\.\.\.\)"):
+        await client.put(look, jid="x")
+
+
 async def test_data_is_kept_byte_for_byte(client: Client) -> None:
     text = '{ "a" : [ ], "n" : 12345678901234567890, "f" : 1.0, "ä" : "\\u00e4" }'
     found = await client.jobs.get(

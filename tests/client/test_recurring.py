@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -106,7 +107,7 @@ async def test_invalid_schedule_is_refused_before_a_call(
 
 async def test_changing_the_cron_expression_changes_the_next_time(client: Client) -> None:
     recurring = await client.queue("mail").recur("Digest", cron="30 9 * * *")
-    await recurring.update(cron="15 6 * * *", queue="slow")
+    await recurring.update(cron="15 6 * * *", timezone=ZoneInfo("UTC"), queue="slow")
     assert (clock(recurring.next), recurring.queue) == ("06:15:00", "slow")
     await recurring.update(timezone="Asia/Tokyo")
     assert clock(recurring.next) == "21:15:00"

@@ -39,6 +39,15 @@ def test_unknown_name_raises_attribute_error() -> None:
         _ = aioqless.Sidekiq  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [("Depends", "Inject"), ("Cron", "@job(cron="), ("RateLimit", "@job(rate_limit=")],
+)
+def test_name_of_other_libraries_says_what_to_write(name: str, own: str) -> None:
+    with pytest.raises(AttributeError, match=f"'{name}': write .*{re.escape(own)}"):
+        getattr(aioqless, name)
+
+
 @pytest.mark.parametrize("name", ["NoResult", "JobExists", "NameTaken"])
 def test_name_of_an_error_says_where_it_is(name: str) -> None:
     with pytest.raises(AttributeError, match=f"write `from aioqless.errors import {name}`"):

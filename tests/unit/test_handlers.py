@@ -354,3 +354,20 @@ def test_other_missing_attributes_are_reported_as_usual() -> None:
 def test_client_of_a_redis_client_is_refused_with_a_reason() -> None:
     with pytest.raises(TypeError, match=r"takes the URL of Redis.*\(got Redis\)"):
         Client(Redis())  # type: ignore[arg-type]  # on purpose
+
+
+def test_handlers_and_new_jobs_are_shown_in_short() -> None:
+    @job(klass="app.jobs.greet")
+    async def hello(job: Job, name: str) -> None: ...
+
+    assert repr(hello) == "Handler(app.jobs.greet)"
+    new = hello.data(name="Ada").with_options(delay=60)
+    assert repr(new) == "NewJob('app.jobs.greet', {'name': 'Ada'}, delay=60)"
+    assert len(repr(hello.data(name="x" * 10_000))) < 1_000
+
+
+def test_number_as_backoff_says_which_functions_make_one() -> None:
+    why = r"fixed\(2\) or exponential\(2\) of aioqless\.handlers\.retry_policy"
+    for options in ({}, {"retry_on": ValueError}):
+        with pytest.raises(TypeError, match=why):
+            job(backoff=2, **options)(lambda job: None)  # type: ignore[call-overload]  # on purpose

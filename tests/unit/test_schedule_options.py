@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -38,6 +39,11 @@ def test_schedule_options_make_a_recurring_job() -> None:
         2,
     )
     assert _declared().recurrence is None
+
+
+def test_time_zone_may_be_a_zone_info() -> None:
+    daily = _declared(cron="0 9 * * *", timezone=ZoneInfo("Europe/Paris")).recurrence
+    assert daily and daily.schedule == Cron("0 9 * * *", "Europe/Paris")
 
 
 def test_limits_and_jitter_are_read_as_seconds() -> None:

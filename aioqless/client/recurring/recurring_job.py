@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self, TypedDict, cast
+from zoneinfo import ZoneInfo
 
 from typing_extensions import Unpack
 
@@ -13,7 +14,7 @@ from aioqless.client import job_data
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions, RecurOptions, TemplateOptions
-from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.cron import Cron, zone_name
 from aioqless.client.recurring.schedule import (
     LIMITS,
     Limits,
@@ -81,7 +82,7 @@ class RecurringChanges(TypedDict, total=False):
         every: Interval, in seconds or as a timedelta, if it has one.
         interval: The same.
         cron: Cron expression, if it has one.
-        timezone: Time zone of the cron expression.
+        timezone: Time zone of the cron expression, by its name or as a ZoneInfo.
         until: When it ends, as a datetime or in seconds since 1970; None: never.
         max_runs: Number of instances after which it ends; None: no limit.
         jitter: Maximum random delay of each instance, in seconds or as a timedelta.
@@ -96,7 +97,7 @@ class RecurringChanges(TypedDict, total=False):
     every: Seconds
     interval: Seconds
     cron: str
-    timezone: str
+    timezone: str | ZoneInfo
     until: float | datetime | None
     max_runs: int | None
     jitter: Seconds | None
@@ -331,7 +332,7 @@ class RecurringJob:
         if "cron" in changes or "timezone" in changes or (self.cron and self.ended):
             cron = Cron(
                 changes.get("cron", self.cron or ""),
-                changes.get("timezone", self.timezone or "UTC"),
+                zone_name(changes.get("timezone", self.timezone or "UTC")),
             )
             pairs |= {
                 "cron": cron.expression,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias, TypedDict
 
 from aioqless import validation
-from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.cron import Cron, zone_name
 from aioqless.validation import Seconds
 
 MAX_CRON_BACKLOG = 1000
@@ -60,7 +60,8 @@ def make_schedule(options: Mapping[str, Any]) -> Schedule:
         )
     if every is None:
         return Cron(
-            validation.check_name("cron", cron or ""), "UTC" if timezone is None else timezone
+            validation.check_name("cron", cron or ""),
+            "UTC" if timezone is None else zone_name(timezone),
         )
     if timezone is not None:
         raise TypeError("timezone goes with cron: an interval has none")
