@@ -178,7 +178,7 @@ def test_any_text_is_accepted_or_raises_value_error(expression: str) -> None:
         ({"every": "1h"}, TypeError, "every must be a number"),
         ({"every": 5, "timezone": "UTC"}, TypeError, "timezone goes with cron"),
         ({"cron": 5}, TypeError, r"cron must be a string \(got 5\)"),
-        ({"cron": "* * * * *", "timezone": 2}, TypeError, r"timezone must be a string \(got 2\)"),
+        ({"cron": "* * * * *", "timezone": 2}, TypeError, "timezone must be a name such as"),
     ],
 )
 def test_invalid_schedule_is_refused(
