@@ -408,7 +408,10 @@ class Client:
             case [client]:
                 return client
             case []:
-                why = "no client is open on this event loop: `async with Client(...) as client:`"
+                why = (
+                    "no client is open on this event loop: `async with Client(...) as client:`, "
+                    "in a test without Redis `async with aioqless.testing.MemoryClient():`"
+                )
             case several:
                 why = f"{len(several)} clients are open on this event loop: choose one"
         raise RuntimeError(

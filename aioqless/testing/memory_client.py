@@ -11,6 +11,7 @@ import msgspec
 from aioqless.client import Client
 from aioqless.client.codec import PlainCodec
 from aioqless.errors import AioqlessError
+from aioqless.handlers import Handler
 from aioqless.redis.connection import CommandConnection
 from aioqless.store import Call, ScriptStore
 from aioqless.store.call import T, encode
@@ -56,21 +57,25 @@ class MemoryClient(Client):
         return _MemoryStore(super()._shared_store().connection, self.namespace, self.puts.append)
 
 
-def put_jobs(client: Client, klass: str | None = None) -> list[PutJob]:
+def put_jobs(client: Client, klass: Handler[..., Any] | str | None = None) -> list[PutJob]:
     """Return the jobs that were put with a client of memory, in order.
 
     Args:
         client: The client.
-        klass: Only the jobs of this klass, such as `greet.klass`.
+        klass: Only the jobs of this handler or klass.
 
     Raises:
-        TypeError: It is another client, whose jobs are in Redis.
+        TypeError: It is another client, whose jobs are in Redis; or `klass` is something else.
     """
     if not isinstance(client, MemoryClient):
         raise TypeError(
             "put_jobs needs a MemoryClient; the jobs of other clients are in Redis: "
             f"client.queue(name).jobs('waiting') lists them (got {client!r})"
         )
+    if isinstance(klass, Handler):
+        klass = klass.klass
+    if klass is not None and not isinstance(klass, str):
+        raise TypeError(f"klass must be a handler or the name of a klass (got {klass!r})")
     return [put for put in client.puts if klass in (None, put.klass)]
 
 

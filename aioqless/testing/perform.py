@@ -18,11 +18,18 @@ from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
-from aioqless.lua import constant
+from aioqless.lua import constant, exhausted_group
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.outcome import Outcome, outcome_of, record_error, record_result
+from aioqless.worker.outcome import (
+    Failed,
+    Outcome,
+    Retried,
+    outcome_of,
+    record_error,
+    record_result,
+)
 from aioqless.worker.runner import perform as call_handler
 from aioqless.worker.running_jobs import Run
 
@@ -35,8 +42,8 @@ class Performed:
 
     Attributes:
         outcome: What a worker would have stored (Completed, Retried, Failed, Released: of
-            aioqless.worker.outcome); None if the handler itself completed, failed, retried or
-            released the job.
+            aioqless.worker.outcome), so Failed for a retry when none remains; None if the handler
+            itself completed, failed, retried or released the job.
         result: What the handler returned.
         error: What it raised.
         job: The job, with the data as it left it.
@@ -53,7 +60,8 @@ class Performed:
 class _LockOnlyStore(OfflineStore):
     """Answers what a handler's job may ask of its lock; refuses whatever else would need Redis."""
 
-    def __init__(self) -> None:
+    def __init__(self, remaining: int) -> None:
+        self._remaining = remaining
         self.commands: list[tuple[str, dict[str, Any]]] = []
 
     def heartbeat(self, **arguments: Any) -> Call[float]:
@@ -70,7 +78,7 @@ class _LockOnlyStore(OfflineStore):
 
     def retry(self, **arguments: Any) -> Call[int]:
         """Note it."""
-        return self._note("retry", arguments, 0)
+        return self._note("retry", arguments, self._remaining - 1)
 
     def release(self, **arguments: Any) -> Call[str]:
         """Note it."""
@@ -113,14 +121,15 @@ async def perform(
 ) -> Performed:
     """Run one job without Redis, given as `resize.data(path="a.png")`.
 
-    What the handler raises is not raised, but is in `error` and decides the outcome.
+    What the handler raises is not raised, but is in `error` and decides the outcome. The job has
+    the handler's queue, priority, tags and retries.
 
     Args:
         new: The job, for a handler.
         resources: Values by type, which are injected.
         middleware: Middleware around the handler, the outermost first.
         retry: Retry policy for handlers without one of their own.
-        **fields: Fields of the job: queue, jid, remaining, tags, ...
+        **fields: Fields of the job, instead of the handler's: queue, retries, remaining, tags, ...
 
     Raises:
         TypeError: The job is not for a handler.
@@ -133,16 +142,17 @@ async def perform(
             f"not for the klass {new.klass!r}"
         )
     prepared = new.prepare(job_data.MAX_BYTES)
-    retries = prepared.get("retries", constant("DEFAULT_RETRIES"))
+    retries = fields.get("retries", prepared.get("retries"))
+    if retries is None:
+        retries = constant("DEFAULT_RETRIES")
     record = {
         "jid": prepared["jid"],
         "klass": prepared["klass"],
-        "queue": "default",
+        "queue": new.choose_queue(None),
         "state": "running",
         "worker": "test",
         "priority": prepared.get("priority") or 0,
         "tags": prepared.get("tags") or [],
-        "retries": retries,
         "remaining": retries,
         "expires": time.time() + LOCK,
         "tracked": False,
@@ -152,8 +162,9 @@ async def perform(
         "data": encode(prepared["data"]).decode(),
         "context": new.options.get("context"),
         **fields,
+        "retries": retries,
     }
-    store = _LockOnlyStore()
+    store = _LockOnlyStore(fields.get("remaining", retries))
     now = time.monotonic()
     job: Job[Any] = Job(
         JobBackend(store, PlainCodec(), progress_reporter=store),
@@ -171,4 +182,16 @@ async def perform(
         record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
     except Exception as error:
         record_error(run, error)
-    return Performed(outcome_of(run, retry), run.result, run.error, run.job, store.commands)
+    outcome = _stored(outcome_of(run, retry), run.job)
+    return Performed(outcome, run.result, run.error, run.job, store.commands)
+
+
+def _stored(outcome: Outcome | None, job: Job[Any]) -> Outcome | None:
+    """Return what Redis makes of an outcome: a retry when none remains fails the job."""
+    if not isinstance(outcome, Retried) or job.remaining > 0:
+        return outcome
+    message = outcome.message if outcome.group else None
+    return Failed(
+        outcome.group or exhausted_group(job.queue),
+        message or f'Job exhausted retries in queue "{job.queue}"',
+    )

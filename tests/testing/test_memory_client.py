@@ -37,6 +37,16 @@ async def test_puts_are_returned_in_order(aioqless_memory_client: MemoryClient) 
         assert [put.jid for put in put_jobs(client, greet.klass)] == [jid]
 
 
+async def test_put_jobs_selects_by_handler_or_klass(aioqless_memory_client: MemoryClient) -> None:
+    async with aioqless_memory_client as client:
+        await client.put_many([greet.data(name="Ada"), sweep.data()])
+        for selected in (greet, greet.klass):
+            assert [put.klass for put in put_jobs(client, selected)] == ["Greet"]
+        for wrong in (greet.fn, greet.data(name="Ada"), 5):
+            with pytest.raises(TypeError, match="a handler or the name of a klass"):
+                put_jobs(client, wrong)  # type: ignore[arg-type]  # on purpose
+
+
 async def test_handlers_may_put_themselves(aioqless_memory_client: MemoryClient) -> None:
     async with aioqless_memory_client as client:
         await greet.put(name="Ada")

@@ -7,10 +7,21 @@ from typing import Any
 
 import pytest
 
-from aioqless import AioqlessError, Fail, Inject, InvalidData, Job, Next, Retry, Snooze, job
+from aioqless import (
+    AioqlessError,
+    Client,
+    Fail,
+    Inject,
+    InvalidData,
+    Job,
+    Next,
+    Retry,
+    Snooze,
+    job,
+)
 from aioqless.client.put import NewJob
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
-from aioqless.testing import perform
+from aioqless.testing import MemoryClient, drain, perform, put_jobs
 from aioqless.worker.outcome import Completed, Failed, Released, Retried
 
 
@@ -114,3 +125,67 @@ async def test_changed_data_is_part_of_the_outcome_of_retry_and_snooze(end: Exce
     done = await perform(NewJob(page, {"page": 1}))
     assert isinstance(done.outcome, Retried | Released)
     assert (done.outcome.data, done.job.data) == (b'{"page":2}', {"page": 2})
+
+
+@job(klass="Ship", queue="orders", priority=-3, tags=["parcel"], retries=2)
+async def ship(job: Job[Any]) -> list[object]:
+    return [job.queue, job.priority, job.tags, job.retries, job.remaining]
+
+
+async def test_job_has_the_defaults_of_its_handler() -> None:
+    assert (await perform(ship.data())).result == ["orders", -3, ["parcel"], 2, 2]
+
+
+async def test_fields_given_to_perform_override_the_defaults_of_the_handler() -> None:
+    ended = await perform(ship.data(), queue="returns", priority=1, tags=["b"], retries=4)
+    assert ended.result == ["returns", 1, ["b"], 4, 4]
+    assert (await perform(ship.data(), remaining=1)).result == ["orders", -3, ["parcel"], 2, 1]
+    assert (await perform(ship.data().with_options(retries=0))).result[-2:] == [0, 0]
+
+
+async def test_performed_handler_puts_on_the_open_memory_client(
+    aioqless_memory_client: MemoryClient,
+) -> None:
+    @job
+    async def order(job: Job[Any]) -> None:
+        await ship.put()
+
+    async with aioqless_memory_client as client:
+        assert (await perform(order.data())).error is None
+        assert [put.klass for put in put_jobs(client)] == ["Ship"]
+    assert "aioqless.testing.MemoryClient" in str((await perform(order.data())).error)
+
+
+ENDS = {
+    "retry": Retry(),
+    "retry-why": Retry(message="closed"),
+    "retry-group": Retry(group="bank"),
+    "retry-both": Retry(group="bank", message="closed"),
+    "policy": ConnectionError("closed"),
+}
+
+
+@job(klass="LastRun", retries=0, retry_on=ConnectionError)
+async def last_run(job: Job[Any], end: str) -> None:
+    raise ENDS[end]
+
+
+async def test_job_without_retries_left_fails_as_with_a_worker(aioqless_client: Client) -> None:
+    async with aioqless_client as client:
+        jids = {end: await client.put(last_run.data(end=end)) for end in ENDS}
+        await drain(client, last_run)
+        for end, jid in jids.items():
+            failure = (await client.jobs.get(jid)).failure
+            outcome = (await perform(last_run.data(end=end))).outcome
+            assert isinstance(outcome, Failed), end
+            assert failure is not None
+            assert (outcome.group, outcome.message) == (failure.group, failure.message)
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+async def test_retry_by_the_handler_returns_the_remaining_retries(retries: int) -> None:
+    @job
+    async def again(job: Job[Any]) -> int:
+        return await job.retry()
+
+    assert (await perform(again.data(), retries=retries)).result == retries - 1
