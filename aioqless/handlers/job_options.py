@@ -69,7 +69,7 @@ def checked(options: JobOptions) -> JobOptions:
             "coroutines run on the event loop, plain functions in threads"
         )
     if "backoff" in options and not options.keys() & RETRY_OPTIONS:
-        RetryPolicy(backoff=options["backoff"])  # a wrong type is told first
+        RetryPolicy(backoff=options["backoff"])  # a wrong type is reported first
         raise ValueError(
             "backoff needs retry_on or dont_retry_on, which say which exceptions are retried"
         )
