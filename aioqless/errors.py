@@ -13,7 +13,7 @@
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
     │   ├── NoSuchWorker       NOWORKER   no running worker has this name
     │   └── NameTaken          NAMETAKEN  another worker has this name
-    ├── JobFailed              a job whose outcome was waited for has failed
+    ├── JobFailed              a job whose result was read or waited for has failed
     ├── CommandRefused         a worker refused a remote command, or did not answer
     ├── NotDurable             a write was done, but is not durable yet
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
@@ -30,6 +30,7 @@ Errors of the connection are those of redis-py: redis.exceptions.ConnectionError
 from __future__ import annotations
 
 import functools
+import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -131,6 +132,14 @@ class NoResult(ScriptError):
     Handlers keep results with `@job(result_ttl=seconds)`.
     """
 
+    @property
+    def state(self) -> str | None:
+        """The state that the job is in; None if there is no such job.
+
+        If it is `"complete"`, no result of the job is kept; otherwise the job has not ended.
+        """
+        return self.detail.get("state")
+
     def describe(self) -> str:
         """Say what happened, and how results are kept."""
         if self.detail.get("why") == "the job is not complete":
@@ -139,19 +148,42 @@ class NoResult(ScriptError):
 
 
 class JobFailed(AioqlessError):
-    """A job whose outcome was waited for has failed.
+    """A job whose result was read or waited for has failed.
 
     Attributes:
         jid: The job.
         group: The group that it failed in.
-        message: The message of its failure.
+        message: The type and the message of its error, without the traceback; `str()` has this.
+        traceback: The message of its failure as stored: the whole traceback, if there is one.
     """
 
-    def __init__(self, jid: str, group: str, message: str) -> None:
-        super().__init__(f"job {jid} failed in {group}: {message}")
+    def __init__(self, jid: str, group: str, traceback: str) -> None:
         self.jid = jid
         self.group = group
-        self.message = message
+        self.message = _without_traceback(traceback)
+        self.traceback = traceback
+        super().__init__(f"job {jid} failed in {group}: {self.message}")
+
+    def __reduce__(self) -> tuple[type[JobFailed], tuple[str, str, str]]:
+        return type(self), (self.jid, self.group, self.traceback)
+
+
+_TRACEBACK = "Traceback (most recent call last):\n"
+_GROUP_TRACEBACK = "Exception Group Traceback (most recent call last):\n"
+# Frames and source lines are indented, the error is not; groups have a bar in front of both.
+_ERROR_LINE = re.compile(r"^(?:  \| )?([A-Za-z_][\w.]*(?:: .*)?)$", re.MULTILINE)
+
+
+def _without_traceback(text: str) -> str:
+    """Return the line of a traceback that names the error; other texts as they are."""
+    if _TRACEBACK not in text:
+        return text
+    if _GROUP_TRACEBACK in text:
+        text = text.partition(_GROUP_TRACEBACK)[2]
+    else:
+        text = text.rpartition(_TRACEBACK)[2]
+    found = _ERROR_LINE.search(text)
+    return found[1] if found else text.strip().rpartition("\n")[2].strip()
 
 
 class NameTaken(ScriptError):

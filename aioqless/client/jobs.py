@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -12,6 +13,7 @@ from aioqless.client.jid import ResultType
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
+from aioqless.client.job.job import read_result
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.recurring import RecurringJob
 from aioqless.errors import HasDependents, NoSuchJob
@@ -76,22 +78,37 @@ class Jobs:
         return job
 
     @overload
-    async def result(self, jid: str) -> Any: ...
+    async def result(self, jid: str, *, timeout: Seconds | None = None) -> Any: ...
     @overload
-    async def result(self, jid: str, handler: ResultType[R]) -> R: ...
-    async def result(self, jid: str, handler: ResultType[Any] | None = None) -> Any:
+    async def result(
+        self, jid: str, handler: ResultType[R], *, timeout: Seconds | None = None
+    ) -> R: ...
+    async def result(
+        self,
+        jid: str,
+        handler: ResultType[Any] | None = None,
+        *,
+        timeout: Seconds | None = None,
+    ) -> Any:
         """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
 
         Args:
             jid: Jid of the job.
             handler: Its handler, to get the result in the type that the function returns.
+            timeout: Seconds to wait at most for the end of the job; default: don't wait.
 
         Raises:
-            NoResult: It is not complete, or no result is kept.
+            JobFailed: It failed.
+            NoResult: It is not complete, there is no such job, or no result is kept; `state` tells
+                which.
+            TimeoutError: It has not ended in time.
             InvalidData: The result isn't of the handler's type.
             DecryptionError: The result can't be decrypted.
         """
-        value = self._backend.codec.decode_result(await self._store.result(jid=jid), jid)
+        if timeout is not None:
+            with suppress(NoSuchJob):  # a result may be kept longer than its job
+                await self._backend.watcher.wait_for_end(jid, timeout)
+        value = await read_result(self._backend, jid)
         return value if handler is None else handler.read_result(value)
 
     async def recurring(self, jid: str) -> RecurringJob | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, Next, job
+from aioqless import Client, Fail, Job, JobFailed, Next, job
 from aioqless.errors import NoResult
 from tests.worker import in_processes
 from tests.worker.conftest import Work
@@ -168,3 +170,75 @@ async def test_result_is_typed_where_only_the_text_of_the_jid_is_known(
         await client.jobs.wait(jid, timeout=10)
     assert await client.jobs.result(jid, shrink) == Thumb(7)
     assert await client.jobs.result(jid) == {"width": 7}
+
+
+async def test_result_of_a_failed_job_raises_its_failure_without_the_traceback(
+    client: Client, work: Work
+) -> None:
+    @job(klass="Broken", result_ttl=60, retries=0)
+    async def broken(job: Job[Any]) -> int:
+        raise ValueError("first line\nsecond line")
+
+    jid = str(await client.queue("mail").put(broken))
+    async with work(broken):
+        failed = await client.jobs.wait(jid, timeout=10)
+    for reading in (client.jobs.result(jid, broken), client.jobs.result(jid), failed.result()):
+        with pytest.raises(JobFailed) as caught:
+            await reading
+        assert caught.value.message == "ValueError: first line"
+        assert str(caught.value).endswith(": ValueError: first line")
+        assert __file__ in caught.value.traceback
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+async def test_message_of_a_failure_without_a_traceback_is_whole(
+    client: Client, work: Work
+) -> None:
+    @job(klass="Refused")
+    async def refused(job: Job[Any]) -> None:
+        raise Fail("no-postcode", "there is none\nin the order")
+
+    jid = await client.queue("mail").put(refused)
+    async with work(refused):
+        await client.jobs.wait(jid, timeout=10)
+    with pytest.raises(JobFailed) as caught:
+        await client.jobs.result(jid)
+    assert caught.value.message == caught.value.traceback == "there is none\nin the order"
+
+
+@pytest.mark.parametrize("errors", [1, 2])
+def test_message_of_an_exception_group_is_its_own(errors: int) -> None:
+    try:
+        raise ExceptionGroup("several", [ValueError(each) for each in range(errors)])
+    except ExceptionGroup as error:
+        text = "".join(traceback.format_exception(error))
+    assert JobFailed("j", "g", text).message.startswith("ExceptionGroup: several (")
+
+
+async def test_missing_result_tells_the_state_of_the_job(client: Client, work: Work) -> None:
+    @job(klass="Give")
+    async def give(job: Job[Any]) -> int:
+        return 1
+
+    with pytest.raises(NoResult) as unknown:
+        await client.jobs.result("unknown", timeout=5)
+    assert unknown.value.state is None
+    jid = await client.queue("mail").put(give)
+    with pytest.raises(NoResult) as pending:
+        await client.jobs.result(jid)
+    assert pending.value.state == "waiting"
+    async with work(give):
+        await client.jobs.wait(jid, timeout=10)
+    with pytest.raises(NoResult) as dropped:
+        await client.jobs.result(jid)
+    assert dropped.value.state == "complete"
+
+
+async def test_result_waits_for_the_end_of_the_job_up_to_its_timeout(
+    client: Client, work: Work
+) -> None:
+    jid = str(await client.queue("mail").put(shrink.data(width=7)))
+    with pytest.raises(TimeoutError, match=r"neither complete nor failed after 0\.05 s"):
+        await client.jobs.result(jid, shrink, timeout=0.05)
+    async with work(shrink):
+        assert await client.jobs.result(jid, shrink, timeout=10) == Thumb(7)

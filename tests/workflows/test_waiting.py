@@ -121,6 +121,14 @@ async def test_wait_has_a_timeout(client: Client) -> None:
         await client.jobs.wait(jid, timeout=0.05)
 
 
+async def test_outcome_of_an_ended_job_needs_no_time(client: Client, work: Work) -> None:
+    jid = await client.queue("mail").put(greet)
+    async with work(greet):
+        done = await client.jobs.wait(jid, timeout=10)
+    assert await done.outcome(0) == f"hello {jid}"
+    assert await done.outcome(0.000001) == f"hello {jid}"
+
+
 async def test_thousand_waiters_share_one_subscription_which_ends_with_the_last(
     client: Client, work: Work, until: Until
 ) -> None:

@@ -26,7 +26,7 @@ from aioqless.client.job.state import (
     list_stages,
 )
 from aioqless.client.job.temp_dir import TempDir
-from aioqless.errors import AioqlessError, JobFailed, NoSuchJob
+from aioqless.errors import AioqlessError, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
 
@@ -281,10 +281,11 @@ class Job(JobFields, Generic[Data]):
         """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
 
         Raises:
-            NoResult: It is not complete, or no result is kept.
+            JobFailed: It failed.
+            NoResult: It is not complete, or no result is kept; `state` tells which.
             DecryptionError: The result can't be decrypted.
         """
-        return self._backend.codec.decode_result(await self._store.result(jid=self.jid), self.jid)
+        return await read_result(self._backend, self.jid)
 
     async def results(self) -> dict[str, Any]:
         """Return the results of the jobs that it was last put to depend on, by jid.
@@ -613,3 +614,33 @@ class Job(JobFields, Generic[Data]):
 
     def __repr__(self) -> str:
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"
+
+
+async def read_result(backend: JobBackend, jid: str) -> Any:
+    """Return the stored result of a job.
+
+    Raises:
+        JobFailed: It failed.
+        NoResult: It is not complete, or no result is kept.
+        DecryptionError: The result can't be decrypted.
+    """
+    try:
+        stored = await backend.store.result(jid=jid)
+    except NoResult as error:
+        (state,) = await backend.store.states(jids=[jid])
+        if state == JobState.FAILED and (record := await backend.store.get(jid=jid)):
+            failure = Job[Any](backend, decode_record(record)).failure
+            if failure is not None:
+                raise JobFailed(jid, failure.group, failure.message) from None
+        if state == JobState.COMPLETE:  # perhaps only since the first call
+            try:
+                stored = await backend.store.result(jid=jid)
+            except NoResult as missing:
+                raise _with_state(missing, state) from None
+        else:
+            raise (_with_state(error, state) if state else error) from None
+    return backend.codec.decode_result(stored, jid)
+
+
+def _with_state(error: NoResult, state: str) -> NoResult:
+    return NoResult(error.command, error.code, {**error.detail, "state": state})

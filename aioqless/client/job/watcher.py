@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import TypeVar
 
 from redis import exceptions
@@ -20,6 +20,7 @@ from aioqless.store import Store
 from aioqless.validation import Seconds
 
 PAUSE = 0.5  # seconds before Redis is tried again
+FIRST_READ = 1.0  # seconds to read the state if the timeout left no time for it
 END_EVENTS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
 
 T = TypeVar("T")
@@ -65,18 +66,23 @@ class JobWatcher:
             redis.exceptions.ConnectionError: The client was closed.
         """
         seconds = None if timeout is None else validation.check_seconds("timeout", timeout)
+        was_read = False
         try:
             async with (
                 asyncio.timeout(seconds),
                 aclosing(self.watch(jid, lambda: self._store.states(jids=[jid]))) as readings,
             ):
                 async for (state,) in readings:
-                    if not state:
-                        detail = {"jid": jid, "why": "there is no such job, or no longer"}
-                        raise NoSuchJob("wait", "NOJOB", detail)
-                    if state in ENDED:
+                    was_read = True
+                    if _has_ended(jid, state):
                         return
         except TimeoutError:
+            if not was_read:  # so short a time says nothing about the job
+                with suppress(TimeoutError, exceptions.RedisError):
+                    async with asyncio.timeout(FIRST_READ):
+                        (state,) = await self._store.states(jids=[jid])
+                    if _has_ended(jid, state):
+                        return
             raise TimeoutError(
                 f"job {jid} is neither complete nor failed after {timeout} s"
             ) from None
@@ -161,3 +167,15 @@ class JobWatcher:
         for jid in jids:
             for changed in self._changed.get(jid or "", ()):
                 changed.set()
+
+
+def _has_ended(jid: str, state: str | None) -> bool:
+    """Return whether a job in this state has ended.
+
+    Raises:
+        NoSuchJob: It has no state.
+    """
+    if not state:
+        detail = {"jid": jid, "why": "there is no such job, or no longer"}
+        raise NoSuchJob("wait", "NOJOB", detail)
+    return state in ENDED

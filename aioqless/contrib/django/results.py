@@ -22,7 +22,7 @@ from aioqless.contrib.django.task_framework import (
     TaskResultDoesNotExist,
     TaskResultStatus,
 )
-from aioqless.errors import NoResult
+from aioqless.errors import JobFailed, NoResult
 
 STATUSES = {
     JobState.RUNNING: TaskResultStatus.RUNNING,
@@ -49,7 +49,7 @@ async def read_result(client: Client, jid: str, alias: str) -> AnyResult:
     if result.status == TaskResultStatus.SUCCESSFUL:
         try:
             value = await client.jobs.result(jid)
-        except NoResult as error:
+        except (NoResult, JobFailed) as error:
             raise TaskResultDoesNotExist(jid) from error
         set_fields(result, _return_value=value)
     return result
