@@ -1,9 +1,10 @@
 """Routing: which partition a job or a key belongs to, and how partitions are named.
 
 The partition of a jid is its CRC-32 modulo the number of partitions. As in Redis Cluster, a part in
-braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a random jid of
-32 hexadecimal digits that is followed by a dash and a number, which is what the instances of a
-recurring job are called, the number doesn't count. Keys of constraints are routed as jids are.
+braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a generated jid, 32
+hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances of
+a recurring job, a generated jid with a dash and a number, too. Keys of constraints are routed as
+jids are.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from aioqless.redis.cluster import SLOTS
 
 MAX_PARTITIONS = 1024
 
-_INSTANCE = re.compile(r"([0-9a-f]{32})-\d+")
-_RANDOM_JID = re.compile(r"[0-9a-f]{32}")
+_GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)?")
 _TAGGED = re.compile(r"\{([^}]+)\}")
 # Of any number of partitions, the first has one of these slots, so that all clients of a namespace
 # meet there.
@@ -77,10 +77,10 @@ def partition_of(name: str, partitions: int) -> int:
     """
     if partitions == 1:
         return 0
+    if len(name) >= 32 and (generated := _GENERATED_JID.fullmatch(name)):
+        return int(generated[1], 16) % partitions
     if "{" in name and (tagged := _TAGGED.search(name)):
         name = tagged[1]
-    elif len(name) > 33 and name[32] == "-" and (instance := _INSTANCE.fullmatch(name)):
-        name = instance[1]
     return crc32(name.encode("utf-8", "surrogateescape")) % partitions
 
 
@@ -107,17 +107,21 @@ def keys_of(terms: str | bytes | None) -> list[str]:
     return [constraints[name] for name in ("unique", "key") if name in constraints]
 
 
-def generate_jid(partition: int, partitions: int) -> str:
-    """Return a random jid of a partition: 32 hexadecimal digits, as of other qless clients."""
-    if partitions == 1:
-        return secrets.token_hex(16)
-    while True:
-        head = secrets.token_hex(14)
-        checksum, start = crc32(head.encode()), secrets.randbelow(1 << 16)
-        for number in range(start, start + (1 << 16)):
-            tail = b"%04x" % (number & 0xFFFF)
-            if crc32(tail, checksum) % partitions == partition:
-                return head + tail.decode()
+def generate_jid(partition: int, partitions: int, digits: str | None = None) -> str:
+    """Return a random jid of a partition: 32 hexadecimal digits, as of other qless clients.
+
+    Args:
+        partition: Number of the partition.
+        partitions: Number of partitions.
+        digits: The random digits, of which it changes the last four; default: new ones.
+    """
+    if digits is None:
+        digits = secrets.token_hex(16)
+    number = int(digits[28:], 16)
+    number += partition - number % partitions
+    if number > 0xFFFF:
+        number -= partitions
+    return f"{digits[:28]}{number:04x}"
 
 
 def recurring_jid(jid: str, partitions: int) -> str:
@@ -128,7 +132,7 @@ def recurring_jid(jid: str, partitions: int) -> str:
     Raises:
         ValueError: It has a brace of its own.
     """
-    if partitions == 1 or _TAGGED.search(jid) or _RANDOM_JID.fullmatch(jid):
+    if partitions == 1 or _TAGGED.search(jid) or _GENERATED_JID.fullmatch(jid):
         return jid
     if "{" in jid or "}" in jid:
         raise ValueError(f"jid {jid!r} of a recurring job must have no single brace")

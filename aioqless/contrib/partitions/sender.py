@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import itertools
+import random
+import time
 from collections.abc import Iterator, Sequence
 
 from aioqless.client.codec import Codec
@@ -14,12 +16,19 @@ from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.validation import Seconds
 
 
+# Jobs without keys that are put at the same time share a partition, and so a call, which costs Redis
+# as much as three jobs. Few of them don't: each partition has its part of a limit of their queue.
+MOST_TOGETHER = 32
+TOGETHER = 0.001  # seconds
+BURST_ENDS = 1.0  # seconds after the last put
+
+
 class PartitionedSender(PutSender):
     """Prepares jobs and sends each to its partition.
 
     A job is in the partition of its jid, with all its keys and all jobs that it depends on. A jid
     that the caller doesn't choose is generated to fit them; what can't be in one partition is
-    refused before anything is written.
+    refused before anything is written. Jobs without keys go to all partitions in turn.
 
     Args:
         store: The commands of the partitioned namespace.
@@ -38,6 +47,11 @@ class PartitionedSender(PutSender):
         super().__init__(store, codec, max_data, default_context)
         self._count = len(store.stores)
         self._senders = [PutSender(each, codec, max_data) for each in store.stores]
+        self._turns = itertools.cycle(random.sample(range(self._count), self._count))
+        self._turn = 0  # the partition of jobs without keys
+        self._turn_left = 0  # how many more of them it gets
+        self._turn_ends = 0.0
+        self._burst = 0  # how many were put without a pause
 
     def place(self, job: NewJob, partition_key: str | None) -> NewJob:
         """Return a job with a jid in the partition of a key.
@@ -68,10 +82,12 @@ class PartitionedSender(PutSender):
             ValueError: Its jid, keys and dependencies belong to several partitions.
         """
         row = super().prepare(job)
-        if names := _names(row):
-            partition = self._choose([*_given_jid(job), *names])
-            if job.options.get("jid") is None:
-                row["jid"] = generate_jid(partition, self._count)
+        names = _names(row)
+        if job.options.get("jid") is None:
+            partition = self._choose(names) if names else self._next_partition()
+            row["jid"] = generate_jid(partition, self._count, row["jid"])
+        else:
+            self._choose([row["jid"], *names])
         return row
 
     async def put(self, queue: str, job: PreparedJob, wait: Seconds) -> str:
@@ -124,13 +140,25 @@ class PartitionedSender(PutSender):
         return self._senders[partition_of(job["jid"], self._count)]
 
     def _choose(self, names: Sequence[str]) -> int:
-        """Return the partition of jids and keys; any, if there are none."""
+        """Return the partition of jids and keys; the next, if there are none."""
         if not names:
-            return secrets.randbelow(self._count)
+            return next(self._turns)
         first, *others = names
         partition = partition_of(first, self._count)
         check_together(first, others, self._count)
         return partition
+
+    def _next_partition(self) -> int:
+        """Return the partition of a job without keys."""
+        now = time.monotonic()
+        if not self._turn_left or now > self._turn_ends:
+            if now > self._turn_ends + BURST_ENDS:
+                self._burst = 0
+            self._turn, self._turn_ends = next(self._turns), now + TOGETHER
+            self._turn_left = min(MOST_TOGETHER, 1 + self._burst // self._count)
+        self._turn_left -= 1
+        self._burst += 1
+        return self._turn
 
 
 def _given_jid(job: NewJob) -> list[str]:

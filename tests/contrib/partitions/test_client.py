@@ -37,6 +37,29 @@ async def test_put_jobs_are_spread_and_found_by_jid(partitioned: PartitionedClie
     assert min(lengths) > 20
 
 
+async def test_jobs_put_at_the_same_time_share_calls_and_are_spread(
+    partitioned: PartitionedClient,
+) -> None:
+    calls = await _count_script_calls(partitioned)
+    await asyncio.gather(*(partitioned.put("Greet", {"n": n}) for n in range(2_000)))
+    assert await _count_script_calls(partitioned) - calls < 400
+    lengths = [await each.queue("default").length() for each in partitioned.partitions]
+    assert sum(lengths) == 2_000
+    assert min(lengths) > 400
+
+
+async def _count_script_calls(client: PartitionedClient) -> int:
+    stats = await client.redis.info("commandstats")
+    return sum(stats[each]["calls"] for each in ("cmdstat_evalsha", "cmdstat_eval") if each in stats)
+
+
+async def test_few_jobs_put_at_the_same_time_are_spread(partitioned: PartitionedClient) -> None:
+    """A small share of a limit for each of them would slow them down."""
+    await asyncio.gather(*(partitioned.put("Greet", {"n": n}) for n in range(16)))
+    lengths = [await each.queue("default").length() for each in partitioned.partitions]
+    assert min(lengths) >= 2
+
+
 async def test_job_is_changed_in_its_own_partition_only(partitioned: PartitionedClient) -> None:
     jid = await partitioned.put("Greet", {}, jid="order-17", tags=["a"])
     home = partitioned.partitions[partitioned.partition_of("order-17")]

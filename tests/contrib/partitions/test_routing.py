@@ -69,8 +69,8 @@ def test_number_of_partitions_of_another_type_is_refused(count: int) -> None:
 
 def test_partitions_of_jids_stay_the_same() -> None:
     """Jobs would be lost to their clients if a later version computed other partitions."""
-    jids = ("a", "order-17", "0" * 32, "é", "{order}-17")
-    assert [partition_of(jid, 48) for jid in jids] == [3, 20, 0, 14, 24]
+    jids = ("a", "order-17", "0" * 32, "é", "{order}-17", "0" * 30 + "4a", "0" * 30 + "4A")
+    assert [partition_of(jid, 48) for jid in jids] == [3, 20, 0, 14, 24, 26, 30]
 
 
 def test_namespaces_of_partitions_stay_the_same() -> None:
@@ -97,6 +97,9 @@ def test_generated_jid_belongs_to_its_partition_and_looks_like_any_other(
     assert partition_of(jid, count) == partition
     assert len(jid) == 32
     assert set(jid) <= set("0123456789abcdef")
+    other = generate_jid(partition, count, "f" * 32)
+    assert other.startswith("f" * 28)
+    assert partition_of(other, count) == partition
 
 
 @given(
