@@ -1,9 +1,9 @@
 """Routing: which partition a job or a key belongs to, and how partitions are named.
 
 The partition of a jid is its CRC-32 modulo the number of partitions. As in Redis Cluster, a part in
-braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a generated jid, 32
-hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances of
-a recurring job, a generated jid with a dash and a number, too. Keys of constraints are routed as
+braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a generated jid,
+32 hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances
+of a recurring job, a generated jid with a dash and a number, too. Keys of constraints are routed as
 jids are.
 """
 

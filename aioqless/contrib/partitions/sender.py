@@ -15,9 +15,8 @@ from aioqless.contrib.partitions.routing import check_together, generate_jid, ke
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.validation import Seconds
 
-
-# Jobs without keys that are put at the same time share a partition, and so a call, which costs Redis
-# as much as three jobs. Few of them don't: each partition has its part of a limit of their queue.
+# Jobs without keys that are put at the same time share a partition, and so a call, which costs
+# Redis as much as three jobs. Few of them don't: each partition has its part of a queue's limit.
 MOST_TOGETHER = 32
 TOGETHER = 0.001  # seconds
 BURST_ENDS = 1.0  # seconds after the last put

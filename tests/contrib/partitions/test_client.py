@@ -50,7 +50,8 @@ async def test_jobs_put_at_the_same_time_share_calls_and_are_spread(
 
 async def _count_script_calls(client: PartitionedClient) -> int:
     stats = await client.redis.info("commandstats")
-    return sum(stats[each]["calls"] for each in ("cmdstat_evalsha", "cmdstat_eval") if each in stats)
+    commands = "cmdstat_evalsha", "cmdstat_eval"
+    return sum(stats[each]["calls"] for each in commands if each in stats)
 
 
 async def test_few_jobs_put_at_the_same_time_are_spread(partitioned: PartitionedClient) -> None:
