@@ -55,6 +55,7 @@ from aioqless.errors import ServerUnavailable, no_attribute, suggest_options
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
+from aioqless.redis.pubsub import Subscriber
 from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
 
@@ -542,9 +543,9 @@ class Client:
         return self._connected
 
     def _connect(self, redis: Redis, store: ScriptStore) -> _Connected:
-        backend = JobBackend(
-            store, self.codec, self.max_data, JobWatcher(redis, store), ProgressReporter(store)
-        )
+        subscriber = self._make_subscriber(redis)
+        watcher = JobWatcher(subscriber, store)
+        backend = JobBackend(store, self.codec, self.max_data, watcher, ProgressReporter(store))
         return _Connected(
             redis=redis,
             store=store,
@@ -553,8 +554,11 @@ class Client:
             jobs=Jobs(backend),
             workers=Workers(redis, store),
             config=Config(store),
-            events=Events(redis, store),
+            events=Events(subscriber, store),
         )
+
+    def _make_subscriber(self, redis: Redis) -> Subscriber:
+        return Subscriber(redis, self.namespace)
 
     def _make_sender(self, store: ScriptStore) -> PutSender:
         return PutSender(store, self.codec, self.max_data, self._default_context)

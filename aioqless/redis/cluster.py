@@ -6,6 +6,7 @@ All keys of a namespace are in one slot, so there is one such node at a time.
 from __future__ import annotations
 
 import binascii
+import re
 
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection
@@ -16,6 +17,8 @@ from aioqless.redis.redis_py import not_found, query
 from aioqless.redis.resp_protocol import Reply
 
 SLOTS = 16384
+
+_PARTITION = re.compile(r"[^{}]*\{\d+\.\d+\}")
 
 
 def hash_tag(name: str) -> str:
@@ -37,6 +40,14 @@ def slot_of(namespace: str) -> int:
             f"on one node, so name it {{{namespace}}}"
         )
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
+
+
+def is_partition(namespace: str) -> bool:
+    """Return whether a namespace is one of several partitions: its hash tag is two numbers.
+
+    Its messages are published to its node only, where a Cluster would send others to all nodes.
+    """
+    return _PARTITION.fullmatch(namespace) is not None
 
 
 class ClusterSlots:

@@ -35,8 +35,14 @@ _DIRECTLY = {
 # What every connection needs: calls, subscriptions, the topology, and the state of the server.
 _CONNECTION = (
     *("evalsha", "eval", "ping", "time", "select", "client|setname"),
-    *("subscribe", "unsubscribe", "info", "role", "cluster|slots", "wait"),
+    *("subscribe", "info", "role", "cluster|slots", "wait"),
 )
+# What takes their place for the messages of a partition.
+_SHARDED = {
+    "subscribe": "ssubscribe",
+    "publish": "spublish",
+    "pubsub|numsub": "pubsub|shardnumsub",
+}
 _READS = """
 EXISTS GET HEXISTS HGET HGETALL HLEN HMGET HSCAN HSTRLEN LINDEX LLEN LPOS LRANGE SCARD SISMEMBER
 SMEMBERS SMISMEMBER SRANDMEMBER SSCAN TTL TYPE XINFO XLEN XRANGE XREVRANGE ZCARD ZCOUNT
@@ -93,7 +99,10 @@ def user(
     rules = [
         f"#{hashlib.sha256(password.encode()).hexdigest()}",
         *_patterns(role, re.sub(r"([*?\[\]\\])", r"\\\1", namespace) + "{*}" * partitioned),
-        *(f"+{each}" for each in _redis_commands(role)),
+        *(
+            f"+{_SHARDED.get(each, each) if partitioned else each}"
+            for each in _redis_commands(role)
+        ),
     ]
     if partitioned and "+get" not in rules:  # of the number of partitions
         rules.append("+get")

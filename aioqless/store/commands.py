@@ -138,11 +138,6 @@ class Store(ABC):
     namespace: str
     _clock: Callable[[], float] | None = None  # in place of Redis' clock
 
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that events come from."""
-        return (self.namespace,)
-
     @abstractmethod
     async def send(self, call: Call[T]) -> T:
         """Send a call and return its reply.

@@ -18,6 +18,7 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 from aioqless.lua import constant
+from aioqless.redis.cluster import is_partition
 from aioqless.store.command_header import Arg, Command, Form, HeaderError, read_command
 from aioqless.store.inlining import escape, insert_namespace
 from aioqless.store.library_linker import (
@@ -67,7 +68,11 @@ def compose(name: str, namespace: str, *, answer_only: bool = False) -> Script:
     command = read_command(name)
     flags = ("no-writes",) if answer_only else command.flags
     shebang = "#!lua" + (f" flags={','.join(flags)}" if flags else "")
-    composed = ((insert_namespace(namespace, text), at) for text, at in _lines(name, answer_only))
+    publish = "'SPUBLISH'" if is_partition(namespace) else "'PUBLISH'"
+    composed = (
+        (insert_namespace(namespace, text).replace("'PUBLISH'", publish), at)
+        for text, at in _lines(name, answer_only)
+    )
     lines = [(shebang, None), (f"local ns = {_quoted(namespace)}", None), *composed]
     return Script(
         command, "\n".join(text for text, _ in lines), tuple(origin for _, origin in lines)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
-from redis.asyncio import Redis
+from redis import exceptions
 
 from aioqless.client.events.filters import EventFilter
 from aioqless.client.events.stream import Stream
 from aioqless.redis.encoding import decode_text
-from aioqless.redis.pubsub import TRACKED, Event, read_event, subscribe
+from aioqless.redis.pubsub import TRACKED, Event, Gap, Subscriber, read_event
 from aioqless.store import Store
+
+Messages: TypeAlias = AsyncIterator[tuple[str, bytes] | Gap]
 
 
 class Events:
@@ -21,8 +24,8 @@ class Events:
     events as they are published, and end with the connection.
     """
 
-    def __init__(self, redis: Redis, store: Store) -> None:
-        self._redis = redis
+    def __init__(self, subscriber: Subscriber, store: Store) -> None:
+        self._subscriber = subscriber
         self._store = store
         self._closed = False
 
@@ -56,7 +59,7 @@ class Events:
             redis.exceptions.ConnectionError: Redis can't be reached at the start.
         """
         wanted = EventFilter.create(queue, jid, kind, tracked)
-        return Stream(self._redis, self._store, wanted, lambda: self._closed)
+        return Stream(self._subscriber, self._store, wanted, lambda: self._closed)
 
     def close(self) -> None:
         """End streams instead of letting them reconnect."""
@@ -70,26 +73,30 @@ class Events:
             async with client.events.all() as events:
                 async for event in events: ...
         """
-        channels = [f"{namespace}:log" for namespace in self._store.namespaces]
-        async with subscribe(self._redis, *channels) as messages:
+        async with self._subscriber.listen("log") as messages:
             yield _read_log(messages)
 
     @asynccontextmanager
     async def tracked(self) -> AsyncIterator[AsyncIterator[Event]]:
         """Iterate over the events of tracked jobs from when the block is entered."""
-        channels = [
-            f"{namespace}:{name}" for namespace in self._store.namespaces for name in TRACKED
-        ]
-        async with subscribe(self._redis, *channels) as messages:
+        async with self._subscriber.listen(*TRACKED) as messages:
             yield _read_tracked(messages)
 
 
-async def _read_tracked(messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
-    async for channel, payload in messages:
-        yield Event(channel.partition(":")[2], decode_text(payload))
+async def _read_tracked(messages: Messages) -> AsyncIterator[Event]:
+    async for name, payload in _until_gap(messages):
+        yield Event(name, decode_text(payload))
 
 
-async def _read_log(messages: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Event]:
-    async for _, payload in messages:
+async def _read_log(messages: Messages) -> AsyncIterator[Event]:
+    async for _, payload in _until_gap(messages):
         if event := read_event(payload):
             yield Event(event.pop("event"), event.pop("jid", None), event)
+
+
+async def _until_gap(messages: Messages) -> AsyncIterator[tuple[str, bytes]]:
+    async for message in messages:
+        if isinstance(message, Gap):
+            raise exceptions.ConnectionError(message.why)
+        if message[0]:
+            yield message

@@ -9,12 +9,11 @@ from contextlib import aclosing
 from typing import Self
 
 from redis import exceptions
-from redis.asyncio import Redis
 
 from aioqless.client.events.filters import EventFilter, EventSelector
 from aioqless.client.events.types import AnyEvent, Missed, parse_event
 from aioqless.redis.encoding import decode_text
-from aioqless.redis.pubsub import read_event, subscribe
+from aioqless.redis.pubsub import Gap, Subscriber, read_event
 from aioqless.store import Store
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before Redis is tried again
@@ -32,12 +31,12 @@ class Stream:
 
     def __init__(
         self,
-        redis: Redis,
+        subscriber: Subscriber,
         store: Store,
         wanted: EventFilter,
         is_closed: Callable[[], bool],
     ) -> None:
-        self._redis = redis
+        self._subscriber = subscriber
         self._store = store
         self._selector = EventSelector(wanted, store)
         self._is_closed = is_closed
@@ -66,23 +65,24 @@ class Stream:
             redis.exceptions.AuthenticationError: Redis refused the password.
         """
         latest, pause, reason = 0.0, FIRST_PAUSE, ""
-        channels = [
-            f"{namespace}:{name}"
-            for namespace in self._store.namespaces
-            for name in ("log", *CHANNELS_BESIDE_THE_LOG)
-        ]
+        names = ("log", *CHANNELS_BESIDE_THE_LOG)
         while not self._is_closed():
             try:
-                async with subscribe(self._redis, *channels, report_silence=True) as messages:
+                async with self._subscriber.listen(*names) as messages:
                     await self._selector.load_tracked()
                     now = time.time()
                     yield Missed(when=now, since=latest, until=now, why=reason) if reason else None
                     latest, pause = now, FIRST_PAUSE
-                    async for channel, payload in messages:
+                    async for message in messages:
                         latest = time.time()
-                        if (
-                            payload
-                            and (event := _parse(channel, payload, latest))
+                        if isinstance(message, Gap):
+                            await self._selector.load_tracked()
+                            yield Missed(
+                                when=latest, since=message.since, until=latest, why=message.why
+                            )
+                        elif (
+                            message[1]
+                            and (event := _parse(*message, latest))
                             and (event := await self._selector.select(event))
                         ):
                             yield event
@@ -97,8 +97,7 @@ class Stream:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _parse(channel: str, payload: bytes, when: float) -> AnyEvent | None:
-    name = channel.partition(":")[2]  # no namespace has a colon
+def _parse(name: str, payload: bytes, when: float) -> AnyEvent | None:
     if name == "log":
         return parse_event(read_event(payload), when)
     return parse_event({"event": name, "jid": decode_text(payload)}, when)

@@ -8,13 +8,12 @@ from contextlib import aclosing, contextmanager, suppress
 from typing import TypeVar
 
 from redis import exceptions
-from redis.asyncio import Redis
 
 from aioqless import validation
 from aioqless.client.job.state import ENDED
 from aioqless.errors import NoSuchJob
 from aioqless.redis.connection import REDIS_UNAVAILABLE
-from aioqless.redis.pubsub import read_event, subscribe
+from aioqless.redis.pubsub import Gap, Subscriber, read_event
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Store
 from aioqless.validation import Seconds
@@ -34,8 +33,8 @@ class JobWatcher:
     again.
     """
 
-    def __init__(self, redis: Redis, store: Store) -> None:
-        self._redis = redis
+    def __init__(self, subscriber: Subscriber, store: Store) -> None:
+        self._subscriber = subscriber
         self._store = store
         self._changed: dict[str, set[asyncio.Event]] = {}
         self._every_event = 0  # number of callers that wait for more than the end
@@ -146,8 +145,7 @@ class JobWatcher:
     async def _listen(self) -> None:
         while True:
             try:
-                channels = [f"{namespace}:log" for namespace in self._store.namespaces]
-                async with subscribe(self._redis, *channels) as messages:
+                async with self._subscriber.listen("log") as messages:
                     self._subscribed = True
                     self._wake(*self._changed)
                     await self._read_messages(messages)
@@ -155,8 +153,12 @@ class JobWatcher:
                 self._subscribed = False
                 await asyncio.sleep(PAUSE)
 
-    async def _read_messages(self, messages: AsyncIterator[tuple[str, bytes]]) -> None:
-        async for _, payload in messages:
+    async def _read_messages(self, messages: AsyncIterator[tuple[str, bytes] | Gap]) -> None:
+        async for message in messages:
+            if isinstance(message, Gap):
+                self._wake(*self._changed)
+                continue
+            _, payload = message
             # Most messages concern no waiting caller: they are parsed only if they might.
             if self._every_event or any(end in payload for end in END_EVENTS.values()):
                 event = read_event(payload)

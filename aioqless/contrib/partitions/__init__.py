@@ -11,6 +11,7 @@ merging.py                            makes one reply of the replies of all part
 worker.py         PartitionedWorker   runs the jobs of all partitions
 turns.py          Turns               when each partition of a worker may pop
 listener.py       PartitionListener   messages to a worker, from each node
+subscriber.py                         the events of all partitions
 shared_config.py                      the same options and paused queues in all partitions
 """
 

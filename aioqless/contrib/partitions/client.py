@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 from typing_extensions import TypeVar, Unpack
 
@@ -34,10 +35,12 @@ from aioqless.contrib.partitions.routing import (
 from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.shared_config import find_differences
 from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.contrib.partitions.subscriber import PartitionedSubscriber
 from aioqless.redis import Topology, make_topology
 from aioqless.redis.connection import Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.nodes import NodeConnections
+from aioqless.redis.pubsub import Subscriber
 from aioqless.store import ATTEMPTS, Keys, ScriptStore
 from aioqless.validation import Seconds
 
@@ -363,6 +366,9 @@ class PartitionedClient(Client):
     def _topology(self) -> Topology:
         assert self._address is not None
         return make_topology(self._address, self._namespaces[0])
+
+    def _make_subscriber(self, redis: Redis) -> Subscriber:
+        return PartitionedSubscriber(redis, self._namespaces[0], lambda: self.partitions)
 
     def _make_sender(self, store: ScriptStore) -> PutSender:
         assert isinstance(store, PartitionedStore)

@@ -47,11 +47,6 @@ class PartitionedStore(ScriptStore):
         super().__init__(stores[0].connection, stores[0].namespace, clock=clock)
         self.stores = tuple(stores)
 
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that events come from."""
-        return tuple(store.namespace for store in self.stores)
-
     async def send(self, call: Call[T]) -> T:
         """Send a call to the partitions that it concerns, and return the merged reply.
 

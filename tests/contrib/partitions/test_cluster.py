@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from aioqless import Job, NewJob, Settings, job
+from aioqless.client.events.stream import Stream
+from aioqless.client.events.types import AnyEvent, Missed, Put
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
+from aioqless.contrib.partitions.routing import partition_of
 from aioqless.contrib.private_redis.server_binary import is_older
 from aioqless.redis.cluster import slot_of
 from tests.conftest import Until
@@ -100,6 +103,72 @@ async def test_stopped_node_delays_its_own_jobs_only(
             jid = next(f"b{n}" for n in range(1000) if client.partition_of(f"b{n}") == 0)
             await client.put(greet, queue="mail", jid=jid)
             await until(lambda: jid in ran and late in ran, 20)
+
+
+async def test_events_of_other_nodes_continue_while_one_is_stopped(
+    cluster: Cluster, namespace: str, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioqless.redis.pubsub.MAX_SILENCE", 0.2)
+    seen: list[AnyEvent] = []
+
+    async def read(events: Stream) -> None:
+        async for event in events:
+            seen.append(event)
+
+    def jids(homes: list[int], prefix: str) -> list[str]:
+        names = [f"{prefix}{n}" for n in range(200)]
+        return [jid for jid in names if partition_of(jid, 12) in homes]
+
+    def are_seen(*jids: str) -> bool:
+        return {*jids} <= {event.jid for event in seen if isinstance(event, Put)}
+
+    async with PartitionedClient(
+        cluster.url, namespace=namespace, partitions=12, timeout=1.5
+    ) as client:
+        homes = owners(cluster, client)
+        stopped = homes[5]
+        there = [number for number, node in enumerate(homes) if node is not stopped]
+        away = [number for number, node in enumerate(homes) if node is stopped]
+        async with client.events(kind="put") as events, asyncio.TaskGroup() as tasks:
+            reading = tasks.create_task(read(events))
+            stopped.suspend()
+            try:
+                # Long enough for the silent connection to be given up.
+                for attempt in "abcde":
+                    for jid in jids(there, attempt):
+                        await client.put("Greet", queue="mail", jid=jid)
+                    await until(lambda: are_seen(*jids(there, attempt)))  # noqa: B023  # awaited
+                    await asyncio.sleep(0.2)
+            finally:
+                stopped.resume()
+            await until(lambda: any(isinstance(event, Missed) for event in seen))
+            for jid in jids(away, "f"):
+                await client.put("Greet", queue="mail", jid=jid)
+            await until(lambda: are_seen(*jids(away, "f")))
+            reading.cancel()
+
+
+async def test_messages_stay_on_the_node_of_their_partition(
+    cluster: Cluster, namespace: str
+) -> None:
+    def sent_to_other_nodes() -> int:
+        name = "cluster_stats_messages_publish_sent"
+        return sum(int(node.info("CLUSTER", "INFO").get(name, 0)) for node in cluster.masters)
+
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    before = sent_to_other_nodes()
+    async with (
+        PartitionedClient(cluster.url, namespace=namespace, partitions=12) as client,
+        PartitionedWorker(client, greet, settings=Settings(queues=("mail",))) as worker,
+    ):
+        jids = [await client.put(greet, queue="mail") for _ in range(50)]
+        async with asyncio.timeout(30):
+            for jid in jids:
+                await (await jid.job()).wait()
+        assert await client.workers.listening(worker.name, "bob") == {worker.name}
+    assert sent_to_other_nodes() == before
 
 
 @pytest.mark.skipif(
