@@ -1,121 +1,15 @@
-"""NodeSubscriptions, to each node of a Cluster, and PartitionListener: messages to a worker."""
+"""PartitionListener: messages to a worker of several partitions."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-from redis import exceptions
-from redis.asyncio import Redis
 from typing_extensions import override
 
-from aioqless.redis.cluster import slot_of
-from aioqless.redis.pubsub import Gap, subscribe
-from aioqless.runtime.log import log
-from aioqless.store import ScriptStore
-from aioqless.worker.listener import PAUSE, Listener
-
-
-class ListeningPartition(Protocol):
-    """A partition whose messages are wanted."""
-
-    @property
-    def namespace(self) -> str:
-        """Its name."""
-
-    @property
-    def redis(self) -> Redis:
-        """Makes connections to its node."""
-
-    @property
-    def store(self) -> ScriptStore:
-        """Its commands."""
-
-
-class NodeSubscriptions(ABC):
-    """Owns one subscription to each node, to the channels of the partitions that are on it.
-
-    A subscription that breaks is made again on the nodes that have its partitions then.
-
-    Args:
-        partitions: The partitions.
-        channels: The channels of each.
-    """
-
-    def __init__(
-        self, partitions: Sequence[ListeningPartition], channels: Sequence[Sequence[str]]
-    ) -> None:
-        self._partitions = partitions
-        self._channels = channels
-        self._gaps: dict[int, Gap] = {}  # by partition, while it has no subscription
-
-    @abstractmethod
-    def node_found(self, indexes: Collection[int], node: object) -> None:
-        """Note on which node some partitions are; a subscription to it will be tried."""
-
-    @abstractmethod
-    async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:
-        """Note that messages of these partitions arrive, and what is missing before."""
-
-    @abstractmethod
-    async def failed(self, indexes: Collection[int], error: Exception) -> None:
-        """Note that no messages of these partitions arrive for now."""
-
-    @abstractmethod
-    async def received(self, index: int, channel: str, payload: bytes) -> None:
-        """Handle a message of a partition."""
-
-    async def run(self) -> None:
-        """Listen until canceled."""
-        async with asyncio.TaskGroup() as tasks:
-            await self._divide(tasks, range(len(self._partitions)))
-
-    async def _divide(self, tasks: asyncio.TaskGroup, indexes: Collection[int]) -> None:
-        """Start a subscription on each node that has some of these partitions."""
-        groups: dict[object, list[int]] = {}
-        ranges = await self._slot_ranges()
-        for index in indexes:
-            groups.setdefault(self._node_of(index, ranges), []).append(index)
-        for node, group in groups.items():
-            self.node_found(group, node)
-            tasks.create_task(self._listen(tasks, group))
-
-    async def _listen(self, tasks: asyncio.TaskGroup, indexes: list[int]) -> None:
-        owners = {channel: index for index in indexes for channel in self._channels[index]}
-        redis, latest = self._partitions[indexes[0]].redis, time.time()
-        try:
-            async with subscribe(redis, *owners, report_silence=True) as messages:
-                gaps = [self._gaps.pop(index) for index in indexes if index in self._gaps]
-                await self.subscribed(indexes, min(gaps, default=None))
-                async for channel, payload in messages:
-                    latest = time.time()
-                    if channel:
-                        await self.received(owners[channel], channel, payload)
-        except exceptions.RedisError as error:
-            log.debug("listener.failed", error=str(error))
-            for index in indexes:
-                self._gaps.setdefault(index, Gap(latest, str(error)))
-            await self.failed(indexes, error)
-            await asyncio.sleep(PAUSE)
-        await self._divide(tasks, indexes)
-
-    async def _slot_ranges(self) -> list[tuple[int, int, str]]:
-        """Return which node has which slots, as any node knows it; nothing without a Cluster."""
-        for partition in self._partitions:
-            with contextlib.suppress(exceptions.RedisError):
-                reply = await partition.store.connection.execute("CLUSTER", "SLOTS")
-                return [(first, last, str(node[:2])) for first, last, node, *_ in reply]
-        return []
-
-    def _node_of(self, index: int, ranges: list[tuple[int, int, str]]) -> str:
-        if not ranges:
-            return ""
-        slot = slot_of(self._partitions[index].namespace)
-        return next((node for first, last, node in ranges if first <= slot <= last), "")
+from aioqless.contrib.partitions.node_subscriptions import ListeningPartition, NodeSubscriptions
+from aioqless.redis.pubsub import Gap
+from aioqless.worker.listener import Listener
 
 
 class ListeningSource(ListeningPartition, Protocol):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from aioqless.contrib.partitions.listener import ListeningPartition, NodeSubscriptions
+from aioqless.contrib.partitions.node_subscriptions import ListeningPartition, NodeSubscriptions
 from aioqless.redis.pubsub import Gap, Subscriber
 from aioqless.runtime.tasks import cancel_and_wait
 
@@ -20,7 +20,7 @@ Item: TypeAlias = tuple[str, bytes] | Gap
 
 
 class PartitionedSubscriber(Subscriber):
-    """Subscribes to the channels of all partitions. While a node is away, those of others go on.
+    """Subscribes to the channels of all partitions. While a node is away, those of others continue.
 
     Args:
         redis: Client of redis-py, for the first partition.
