@@ -92,8 +92,8 @@ async def test_executors_use_a_packed_environment(client: Client, tmp_path: Path
         assert await asyncio.wait_for(process.wait(), 600) == 0
     packed = ("--archives", f"{tmp_path}/packed.tar.gz#environment")
     python = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "./environment/bin/python"}
-    lake, source = str(tmp_path / "lake"), ("--url", str(client.url))
-    source += ("--namespace", client.namespace)
+    lake = str(tmp_path / "lake")
+    source = ("--url", str(client.url), "--namespace", client.namespace)
     out = await submit(tmp_path, "archive", *source, "--lake", lake, spark=packed, **python)
     assert "5 events in 1 batches" in out
     out = await submit(tmp_path, "tables", "--lake", lake, spark=packed, **python)
