@@ -367,11 +367,11 @@ class Client:
             job: A handler, its klass, or a new job.
             data: The data of its instances, unless `job` is a new job.
             queue: Name of the queue; default: the handler's, else "default".
-            options: See RecurOptions; either `every` or `cron` is required.
+            options: See RecurOptions; a jid, and either `every` or `cron`, are required.
 
         Raises:
             InvalidData: The data can't be encoded, or isn't what the handler takes.
-            TypeError: There is no such option, or one has the wrong type.
+            TypeError: There is no such option, one has the wrong type, or there is no jid.
             ValueError: An option is out of range.
         """
         name = NewJob.of(job, data, {}).choose_queue(queue)

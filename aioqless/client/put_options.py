@@ -115,7 +115,7 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
-    """The options of recur: either `every` or `cron`, and what its instances are put with.
+    """The options of recur: a jid, `every` or `cron`, and what its instances are put with.
 
     Attributes:
         offset: With `every`: time until the first instance; default: 0.

@@ -388,7 +388,7 @@ async def test_recurring_job_puts_instances(client: Client) -> None:
 
 
 async def test_recurring_job_may_start_later(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", every=60, offset=600)
+    every = await client.queue("mail").recur("Digest", every=60, offset=600, jid="r")
     assert await client.queue("mail").pop() == []
     found = await client.jobs.recurring(every.jid)
     assert found and found.next == every.next
@@ -396,7 +396,7 @@ async def test_recurring_job_may_start_later(client: Client) -> None:
 
 
 async def test_recurring_job_update_is_atomic(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", 1, every=60, offset=600)
+    every = await client.queue("mail").recur("Digest", 1, every=60, offset=600, jid="r")
     await every.update(
         priority=3,
         retries=1,
@@ -422,7 +422,7 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
 
 
 async def test_tags_of_a_recurring_job_are_given_to_its_next_instances(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", every=60)
+    every = await client.queue("mail").recur("Digest", every=60, jid="r")
     assert await every.tag("x", "y") == ["x", "y"]
     assert await every.untag("x") == every.tags == ["y"]
     (instance,) = await client.queue("mail").pop()
@@ -430,7 +430,7 @@ async def test_tags_of_a_recurring_job_are_given_to_its_next_instances(client: C
 
 
 async def test_canceled_recurring_job_puts_no_more_instances(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", every=0.001)
+    every = await client.queue("mail").recur("Digest", every=0.001, jid="r")
     assert await client.queue("mail").pop()
     await every.cancel()
     assert (
@@ -445,7 +445,9 @@ async def test_canceled_recurring_job_puts_no_more_instances(client: Client) -> 
 
 
 async def test_data_of_a_recurring_job_is_kept_byte_for_byte(client: Client) -> None:
-    every = await client.queue("mail").recur("Digest", msgspec.Raw(b'{ "a" : [ ] }'), every=60)
+    every = await client.queue("mail").recur(
+        "Digest", msgspec.Raw(b'{ "a" : [ ] }'), every=60, jid="r"
+    )
     (instance,) = await client.queue("mail").pop()
     assert every.raw_data == instance.raw_data == '{ "a" : [ ] }'
 
@@ -473,7 +475,7 @@ async def test_invalid_recurring_job_is_refused(
 ) -> None:
     data = options.pop("data", {"day": "Monday"})
     with pytest.raises(kind, match=why):
-        await client.queue("mail").recur(digest, data, **options)
+        await client.queue("mail").recur(digest, data, jid="r", **options)
     assert await client.queues() == []
 
 

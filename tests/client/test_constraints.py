@@ -101,7 +101,7 @@ async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
     recurring = await client.queue("mail").recur(digest, every=3600, jid="digest", offset=3600)
     first = await recurring.run_now()
     assert await recurring.run_now() == first
-    plain = await client.queue("mail").recur("Plain", every=3600, unique="p", offset=3600)
+    plain = await client.queue("mail").recur("Plain", every=3600, unique="p", offset=3600, jid="r")
     assert await plain.run_now() == await client.queue("post").put("Plain", unique="p")
 
 

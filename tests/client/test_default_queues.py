@@ -84,9 +84,11 @@ async def test_steps_of_a_workflow_come_into_the_queues_of_their_handlers(client
 async def test_recurring_job_has_the_queue_priority_and_tags_of_its_handler(
     client: Client,
 ) -> None:
-    recurring = await client.recur(greet.data(name="Ada"), every=60)
+    recurring = await client.recur(greet.data(name="Ada"), every=60, jid="r")
     assert (recurring.queue, recurring.priority, recurring.tags) == ("mail", -3, ["welcome"])
-    assert (await client.recur(greet.data(name="Ada"), every=60, queue="other")).queue == "other"
+    assert (
+        await client.recur(greet.data(name="Ada"), every=60, queue="other", jid="r")
+    ).queue == "other"
 
 
 async def test_declared_recurring_job_has_the_queue_priority_and_tags_of_its_handler(

@@ -330,7 +330,7 @@ async def test_invalid_queue_name_is_refused(client: Client, name: str) -> None:
     queue = client.queue(name)
     for call in (
         queue.put("Greet"), queue.put_many([NewJob("Greet")]), queue.requeue(NewJob("Greet")),
-        queue.recur("Greet", every=1),
+        queue.recur("Greet", every=1, jid="r"),
         queue.unfail("g"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="queue "):

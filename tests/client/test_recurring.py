@@ -101,12 +101,22 @@ async def test_invalid_schedule_is_refused_before_a_call(
     client: Client, options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=re.escape(why)):
-        await client.queue("mail").recur("Digest", **options)
+        await client.queue("mail").recur("Digest", jid="r", **options)
     assert await client.queues() == []
 
 
+async def test_recurring_job_without_jid_is_refused_so_that_no_deploy_adds_another(
+    client: Client,
+) -> None:
+    for options in ({"every": 60}, {"cron": "@daily", "jid": None}):
+        with pytest.raises(TypeError, match="recur needs a jid, such as jid='nightly-digest'"):
+            await client.recur("Digest", **options)
+    assert await client.queues() == []
+    assert [each async for each in client.recurring()] == []
+
+
 async def test_changing_the_cron_expression_changes_the_next_time(client: Client) -> None:
-    recurring = await client.queue("mail").recur("Digest", cron="30 9 * * *")
+    recurring = await client.queue("mail").recur("Digest", cron="30 9 * * *", jid="r")
     await recurring.update(cron="15 6 * * *", timezone=ZoneInfo("UTC"), queue="slow")
     assert (clock(recurring.next), recurring.queue) == ("06:15:00", "slow")
     await recurring.update(timezone="Asia/Tokyo")
@@ -121,7 +131,7 @@ async def test_changing_the_cron_expression_changes_the_next_time(client: Client
 
 
 async def test_interval_is_changed_by_the_option_that_set_it(client: Client) -> None:
-    recurring = await client.queue("mail").recur("Digest", every=3600)
+    recurring = await client.queue("mail").recur("Digest", every=3600, jid="r")
     await recurring.update(every=10, retries=2)
     assert (recurring.interval, recurring.retries) == (10, 2)
     for wrong, error in (
@@ -131,7 +141,7 @@ async def test_interval_is_changed_by_the_option_that_set_it(client: Client) -> 
     ):
         with pytest.raises(error, match="every"):
             await recurring.update(retries=3, **wrong)
-    daily = await client.queue("mail").recur("Digest", cron="0 9 * * *")
+    daily = await client.queue("mail").recur("Digest", cron="0 9 * * *", jid="daily")
     with pytest.raises(
         InvalidArgument, match="is not an option of a recurring job that can be changed"
     ):
@@ -143,7 +153,7 @@ async def test_recurring_job_accepts_data_at_the_clients_limit(
     redis_url: str, namespace: str
 ) -> None:
     async with Client(redis_url, namespace=namespace, max_data=100) as small:
-        made = await small.queue("mail").recur("Digest", every=3600)
+        made = await small.queue("mail").recur("Digest", every=3600, jid="r")
         read = await small.jobs.recurring(made.jid)
         (listed,) = [each async for each in small.recurring()]
         for recurring in (made, read, listed):
@@ -173,7 +183,7 @@ async def test_putting_a_recurring_job_again_can_change_the_kind_of_schedule(
 async def test_recurring_job_can_be_paused_and_resumed(
     client: Client, schedule: dict[str, Any]
 ) -> None:
-    recurring = await client.queue("mail").recur("Digest", **schedule)
+    recurring = await client.queue("mail").recur("Digest", jid="r", **schedule)
     due = recurring.next
     await recurring.pause()
     assert (recurring.paused, recurring.next) == (True, None)

@@ -59,7 +59,7 @@ async def test_recurring_job_follows_the_clock(
     aioqless_client: Client, aioqless_clock: Clock
 ) -> None:
     async with aioqless_client as client:
-        await client.queue("default").recur(step, {"name": "tick"}, every=60)
+        await client.queue("default").recur(step, {"name": "tick"}, every=60, jid="r")
         for _ in range(3):
             await drain(client, step)
             aioqless_clock.move(60)

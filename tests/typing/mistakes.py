@@ -105,9 +105,9 @@ async def recur(client: Client) -> None:
     await mail.recur(
         resize.data(path="a.png"), cron="0 9 * * mon-fri", timezone="Europe/Paris", jid="nightly"
     )
-    await mail.recur(resize, {"path": "a.png"}, every=3600, backlog=3)
-    await mail.recur(resize.data(path="a.png"), evry=3600)  # wrong: no such option
-    await mail.recur(resize.data(path="a.png"), every="1h")  # wrong: not a number
+    await mail.recur(resize, {"path": "a.png"}, every=3600, backlog=3, jid="r")
+    await mail.recur(resize.data(path="a.png"), evry=3600, jid="r")  # wrong: no such option
+    await mail.recur(resize.data(path="a.png"), every="1h", jid="r")  # wrong: not a number
 
 
 @job(cron="0 9 * * *", timezone="Europe/Paris", data={"path": "a.png"}, queue="mail")

@@ -378,7 +378,7 @@ async def test_paused_queue_with_due_jobs_does_not_keep_the_worker_busy(
     await client.queue("mail").put(note)
     await client.queue("mail").pop(worker="dead")
     await client.queue("mail").put(note, delay=0.01)
-    await client.queue("mail").recur(note, every=0.01)
+    await client.queue("mail").recur(note, every=0.01, jid="r")
     await client.queue("mail").pause()
     async with work(note) as worker:
         await idle(worker)

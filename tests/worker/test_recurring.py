@@ -27,7 +27,7 @@ async def test_idle_worker_runs_a_cron_job_on_time(
 
     async with work(each_second) as worker:
         await idle(worker)
-        recurring = await client.queue("mail").recur(each_second, cron=A_SECOND)
+        recurring = await client.queue("mail").recur(each_second, cron=A_SECOND, jid="r")
         await until(lambda: len(ran) >= 3)
         await recurring.cancel()
     late = sorted(moment % 1 for moment in ran)

@@ -97,12 +97,14 @@ def _job_fields(job: RecurringJob) -> dict[str, Any]:
 
 
 @recurring.command(
-    epilog="Example: aioqless recur put mail app.jobs.digest --cron '0 9 * * mon-fri'"
+    epilog="Example: aioqless recur put mail app.jobs.digest --jid digest --cron '0 9 * * mon-fri'"
 )
 def put(
     queue: QueueName,
     klass: Annotated[str, typer.Argument(metavar="KLASS")],
     data: Data = "null",
+    *,
+    jid: Annotated[str, typer.Option(help="Its name; an existing recurring job is changed.")],
     every: Annotated[float | None, typer.Option(help="Interval in seconds.")] = None,
     cron: Cron = None,
     timezone: Annotated[str | None, typer.Option(help="Of --cron; default: UTC.")] = None,
@@ -115,17 +117,14 @@ def put(
     jitter: Annotated[
         float | None, typer.Option(help="Maximum random delay of each instance, in seconds.")
     ] = None,
-    jid: Annotated[
-        str | None, typer.Option(help="Default: a new one. An existing one is changed.")
-    ] = None,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
-    """Create a recurring job; print its jid."""
+    """Create a recurring job, or change the one with this jid; print its jid."""
     if (every is None) == (cron is None):
         raise typer.BadParameter("choose one: --every or --cron")
     body = validate_json(read_data(data))
-    options: RecurOptions = {"jid": jid} if jid else {}
+    options: RecurOptions = {"jid": jid}
     if every is not None:
         options["every"] = every
     if cron is not None:

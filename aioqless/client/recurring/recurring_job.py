@@ -114,7 +114,7 @@ async def recur(
 
     Raises:
         InvalidData: The data can't be encoded, or isn't what the handler takes.
-        TypeError: There is no such option, or one has the wrong type.
+        TypeError: There is no such option, one has the wrong type, or there is no jid.
         ValueError: An option is out of range.
     """
     if unknown := options.keys() - RecurOptions.__annotations__.keys():
@@ -131,6 +131,11 @@ async def recur(
     template = NewJob.of(job, data, cast(PutOptions, put_options))
     if unknown := _PUT_ONLY & template.options.keys():
         raise TypeError(f"a recurring job has no option {', '.join(sorted(unknown))}: put has")
+    if template.options.get("jid") is None:
+        raise TypeError(
+            "recur needs a jid, such as jid='nightly-digest': the next call with this jid changes "
+            "the recurring job instead of adding another one"
+        )
     new = template.prepare(backend.max_data, backend.codec)
     arguments: _Template = {
         "queue": queue,

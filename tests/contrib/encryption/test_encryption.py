@@ -200,7 +200,7 @@ async def test_workflows_and_recurring_jobs_are_encrypted_and_readable_after_cha
             {"n": 1},
             {"n": 2},
         ]
-        template = await queue.recur("Charge", {"n": 3}, every=60)
+        template = await queue.recur("Charge", {"n": 3}, every=60, jid="r")
         await template.update(klass="Refund")
         assert template.data == {"n": 3}
         instance = await client.jobs.get(await template.run_now())
