@@ -63,6 +63,16 @@ GRAPHS = [
         },
     ),
     Graph(
+        "Wait",
+        "How long jobs wait for a worker once they may run: median and 95th percentile, by queue.",
+        "s",
+        {
+            f"p{share * 100:.0f} {{{{queue}}}}": f"histogram_quantile({share}, "
+            f"sum by (le, queue) (rate(aioqless_wait_seconds_bucket{{{QUEUE}}}[{RATE}])))"
+            for share in (0.5, 0.95)
+        },
+    ),
+    Graph(
         "Running handlers",
         "Handlers that run now.",
         "short",

@@ -117,7 +117,8 @@ async def test_row_is_the_stored_hash_in_the_order_of_its_fields(story: Story) -
     await story.put("a", 0, data="[ 1 ]", priority=-2, retries=3, tags=["x"])
     (row,), _, now = await _ask(story, 5, "ordered", ["mail"], 1)
     stored = await story.job("a")
-    assert [each and each.decode() for each in row] == [stored.get(name) for name in row_fields()]
+    *fields, _waited = [each and each.decode() for each in row]
+    assert fields == [stored.get(name) for name in row_fields()]
     assert (stored["state"], stored["worker"], stored["expires"]) == ("running", "ann", "65")
     assert now == "5"
 
@@ -131,9 +132,8 @@ async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(sto
     ]
     stored = await story.job("a")
     for (row,) in (first, again):
-        assert [each and each.decode() for each in row] == [
-            stored.get(name) for name in row_fields()
-        ]
+        *fields, _waited = [each and each.decode() for each in row]
+        assert fields == [stored.get(name) for name in row_fields()]
 
 
 async def test_pending_work_of_earlier_calls_is_continued(story: Story) -> None:
@@ -266,3 +266,27 @@ async def test_pop_that_only_started_grace_periods_requests_an_immediate_pop(
         worker="bob", count=2, now=500, order="ordered", batch=batch
     )
     assert (rows, due) == ([], "10")
+
+
+async def test_row_tells_how_long_the_job_could_have_been_running(story: Story) -> None:
+    await story.put("due", 0, delay=60)
+    await story.put("new", 100)
+    await story.put("urgent", 95, priority=-7)
+    await story.peek(110)  # which moves the due job; another call can't know since when it was due
+    await story.put("after", 112, delay=5)
+    rows = (await _ask(story, 130, "ordered", ["mail"], 10))[0]
+    assert {row[0]: float(row[-1]) for row in rows} == {
+        b"due": 20, b"new": 30, b"urgent": 35, b"after": 13,
+    }  # fmt: skip
+
+
+async def test_row_tells_no_wait_after_an_expired_lock_and_in_a_repeated_reply(
+    story: Story,
+) -> None:
+    await story.put("a", 0)
+    given: dict[str, Any] = {"request": "c1:7"}
+    (first,) = (await _ask(story, 10, "ordered", ["mail"], 1, **given))[0]
+    (repeated,) = (await _ask(story, 10, "ordered", ["mail"], 1, **given))[0]
+    assert (await _ask(story, 1_000, "ordered", ["mail"], 1, worker="bob"))[0] == []
+    (other,) = (await _ask(story, 2_000, "ordered", ["mail"], 1, worker="bob"))[0]
+    assert (first[-1], repeated[-1], other[-1]) == (b"10.000", None, None)

@@ -35,9 +35,9 @@ ROW: dict[str, bytes | None] = {
 }
 
 
-def row(**fields: bytes | None) -> JobFields:
+def row(waited: bytes | None = b"2.500", **fields: bytes | None) -> JobFields:
     given = ROW | {name if name in ROW else f"x-{name}": each for name, each in fields.items()}
-    return decode_row([given[name] for name in ROW])
+    return decode_row([*(given[name] for name in ROW), waited])
 
 
 def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
@@ -51,6 +51,7 @@ def test_row_becomes_a_record() -> None:
         retries=5, remaining=4, expires=61.5, tags=["x"], spawned_from="tick",
         fence=9, tracked=False,
         context={"trace": "1"}, start_by=99.5, failure=Failure("typo", "m", 7, "w"),
+        waited=2.5,
     ))  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def test_row_becomes_a_record() -> None:
         ("priority", b"0", 0),
         ("priority", b"-0.5", 0.5),
         ("priority", b"high", 0),
+        ("waited", None, None),
         ("retries", None, 5),
         ("remaining", b"", 5),
         ("remaining", b"-1", -1),

@@ -30,7 +30,8 @@ _select_fields = itemgetter(
             "jid", "klass", "state", "queue", "worker", "data", "priority", "retries", "remaining",
             "expires", "x-fence", "tags", "failure", "spawned_from_jid", "x-context", "x-start-by",
         ],
-    )
+    ),
+    len(row_fields()),  # how long it has waited
 )  # fmt: skip
 
 T = TypeVar("T", list[Any], dict[str, Any])
@@ -59,6 +60,7 @@ class JobFields:
     tracked: bool = False
     held_back: HeldBack | None = None
     last_progress: Progress | None = None
+    waited: float | None = None
     _details: JobDetails | None = None
 
 
@@ -115,7 +117,7 @@ def decode_row(row: Sequence[bytes | None]) -> JobFields:
     """Decode the row of a popped job, which other qless clients may have written parts of."""
     (
         jid, klass, state, queue, worker, data, priority, retries, remaining,
-        expires, fence, tags, failure, spawned_from, context, start_by,
+        expires, fence, tags, failure, spawned_from, context, start_by, waited,
     ) = _select_fields(row)  # fmt: skip
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
@@ -135,6 +137,7 @@ def decode_row(row: Sequence[bytes | None]) -> JobFields:
         decode_text(spawned_from) if spawned_from else None,
         {} if context in _EMPTY else _decode_json(context, {}),
         (_decode_number(start_by, 0) or None) if start_by else None,
+        waited=None if waited is None else _decode_number(waited, 0),
     )
 
 

@@ -39,6 +39,12 @@ _seconds = _meter.create_histogram(
     description="How long handlers took",
     explicit_bucket_boundaries_advisory=DURATIONS,
 )
+_waited = _meter.create_histogram(
+    "aioqless.wait.duration",
+    unit="s",
+    description="For how long jobs could have been running before a worker popped them",
+    explicit_bucket_boundaries_advisory=DURATIONS,
+)
 _running = _meter.create_up_down_counter(
     "aioqless.running", unit="{job}", description="Handlers that run"
 )
@@ -95,8 +101,10 @@ class Metrics:
 
 @middleware
 async def measure(job: Job[Any], call: Call) -> Any:
-    """Count running handlers, and measure their durations."""
+    """Count running handlers, and measure their waits and durations."""
     attributes = _attributes_of(job)
+    if job.waited is not None:
+        _waited.record(job.waited, {"messaging.destination.name": job.queue})
     started = time.perf_counter()
     _running.add(1, attributes)
     error: dict[str, str] = {}

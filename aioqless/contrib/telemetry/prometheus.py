@@ -51,6 +51,12 @@ running = Gauge(
 seconds = Histogram(
     "aioqless_run_seconds", "How long handlers took", ("queue", "klass"), buckets=DURATIONS
 )
+waited = Histogram(
+    "aioqless_wait_seconds",
+    "For how long jobs could have been running before a worker popped them",
+    ("queue",),
+    buckets=DURATIONS,
+)
 
 
 latest = SharedReading(_folder) if _folder else LatestReading()
@@ -64,7 +70,9 @@ class Metrics:
 
 @middleware
 async def measure(job: Job[Any], call: Call) -> Any:
-    """Count running handlers, and measure their durations."""
+    """Count running handlers, and measure their waits and durations."""
+    if job.waited is not None:
+        waited.labels(job.queue).observe(job.waited)
     started = time.perf_counter()
     now = running.labels(job.queue, job.klass)
     now.inc()

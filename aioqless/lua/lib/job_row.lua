@@ -29,12 +29,15 @@ function job_row.is_complete(row)
     and row[10] and row[11] and row[12]
 end
 
--- Keep the row of a job that this call has locked, with the fields that the lock changed.
-function job_row.keep(job, worker, expires, time, fence)
-  local row = job.row
+-- Keep the row of a job that this call has locked, with the fields that the lock changed. Behind
+-- them is for how many seconds the job could have been running, if that is known.
+function job_row.keep(job, worker, expires, time, fence, now)
+  local row, since = job.row, job.ready_since
+  local waited = since and string.format('%.3f', math.max(0, now - since)) or false
   rows[job.jid] = {
     row[1], 'running', row[3], worker, row[5], row[6], row[7], time, row[9], row[10], row[11],
     expires, fence, row[14] or false, row[15] or false, row[16] or false, row[17] or false,
+    waited,
   }
 end
 
@@ -42,7 +45,11 @@ end
 function job_row.list(jids, worker)
   local held = {}
   for _, jid in ipairs(jids) do
-    local row = rows[jid] or redis.call('HMGET', keys.job(jid), unpack(ROW))
+    local row = rows[jid]
+    if not row then
+      row = redis.call('HMGET', keys.job(jid), unpack(ROW))
+      row[#ROW + 1] = false
+    end
     if row[2] == 'running' and row[4] == worker then held[#held + 1] = row end
   end
   return held

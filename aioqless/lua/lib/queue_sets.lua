@@ -2,6 +2,7 @@
 -- locks.lua.)
 
 local registered_queue
+local moved = {} -- when the jobs that this call moved were due
 
 -- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
@@ -60,17 +61,25 @@ end
 -- Move scheduled jobs that are due to the waiting ones, earliest first.
 function queue_sets.move_due(queue, now, most)
   if most <= 0 then return end
-  local due = redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
-  for _, jid in ipairs(due) do
+  local due = redis.call('ZRANGE', keys.scheduled(queue), '-inf', now, 'BYSCORE', 'LIMIT', 0, most,
+    'WITHSCORES')
+  for i = 1, #due, 2 do
+    local jid = due[i]
     local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-terms')
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
+      local held = job[3] and limits.take_held_score(job[3], jid)
+      if not held then moved[jid] = tonumber(due[i + 1]) end
       queue_sets.add_waiting(queue, jid,
-        job[3] and limits.take_held_score(job[3], jid)
-        or priority_score.compute(tonumber(job[2]) or 0, now))
+        held or priority_score.compute(tonumber(job[2]) or 0, now))
       record.set_fields(jid, 'state', 'waiting')
     end
   end
+end
+
+-- Since when a waiting job could have been popped; nil if it isn't known.
+function queue_sets.read_ready_since(jid, score, priority)
+  return moved[jid] or priority_score.read_since(tonumber(score), tonumber(priority) or 0)
 end
 
 -- The number of scheduled jobs that are due.

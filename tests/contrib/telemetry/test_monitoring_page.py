@@ -27,7 +27,7 @@ def section(heading: str) -> str:
 
 def metrics() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Name, type and labels of each metric for Prometheus."""
-    for metric in (prometheus.ended, prometheus.running, prometheus.seconds):
+    for metric in (prometheus.ended, prometheus.running, prometheus.seconds, prometheus.waited):
         (family,) = metric.describe()
         name = f"{family.name}_total" if family.type == "counter" else family.name
         yield name, family.type, metric._labelnames
@@ -63,7 +63,7 @@ def test_page_lists_the_metrics_for_prometheus_with_type_and_labels() -> None:
 def test_page_lists_the_metrics_for_opentelemetry() -> None:
     source = (ROOT / "aioqless/contrib/telemetry/opentelemetry.py").read_text("utf-8")
     created = re.findall(r'(?:create_\w+|_observe_gauge)\(\s*"([\w.]+)"', source)
-    assert [name for name, *_ in rows("OpenTelemetry")] == created and len(created) == 8
+    assert [name for name, *_ in rows("OpenTelemetry")] == created and len(created) == 9
 
 
 @pytest.mark.parametrize("expression", list(expressions()))

@@ -122,6 +122,8 @@ async def test_runs_are_counted_by_outcome_and_measured(
     (completed,) = points("messaging.client.consumed.messages", aioqless_outcome="completed", **ran)
     durations = points("messaging.process.duration", **ran)
     (running,) = points("aioqless.running", **ran)
+    (wait,) = points("aioqless.wait.duration", messaging_destination_name="mail")
+    assert isinstance(wait, HistogramDataPoint) and wait.count >= 3
     assert isinstance(completed, NumberDataPoint) and completed.value == 2
     assert isinstance(running, NumberDataPoint) and running.value == 0
     assert {

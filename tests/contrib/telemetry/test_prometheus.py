@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
@@ -45,6 +46,22 @@ async def test_runs_are_counted_by_outcome_and_timed(
         )
     assert value("aioqless_run_seconds_count", queue="mail", klass="Measured") == before[2] + 3
     assert value("aioqless_running", queue="mail", klass="Measured") == 0
+
+
+async def test_waits_of_jobs_are_measured_by_queue(
+    client: Client, work: Work, until: Until
+) -> None:
+    def bucket(bound: str) -> float:
+        return value("aioqless_wait_seconds_bucket", queue="mail", le=bound)
+
+    before = bucket("10.0"), bucket("60.0"), bucket("+Inf")
+    await client.queue("mail").put(measured)
+    await client.store.put(
+        queue="mail", jid="late", klass="Measured", data="{}", now=time.time() - 3630, delay=3600
+    )
+    async with work(measured, prometheus.measure):
+        await until(lambda: bucket("+Inf") == before[2] + 2)
+    assert (bucket("10.0"), bucket("60.0")) == (before[0] + 1, before[1] + 2)
 
 
 async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) -> None:
