@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import inspect
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -21,6 +22,17 @@ Hint: TypeAlias = Any  # an annotation: a class, a union, Annotated[...]
 
 _MASKED = b'"**********"'  # what pydantic writes for a SecretStr
 _MAX_PROBLEMS = 5  # of a value that are listed in an error message
+_JSON_TYPES = (str, bool, int, float, dict, list)
+_PLAIN_TYPES = (*_JSON_TYPES, Any, None)
+_NO_KEYS = (
+    inspect.CollectionType,
+    inspect.TupleType,
+    inspect.DictType,
+    inspect.StructType,
+    inspect.DataclassType,
+    inspect.TypedDictType,
+    inspect.NamedTupleType,
+)
 
 
 def is_pydantic(hint: Hint) -> bool:
@@ -53,6 +65,86 @@ class JsonType(Generic[T]):
         if is_pydantic(self._hint):
             return partial(_validate, _make_adapter(self._hint), self._path)
         return msgspec.json.Decoder(self._hint, dec_hook=_decode_other).decode
+
+    def find_problem(self, *, optional: bool = False) -> str | None:
+        """Return why JSON has no values of the type, if it hasn't.
+
+        A type that refers to a class which is defined later has no problem that can be found.
+
+        Args:
+            optional: There may be no value. Then only types that can't be read at all are problems.
+        """
+        if self._hint in _PLAIN_TYPES:
+            return None
+        try:
+            if is_pydantic(self._hint):
+                return _find_pydantic_problem(self._hint)
+            info = inspect.type_info(self._hint)
+        except (NameError, AttributeError):
+            return None
+        except TypeError as error:
+            return str(error)
+        return None if optional else _find_problem(info, set())
+
+
+def _find_pydantic_problem(hint: Hint) -> str | None:
+    from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+    try:
+        _make_adapter(hint)
+    except PydanticSchemaGenerationError as error:
+        return str(error).splitlines()[0]
+    except PydanticUserError:  # a class that is defined later
+        return None
+    return None
+
+
+def _find_problem(found: inspect.Type | inspect.Field, seen: set[int]) -> str | None:
+    """Return why JSON has no values of a type, or of one that it is made of."""
+    if id(found) in seen:
+        return None
+    seen.add(id(found))
+    if isinstance(found, inspect.CustomType):
+        return None if _is_in_json(found.cls) else _explain(found.cls)
+    if isinstance(found, inspect.DictType) and isinstance(found.key_type, _NO_KEYS):
+        return f"keys in JSON are strings, which give no {_name(found.key_type)}: use a str"
+    for name in found.__struct_fields__:
+        inner = getattr(found, name)
+        for each in inner if isinstance(inner, tuple) else (inner,):
+            if isinstance(each, inspect.Field) and not each.required:
+                continue
+            problem = isinstance(each, inspect.Type | inspect.Field) and _find_problem(each, seen)
+            if problem:
+                return problem
+    return None
+
+
+def _name(found: inspect.Type) -> str:
+    cls: type = getattr(found, "cls", type(found))
+    return cls.__name__.removesuffix("Type").removeprefix("Var").lower()
+
+
+def _is_in_json(cls: Hint) -> bool:
+    """Return whether JSON has values of a class that msgspec doesn't know, such as `Hashable`."""
+    if is_pydantic(cls):
+        return True
+    if hasattr(cls, "__class_getitem__"):  # `Iterable[int]`: msgspec would check no items
+        return False
+    try:
+        return any(issubclass(each, cls) for each in _JSON_TYPES)
+    except TypeError:  # `Iterable[int]`, protocols
+        return False
+
+
+def _explain(cls: Hint) -> str:
+    """Return what to use instead of a class."""
+    kind = get_origin(cls) or cls
+    instead = "a str, a dataclass, a TypedDict or a pydantic model"
+    if isinstance(kind, type) and not getattr(kind, "_is_protocol", False):
+        similar = [each for each in _JSON_TYPES if issubclass(kind, each)]
+        similar += [list] if issubclass(list, kind) else []
+        instead = similar[0].__name__ if similar else instead
+    return f"JSON has no {getattr(kind, '__name__', kind)}; use {instead}"
 
 
 def encode(value: object) -> bytes:

@@ -129,7 +129,7 @@ def policy_of(options: JobOptions) -> RetryPolicy | None:
         return None
     return RetryPolicy(
         options.get("retry_on", ()),
-        options.get("backoff") or DEFAULT_BACKOFF,
+        options.get("backoff", DEFAULT_BACKOFF),
         options.get("dont_retry_on", ()),
     )
 

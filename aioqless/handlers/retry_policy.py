@@ -95,8 +95,8 @@ class RetryPolicy:
         if not callable(self.backoff):
             raise TypeError(
                 "backoff must be a function such as fixed(2) or exponential(2) of "
-                "aioqless.handlers.retry_policy, from the number of retries used to seconds "
-                f"(got {self.backoff!r})"
+                "aioqless.handlers.retry_policy, from the number of retries used to seconds; "
+                f"fixed(0) retries at once (got {self.backoff!r})"
             )
 
     def delay(self, error: BaseException, used: int) -> float | None:

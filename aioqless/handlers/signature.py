@@ -141,7 +141,7 @@ class HandlerTypes:
         keeps_result: What it returns is stored, and so its type is needed.
 
     Raises:
-        TypeError: It takes no job, or variable arguments.
+        TypeError: It takes no job, or variable arguments, or JSON has no values of a type.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class HandlerTypes:
         self._fn = fn
         self._local_names = local_names
         self._keeps_result = keeps_result
-        self.declared = Takes() if inspect.isclass(fn) else takes(fn, local_names)
+        self.declared = self._read_parameters()
         if not self.unresolved:
             self.takes, self.returns = self.declared, self._read_return()
             self._local_names = {}  # so that they can be freed
@@ -177,11 +177,11 @@ class HandlerTypes:
         for name, hint in self.unresolved.items():
             what = "its result" if name == "return" else name
             raise TypeError(
-                f"{self._fn.__module__}.{self._fn.__qualname__} annotates {what} with {hint!r}, "
+                f"{_name(self._fn)} annotates {what} with {hint!r}, "
                 "a name that its module doesn't have at run time: import it outside of "
                 "`if TYPE_CHECKING:`"
             )
-        return self.declared if inspect.isclass(self._fn) else takes(self._fn, self._local_names)
+        return self._read_parameters()
 
     @cached_property
     def returns(self) -> JsonType[object] | None:
@@ -192,15 +192,26 @@ class HandlerTypes:
         """
         return self._read_return() if self.takes else None
 
+    def _read_parameters(self) -> Takes:
+        return Takes() if inspect.isclass(self._fn) else takes(self._fn, self._local_names)
+
     def _read_return(self) -> JsonType[object] | None:
-        return None if inspect.isclass(self._fn) else returns(self._fn, self._local_names)
+        if inspect.isclass(self._fn) or not (found := returns(self._fn, self._local_names)):
+            return None
+        if self._keeps_result and (problem := found.find_problem()):
+            raise TypeError(f"{_name(self._fn)} can't keep its result: {problem}")
+        return found
+
+
+def _name(fn: Callable[..., object]) -> str:
+    return f"{fn.__module__}.{fn.__qualname__}"
 
 
 def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes:
     """Inspect a function. What an annotation says that can't be resolved is not checked.
 
     Raises:
-        TypeError: It takes no job, or variable arguments.
+        TypeError: It takes no job, or variable arguments, or JSON has no values of a type.
     """
     parameters = list(inspect.signature(fn).parameters.values())
     if not parameters or parameters[0].kind not in (
@@ -229,8 +240,17 @@ def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes
     others = [each for each in others if each.name not in resources]
     if not others:
         data = JsonType(whole[0]) if whole and whole[0] is not Any else None
+        if data and (problem := data.find_problem()):
+            raise TypeError(f"{_name(fn)} can't take {_shown(first)}: {problem}")
         return Takes(whole=data, injected=resources)
     hints = {each.name: types.get(each.name, Any) for each in others}
+    for each in others:
+        problem = JsonType(hints[each.name]).find_problem(optional=each.default is not each.empty)
+        if problem:
+            raise TypeError(
+                f"{_name(fn)} can't take {_shown(each)}: {problem}; a resource of the worker needs "
+                "the default aioqless.Inject"
+            )
     pydantic: dict[str, JsonType[object]] = {
         name: JsonType(hint, f"$.{name}") for name, hint in hints.items() if is_pydantic(hint)
     }

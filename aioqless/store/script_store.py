@@ -203,14 +203,7 @@ class ScriptStore(Store):
             try:
                 reply = await sender.execute("EVALSHA", script.sha, *words)
             except exceptions.NoScriptError:
-                # Servers keep only 500 of the scripts that they know from EVAL alone.
-                _, reply = await asyncio.gather(
-                    self.connection.execute("SCRIPT", "LOAD", script.text),
-                    sender.execute("EVAL", script.text, *words),
-                    return_exceptions=True,
-                )
-                if isinstance(reply, BaseException):
-                    raise reply from None
+                reply = await sender.execute("EVAL", script.text, *words)
         except exceptions.ResponseError as error:
             raise self._make_error(call, error) from None
         return self._read(call, reply)

@@ -366,8 +366,14 @@ def test_handlers_and_new_jobs_are_shown_in_short() -> None:
     assert len(repr(hello.data(name="x" * 10_000))) < 1_000
 
 
+@pytest.mark.parametrize("wrong", [0, None, False])
+def test_falsy_backoff_is_not_taken_for_the_default(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"fixed\(0\) retries at once \(got"):
+        job(backoff=wrong, retry_on=ValueError)(lambda job: None)
+
+
 def test_number_as_backoff_says_which_functions_make_one() -> None:
     why = r"fixed\(2\) or exponential\(2\) of aioqless\.handlers\.retry_policy"
-    for options in ({}, {"retry_on": ValueError}):
+    for options in ({"backoff": 2}, {"backoff": 2, "retry_on": ValueError}):
         with pytest.raises(TypeError, match=why):
-            job(backoff=2, **options)(lambda job: None)  # type: ignore[call-overload]  # on purpose
+            job(**options)(lambda job: None)

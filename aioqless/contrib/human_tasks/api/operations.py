@@ -16,10 +16,10 @@ from aioqless.contrib.human_tasks.api.schemas import (
     HandOver,
     JobStatus,
     Offer,
+    Outcome,
     Reject,
     ReservationKey,
     Reserve,
-    TaskStatus,
     task_of,
 )
 from aioqless.contrib.human_tasks.person import Person
@@ -137,13 +137,13 @@ async def hand_over(request: TaskRequest) -> JobStatus:
     return JobStatus("running")
 
 
-async def status(request: TaskRequest) -> TaskStatus:
-    """Return the status of a job that this session has or had."""
+async def fate(request: TaskRequest) -> Outcome:
+    """Return what became of a job."""
     jid = request.query.get("jid", "")
     found = await request.tasks.status(request.person, validation.check_name("jid", jid))
     if found is None:
         raise RequestRefused(404, "unknown", "This session never reserved this job.")
-    return TaskStatus(found.what, found.by and validation.to_text(found.by))
+    return Outcome(found.what, found.by and validation.to_text(found.by))
 
 
 async def _claim(request: TaskRequest) -> Reservation:
@@ -156,31 +156,29 @@ async def _claim(request: TaskRequest) -> Reservation:
     return reservation
 
 
-QUEUE = "/queues/{queue}"
+DESK = "/desks/{desk}"
 OPERATIONS = (
-    Operation("GET", QUEUE, "Numbers of waiting and reserved jobs, and the limit", Counts, counts),
+    Operation("GET", DESK, "Numbers of waiting and reserved jobs, and the limit", Counts, counts),
     Operation(
         "GET",
-        f"{QUEUE}/reservation",
+        f"{DESK}/reservation",
         "The reservation of this session, unless it has expired",
         Offer,
         current,
     ),
     Operation(
         "POST",
-        f"{QUEUE}/reservation",
+        f"{DESK}/reservation",
         "Reserve the next job, or return the session's reservation",
         Offer,
         reserve,
         Reserve,
     ),
-    Operation("POST", f"{QUEUE}/extend", "Extend the reservation", Extended, extend, Extend),
-    Operation(
-        "POST", f"{QUEUE}/finish", "Finish the job with an answer", JobStatus, finish, Finish
-    ),
+    Operation("POST", f"{DESK}/extend", "Extend the reservation", Extended, extend, Extend),
+    Operation("POST", f"{DESK}/finish", "Finish the job with an answer", JobStatus, finish, Finish),
     Operation(
         "POST",
-        f"{QUEUE}/skip",
+        f"{DESK}/skip",
         "Skip the job: it goes behind all others of its priority",
         JobStatus,
         skip,
@@ -188,7 +186,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
-        f"{QUEUE}/give-back",
+        f"{DESK}/give-back",
         "Release the job to its place in the queue",
         JobStatus,
         give_back,
@@ -196,7 +194,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
-        f"{QUEUE}/reject",
+        f"{DESK}/reject",
         "Fail the job with a reason",
         JobStatus,
         reject,
@@ -204,7 +202,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
-        f"{QUEUE}/hand-over",
+        f"{DESK}/hand-over",
         "Hand the job over to another person",
         JobStatus,
         hand_over,
@@ -212,10 +210,10 @@ OPERATIONS = (
     ),
     Operation(
         "GET",
-        f"{QUEUE}/status",
-        "The status of a job that this session has or had",
-        TaskStatus,
-        status,
+        f"{DESK}/fate",
+        "What became of a job that this session had",
+        Outcome,
+        fate,
         query=("jid",),
     ),
 )
