@@ -41,7 +41,8 @@ function job_row.keep(job, worker, expires, time, fence, now)
   }
 end
 
--- The rows of the jobs that the worker holds. A repeated call has none in memory and reads them.
+-- The rows of the jobs that the worker holds. A repeated call has none in memory and reads them,
+-- without the wait.
 function job_row.list(jids, worker)
   local held = {}
   for _, jid in ipairs(jids) do
