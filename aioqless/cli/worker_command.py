@@ -84,9 +84,8 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
             metrics=options.metrics,
             sandbox=options.sandbox,
         )
-    sys.path.insert(0, str(Path.cwd()))
     extensions = [METRICS] if options.metrics else []
-    modules = [_import_module(name) for name in [*options.modules, *extensions]]
+    modules = [import_module(name) for name in [*options.modules, *extensions]]
     sources = host.collect(modules) if host else modules
     handlers = Handlers.collect(*sources)  # raises before Redis is connected
     if host and host.queues and settings.queues is None:
@@ -159,12 +158,14 @@ def _process_command(arguments: int, number: int, status_fd: int, paused: bool) 
     ]
 
 
-def _import_module(name: str) -> ModuleType:
-    """Import a module with handlers.
+def import_module(name: str) -> ModuleType:
+    """Import a module with handlers, also from the current directory.
 
     Raises:
         AioqlessError: if it doesn't exist; other errors within it pass with their traceback.
     """
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:

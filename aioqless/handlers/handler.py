@@ -28,11 +28,13 @@ _PUT = (
 )
 
 P = ParamSpec("P", default=...)  # what the function takes after the job
-R_co = TypeVar("R_co", covariant=True, default=Any)  # what it returns
+R_co = TypeVar("R_co", covariant=True, default=Any)  # its result
+C = ParamSpec("C", default=...)  # what the function takes, the job included
+V_co = TypeVar("V_co", covariant=True, default=Any)  # what a call returns: R, or a coroutine
 
 
 @dataclass(frozen=True)
-class Handler(Generic[P, R_co]):
+class Handler(Generic[P, R_co, C, V_co]):
     """A function, or a class of the older qless libraries, that performs the jobs of a klass.
 
     Calling it calls the function. Args are those of `@job`.
@@ -61,9 +63,9 @@ class Handler(Generic[P, R_co]):
         """The type of its results; None: any JSON."""
         return self.types.returns
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: C.args, **kwargs: C.kwargs) -> V_co:
         """Call the function."""
-        return self.fn(*args, **kwargs)
+        return cast(V_co, self.fn(*args, **kwargs))
 
     def __repr__(self) -> str:
         return f"Handler({self.klass})"

@@ -33,6 +33,31 @@ async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
     assert (found.priority, found.tags, found.retries) == (-3, ["x", "y"], 2)
 
 
+async def test_put_with_a_module_uses_the_options_of_its_handler(
+    client: Client, cli: Aioqless, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "put_options_jobs.py").write_text(
+        "import aioqless\n"
+        "@aioqless.job(klass='Once', priority=-3, tags=['x'], retries=2, unique='one')\n"
+        "async def once(job: aioqless.Job, n: int) -> None: ...\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    once = ("put", "mail", "Once", '{"n": 1}', "--module", "put_options_jobs")
+    jid = (await cli(*once, "--priority", "4")).out.strip()
+    found = await client.jobs.get(jid)
+    assert found and (found.priority, found.tags, found.retries) == (4, ["x"], 2)
+    assert (await cli(*once)).out.strip() == jid, "its key is taken"
+    for wrong, why in (
+        ((*once[:3], '{"n": "two"}', *once[4:]), "Expected `int`, got `str`"),
+        ((*once[:2], "Onec", *once[3:]), "did you mean 'Once'?"),
+        ((*once[:-1], "nowhere"), "there is no module 'nowhere'"),
+    ):
+        ended = await cli(*wrong)
+        assert ended.code == 1 and why in ended.err
+    assert await client.queue("mail").length() == 1
+
+
 async def test_put_without_data_stores_null(client: Client, cli: Aioqless) -> None:
     ended = await cli("put", "mail", "Greet")
     found = await client.jobs.get(ended.out.strip())
@@ -86,8 +111,16 @@ async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("mail").pop(worker="ann")
     header, ann = (await cli("workers")).out.splitlines()
-    assert header.split() == ["name", "jobs", "stalled", "heard", "of", "doing"]
-    assert re.fullmatch(r"ann +1 +0 +\S+ m?s ago +Greet in mail *", ann)
+    assert header.split() == ["name", "queues", "jobs", "stalled", "heard", "of", "doing"]
+    assert re.fullmatch(r"ann +- +1 +0 +\S+ m?s ago +Greet in mail *", ann)
+
+
+async def test_workers_prints_the_queues_that_each_serves(client: Client, cli: Aioqless) -> None:
+    await client.store.register(worker="ann", queues=["mail", "post-*"])
+    assert re.match(r"ann +mail post-\* +0 +0 ", (await cli("workers")).out.splitlines()[1])
+    (shown,) = json.loads((await cli("workers", "--json")).out)
+    assert shown["queues"] == ["mail", "post-*"]
+    assert json.loads((await cli("workers", "ann", "--json")).out)["queues"] == ["mail", "post-*"]
 
 
 async def test_command_to_an_unknown_worker_is_refused(cli: Aioqless) -> None:

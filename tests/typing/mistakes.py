@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from aioqless import Client, Job, NewJob, chain, job
+from aioqless import Client, Inject, Job, NewJob, chain, job
 
 
 @dataclass
@@ -128,3 +128,31 @@ async def jobless() -> None: ...
 
 @job(timeout=5)  # wrong: takes no job
 async def jobless_with_options() -> None: ...
+
+
+class Pool: ...
+
+
+@job
+async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> str:
+    return str(invoice)
+
+
+async def call(its: Job, typed: Job[Resize]) -> None:
+    text: str = await charge(its, 7)
+    text = await charge(its, invoice=7, pool=Pool())
+    await resize(its, "a.png", width=7)
+    await resize_whole(typed)
+    await sweep(its)
+    sweep_blocking(its)
+    thumb: Thumb = shrink_blocking(its, "a.png")
+    thumb = await shrink(its, "a.png")
+    print(text, thumb)
+    await resize(1, 2, 3)  # wrong: no job, no string
+    await resize(its)  # wrong: no path
+    await resize(its, "a.png", hight=7)  # wrong: no such parameter
+    await resize_whole(typed, Resize("a.png"))  # wrong: the job alone
+    text = await shrink(its, "a.png")  # wrong: a Thumb
+    await shrink_blocking(its, "a.png")  # wrong: no coroutine
+    await charge.put(7)
+    await charge.put(invoice="7")  # wrong: not a number

@@ -31,10 +31,12 @@ from aioqless.cli.presentation.json_output import data_text, job_details, job_su
 from aioqless.cli.presentation.printing import print_hint, print_json, print_table
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.cli.watch import watch_jobs
+from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.put import NewJob
 from aioqless.errors import AioqlessError
+from aioqless.handlers import Handler, Handlers
 from aioqless.validation import plain
 
 MAX_RELATED = 200  # dependencies and dependents whose states are read
@@ -68,18 +70,29 @@ def put(
     depends: Annotated[
         list[str] | None, typer.Option(help="A jid to wait for; repeatable.")
     ] = None,
+    module: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE",
+            help="The handler's module, such as app.jobs: its options, such as priority, tags and "
+            "unique keys, apply, and the data is checked. Default: the handler isn't looked at.",
+        ),
+    ] = None,
     wait: Wait = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
     """Put a job; print its jid."""
     body = validate_json(read_data(data))
+    handler: str | Handler = klass
+    if module is not None:
+        handler = Handlers.collect(import_module(module)).find(klass)
 
     async def act(client: Client) -> None:
         # to watch a job, its jid must be known before it is put
         own_jid = jid or (secrets.token_hex(16) if wait else None)
         new = NewJob(
-            klass,
+            handler,
             body,
             jid=own_jid,
             delay=delay,

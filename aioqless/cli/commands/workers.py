@@ -47,13 +47,14 @@ MAX_LISTED = 1000  # workers; with more, one that isn't listed may exist
 def workers(
     worker: OptionalWorker = None, json: Json = False, url: Url = None, namespace: Namespace = "ql"
 ) -> None:
-    """List workers: how many jobs each holds, how many of their locks expired; or show one."""
+    """List workers: their queues, how many jobs each holds, how many locks expired; or show one."""
 
     async def act(client: Client) -> None:
         if worker is not None:
             await _print_worker(client, worker, json)
             return
-        names = [each.name for each in await client.workers.counts()]
+        queues = {each.name: each.queues for each in await client.workers.counts()}
+        names = list(queues)
         most, step = (
             (MAX_JOBS_IN_LIST, WORKERS_PER_CALL_WITH_JOBS) if json else (1, WORKERS_PER_CALL)
         )
@@ -63,34 +64,36 @@ def workers(
             for each in await client.workers.working(*names[first : first + step], most=most)
         ]
         if json:
-            print_json([worker_summary(each) for each in found])
+            print_json([worker_summary(each, queues[each.name]) for each in found])
             return
         print_table(
-            ["name", "jobs", "stalled", "heard of", "doing"],
-            [_row(each) for each in found],
+            ["name", "queues", "jobs", "stalled", "heard of", "doing"],
+            [_row(each, queues[each.name]) for each in found],
             empty="No workers. Start one: aioqless worker app.jobs",
         )
 
     run_with_client(url, namespace, act)
 
 
-def _row(worker: WorkerSummary) -> tuple[object, ...]:
+def _row(worker: WorkerSummary, queues: list[str] | None) -> tuple[object, ...]:
     doing = ", ".join(f"{plain(job.klass)} in {plain(job.queue)}" for job in worker.doing)
     more = f" and {worker.jobs - 1:,} more" if doing and worker.jobs > 1 else ""
     seen = format_relative_time(worker.seen)
-    return worker.name, worker.jobs, worker.stalled, seen, shorten(doing, 60) + more
+    served = "-" if queues is None else shorten(" ".join(map(plain, queues)), 60)
+    return worker.name, served, worker.jobs, worker.stalled, seen, shorten(doing, 60) + more
 
 
 async def _print_worker(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
     jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MAX_JOBS])
-    known = [each.name for each in await client.workers.counts()]
+    known = {each.name: each.queues for each in await client.workers.counts()}
     if json:
         (glance,) = await client.workers.working(worker, most=0)
         doing = [job_summary(job) for job in jobs]
         print_json(
             {
                 "name": worker,
+                "queues": known.get(worker),
                 "jobs": held.jobs,
                 "stalled": held.stalled,
                 "seen": glance.seen or None,

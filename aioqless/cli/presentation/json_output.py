@@ -55,8 +55,8 @@ def job_details(job: Job) -> dict[str, Any]:
     }
 
 
-def worker_summary(worker: WorkerSummary) -> dict[str, Any]:
-    """Return a worker of a list, with the first few of its jobs."""
+def worker_summary(worker: WorkerSummary, queues: list[str] | None) -> dict[str, Any]:
+    """Return a worker of a list, with its queues and the first few of its jobs."""
     doing = [
         {
             "jid": job.jid,
@@ -69,6 +69,7 @@ def worker_summary(worker: WorkerSummary) -> dict[str, Any]:
     ]
     return {
         "name": worker.name,
+        "queues": queues,
         "jobs": worker.jobs,
         "stalled": worker.stalled,
         "seen": worker.seen or None,
