@@ -34,7 +34,7 @@ _DIRECTLY = {
 
 # What every connection needs: calls, subscriptions, the topology, and the state of the server.
 _CONNECTION = (
-    *("evalsha", "eval", "ping", "time", "select", "client|setname"),
+    *("evalsha", "eval", "script|load", "ping", "time", "select", "client|setname"),
     *("subscribe", "info", "role", "cluster|slots", "wait"),
 )
 # What takes their place for the messages of a partition.

@@ -203,7 +203,14 @@ class ScriptStore(Store):
             try:
                 reply = await sender.execute("EVALSHA", script.sha, *words)
             except exceptions.NoScriptError:
-                reply = await sender.execute("EVAL", script.text, *words)
+                # Servers keep only 500 of the scripts that they know from EVAL alone.
+                _, reply = await asyncio.gather(
+                    self.connection.execute("SCRIPT", "LOAD", script.text),
+                    sender.execute("EVAL", script.text, *words),
+                    return_exceptions=True,
+                )
+                if isinstance(reply, BaseException):
+                    raise reply from None
         except exceptions.ResponseError as error:
             raise self._make_error(call, error) from None
         return self._read(call, reply)

@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
         lambda o: run_micro(o.n or 6_000, o.peers),
     ),
     "pipeline": (
-        "Spark beside a plain loop: rows read, archived, put (5 minutes)",
+        "Spark beside one process: rows read, archived, put (5 minutes)",
         lambda o: run_lake(o.n or 20_000),
     ),
     "cost": ("where the time of one job goes (a minute)", lambda o: run_cost(o.n or 20_000)),
@@ -106,11 +106,11 @@ def _options() -> argparse.Namespace:
     arguments = sys.argv[1:]
     if not arguments or arguments[0].startswith("--"):
         arguments = ["peers", *arguments]
-    listed = "\n".join(f"  {name:8}{about}" for name, (about, _) in COMMANDS.items())
+    listed = "\n".join(f"  {name:9}{about}" for name, (about, _) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="nox -s bench --",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"commands:\n{listed}\n  smoke   all phases and micro of ours alone, in half a "
+        epilog=f"commands:\n{listed}\n  smoke    all phases and micro of ours alone, in half a "
         f"minute, with figures that mean nothing",
     )
     parser.add_argument("command", choices=[*COMMANDS, "smoke"])

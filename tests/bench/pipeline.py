@@ -1,13 +1,13 @@
 """Rows per second and processor time per row of Spark, compared with a plain loop in one process.
 
-Measured are jobs read, events archived and rows put.
+Measured are jobs read, events archived and rows put. The plain loop of `archive` is the archiver
+itself, whose shares are written by its own process or by tasks of Spark.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from redis import Redis
 
 from aioqless import Client, NewJob
-from aioqless.client.archive import parse
 from tests.bench.meters import TICK
 from tests.bench.peers import Figures
 from tests.bench.server import Server, server
@@ -54,11 +53,12 @@ def run_lake(number: int) -> Figures:
             for work, size in [(work, size) for work in found for size in sizes]:
                 bench = Bench(url, Path(folder), size, spark)
                 loop, by_spark = getattr(bench, f"loop_{work}"), getattr(bench, f"spark_{work}")
+                archive = dump_archive(url, size)
                 by_spark("warm")
                 ways = {"loop": loop, "spark": partial(by_spark, "measured")}
-                found[work][str(size)] = {
-                    name: measure(act, size, started) for name, act in ways.items()
-                }
+                for name, act in ways.items():
+                    restore_archive(url, size, archive)
+                    found[work].setdefault(str(size), {})[name] = measure(act, size, started)
                 print(work, size, found[work][str(size)], flush=True)
         finally:
             spark.stop()
@@ -175,6 +175,24 @@ async def fill(url: str, size: int) -> None:
             await asyncio.gather(*(job.complete() for job in jobs))
 
 
+def dump_archive(url: str, size: int) -> dict[str, bytes]:
+    """Return the keys of the archive and their values, which the archiver changes."""
+    with Redis.from_url(url) as redis:
+        return {key: value for key in keys_of_archive(size) if (value := redis.dump(key))}
+
+
+def restore_archive(url: str, size: int, dumped: dict[str, bytes]) -> None:
+    """Set the keys of the archive to these values, and delete those that it didn't have."""
+    with Redis.from_url(url) as redis:
+        redis.delete(*keys_of_archive(size))
+        for key, value in dumped.items():
+            redis.restore(key, 0, value)
+
+
+def keys_of_archive(size: int) -> list[str]:
+    return [f"{namespace(size)}:x:archive", f"{namespace(size)}:x:archive:read"]
+
+
 def write_rows(path: Path, size: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -218,52 +236,21 @@ class Bench:
         jobs.schema(COLUMNS).load("jobs").write.format("noop").mode("overwrite").save()
 
     def loop_archive(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        from aioqless.contrib.lake.source.event_columns import SCHEMA
-
-        schema = pa.schema(
-            [field for field in SCHEMA if field.name not in ("ordinal", "problem", "raw")]
-        )
-        redis, after, rows, number = Redis.from_url(self.url, decode_responses=True), "-", [], 0
-        while entries := redis.xrange(f"{namespace(self.size)}:x:archive", after, "+", PAGE):
-            for sid, fields in entries:
-                event = parse(sid, fields)  # type: ignore[arg-type]
-                rows.append(
-                    {name: getattr(event, name) for name in schema.names}
-                    | {"runs": [as_dict(run) for run in event.runs]}
-                )
-            after = f"({entries[-1][0]}"  # type: ignore[str-bytes-safe]
-            if len(rows) >= 100_000:
-                pq.write_table(
-                    pa.Table.from_pylist(rows, schema=schema),
-                    self.folder / f"loop-{self.size}-{number}.parquet",
-                )
-                rows, number = [], number + 1
-        pq.write_table(
-            pa.Table.from_pylist(rows, schema=schema),
-            self.folder / f"loop-{self.size}-{number}.parquet",
-        )
+        self._archive("loop", local_shares=self.size)
 
     def spark_archive(self, run: str) -> None:
-        lake, checkpoint = (
-            self.folder / f"lake-{run}-{self.size}",
-            self.folder / f"checkpoint-{run}-{self.size}",
+        self._archive(run, local_shares=0)
+
+    def _archive(self, run: str, *, local_shares: int) -> None:
+        """Archive into a new lake: in this process, or in tasks of Spark."""
+        from aioqless.contrib.lake.archiver import Archiver
+        from aioqless.contrib.lake.lake import Lake
+
+        lake = Lake(self.folder / f"lake-{run}-{self.size}", create=True)
+        archiver = Archiver(
+            lambda: self.spark, lake, self.url, namespace(self.size), local_shares=local_shares
         )
-        events = (
-            self.spark.readStream.format("aioqless")
-            .option("url", self.url)
-            .option("namespace", namespace(self.size))
-            .load("events")
-        )
-        query = events.writeStream.foreachBatch(
-            lambda batch, n: batch.write.mode("overwrite").parquet(str(lake / f"batch={n}"))
-        )
-        query.option("checkpointLocation", str(checkpoint)).trigger(
-            availableNow=True
-        ).start().awaitTermination()
-        shutil.rmtree(checkpoint)
+        assert archiver.once().events == self.size
 
     def loop_put(self) -> None:
         asyncio.run(self._loop_put())
@@ -339,7 +326,3 @@ def typed(row: list[Any]) -> dict[str, Any]:
     ):
         job[name] = kind(job[name] or 0)
     return job
-
-
-def as_dict(run: Any) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in run.__struct_fields__}

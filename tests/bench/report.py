@@ -301,7 +301,7 @@ def _cost(known: Figures) -> str:
 def _pipeline(known: Figures) -> str:
     figures = known["pipeline"]
     lines = [
-        "| | rows | a loop, rows/s | Spark, rows/s | a loop, µs of CPU a row | Spark | |",
+        "| | rows | one process, rows/s | Spark, rows/s | one process, µs of CPU a row | Spark | |",
         "|---" * 7 + "|",
     ]
     for work, sizes in ((work, figures[work]) for work in ("read", "archive", "put")):

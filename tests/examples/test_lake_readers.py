@@ -5,7 +5,9 @@ They need their own packages: `nox -s readers`.
 
 from __future__ import annotations
 
+import ast
 import os
+import shutil
 import subprocess
 import sys
 from datetime import date
@@ -20,6 +22,7 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import TABLES
 from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark, raw
+from tests.unit.pages import ROOT, blocks
 
 pytestmark = pytest.mark.readers
 EXAMPLE = Path("examples/lake")
@@ -53,6 +56,33 @@ def test_polars_reads_runs(lake: Lake) -> None:
     found = slowest_classes(lake.url, date(2026, 11, 21)).to_dicts()
     assert [(row["klass"], row["p95"]) for row in found] == [("Greet", 10.0), ("Send", 4.0)]
     assert slowest_classes(lake.url, date(2026, 11, 22))["klass"].to_list() == ["Greet"]
+
+
+def test_programs_of_the_page_read_the_lake(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+    import duckdb_extension_delta
+
+    # DuckDB finds its extension in the home directory, as after a download.
+    (extension,) = Path(str(duckdb_extension_delta.__file__)).parent.rglob("*.duckdb_extension")
+    (platform,) = duckdb.sql("PRAGMA platform").fetchall()[0]
+    installed = tmp_path / ".duckdb/extensions" / f"v{duckdb.__version__}" / platform
+    installed.mkdir(parents=True)
+    shutil.copy(extension, installed)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    programs = blocks(ROOT / "docs" / "lake.md", "python")
+    assert len(programs) == 3
+    for program in programs:
+        *statements, last = ast.parse(program).body
+        assert isinstance(last, ast.Expr)
+        code = f"{ast.unparse(ast.Module(statements, []))}\nprint({ast.unparse(last)})"
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(lake.url).parent, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert "mail" in ran.stdout or "Greet" in ran.stdout, ran.stdout
 
 
 def test_a_dbt_model_is_built_and_its_tests_pass(lake: Lake, tmp_path: Path) -> None:

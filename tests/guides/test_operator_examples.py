@@ -27,6 +27,9 @@ from tests.unit.pages import PAGES, ROOT, blocks, name_of
 
 ELSEWHERE = {
     "README.md": "examples/test_get_started.py",
+    "docs/CONTRIBUTING.md": "guides/test_contributing_page.py",
+    "docs/lake.md": "examples/test_lake_readers.py",
+    "docs/spark-source.md": "contrib/lake/test_pages.py",
     "docs/flask.md": "contrib/flask/test_page.py",
     "docs/django.md": "contrib/django/test_page.py",
     "docs/embedding.md": "embedding/test_page.py",
@@ -35,12 +38,6 @@ ELSEWHERE = {
     "docs/testing.md": "guides/test_testing_page.py",
     "docs/coming-from": "examples/test_coming_from.py",
     "docs/get-started": "examples/test_get_started.py",
-}
-# Those of these pages are only compiled, and the names that they import are looked up.
-NOT_RUN = {
-    "docs/CONTRIBUTING.md": "parts of changes that the recipes make",
-    "docs/lake.md": "other readers of a lake; `nox -s readers` runs longer programs of each",
-    "docs/spark-source.md": "calls of Spark, which tests/contrib/lake makes with its own session",
 }
 BANK = """
 class bank:
@@ -165,7 +162,7 @@ def test_examples_of_every_page_run() -> None:
         name = name_of(page)
         known = (
             page.name in GUIDES
-            or name in {**ELSEWHERE, **NOT_RUN}
+            or name in ELSEWHERE
             or str(Path(name).parent) in ELSEWHERE
             or f'"{page.name}"' in own
         )

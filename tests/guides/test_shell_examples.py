@@ -1,31 +1,52 @@
-"""Every command line of the guides succeeds."""
+"""Every command line of the pages succeeds."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
+import signal
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from aioqless import Client, Job, Settings, Worker, job
+from aioqless.contrib import private_redis
+from aioqless.contrib.outbox import Outbox
 from tests.cli.conftest import Aioqless, Ended, aioqless, cli, environment
-from tests.unit.pages import PAGES, command_lines
+from tests.servers.processes import free_port
+from tests.unit.pages import PAGES, command_lines, name_of
 
 __all__ = ["aioqless", "cli", "environment"]  # fixtures
 
-GUIDES = {
-    "archive", "command-line", "configuration", "django", "embedding", "errors", "executors",
-    "flask", "handlers", "limits", "locks", "managing-jobs", "middleware", "outbox", "putting",
-    "queues", "recurring", "redis", "results", "retries", "shutdown", "testing",
-    "troubleshooting", "typing", "unique-jobs", "workers", "workflows",
-}  # fmt: skip
-# The relay needs a database, `quiet` a worker: tests/contrib/outbox, tests/cli.
-NOT_RUN = {"outbox", "quiet"}
-LINES = sorted({line for page in PAGES if page.stem in GUIDES for line in command_lines(page)})
-WORKERS = [line for line in LINES if line.startswith("worker ")]
-COMMANDS = [line for line in LINES if line.split()[0] not in {"worker", *NOT_RUN}]
+# Pages, or folders of pages, whose lines other tests run.
+ELSEWHERE: Final = {
+    "docs/get-started": "tests/examples/test_get_started.py",
+    "docs/coming-from": "tests/examples/test_coming_from.py",
+    "docs/lake.md": "tests/contrib/lake/test_pages.py",
+    "docs/spark-source.md": "tests/contrib/lake/test_pages.py",
+}
+# Lines that start with these words are only parsed.
+NOT_RUN: Final = {
+    "top": "needs a terminal: tests/cli/test_top.py",
+}
+LINES: Final = sorted(
+    {
+        shlex.join(shlex.split(line, comments=True))
+        for page in PAGES
+        if not {name_of(page), str(Path(name_of(page)).parent)} & ELSEWHERE.keys()
+        for line in command_lines(page)
+        if line.split()[0] not in NOT_RUN
+    }
+)
+WORKERS: Final = [line for line in LINES if line.startswith("worker ")]
+DASHBOARDS: Final = [line for line in LINES if line.split()[0] == "web"]
+OF_PRIVATE_REDIS: Final = [line for line in LINES if line.split()[0] == "redis"]
+COMMANDS: Final = sorted({*LINES} - {*WORKERS, *DASHBOARDS, *OF_PRIVATE_REDIS})
 
 SERVES_MAIL = Settings(queues=["mail"])
 JOBS = """
@@ -67,6 +88,24 @@ async def samples(client: Client) -> Client:
     return client
 
 
+async def words_of(line: str, folder: Path) -> list[str]:
+    """Return the words of a line, with ports, addresses and a database of this machine.
+
+    What would run until a signal ends after one round.
+    """
+    line = re.sub(r"(--health|--metrics) \d+", lambda found: f"{found[1]} {free_port()}", line)
+    words = shlex.split(line.replace("0.0.0.0", "127.0.0.1"))
+    if words[0] == "outbox":
+        words[1] = f"sqlite+aiosqlite:///{folder}/app.sqlite"
+        engine = create_async_engine(words[1])
+        async with engine.begin() as connection:
+            await connection.run_sync(Outbox().table.metadata.create_all)
+        await engine.dispose()
+    return words + {"worker": ["--burst"], "web": ["--port", "0"]}.get(
+        words[0], ["--once"] if words[0] in ("intake", "outbox") else []
+    )
+
+
 @pytest.mark.parametrize("line", COMMANDS)
 async def test_command_succeeds(
     line: str, cli: Aioqless, samples: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -75,18 +114,69 @@ async def test_command_succeeds(
     async def greet(job: Job) -> None: ...
 
     monkeypatch.setenv("EDITOR", str(folder / "editor"))
+    monkeypatch.setenv("AIOQLESS_WEB_PASSWORD", "correct horse")
     monkeypatch.delenv("VISUAL", raising=False)
-    words = shlex.split(line, comments=True)
+    if line.startswith("partitions"):
+        monkeypatch.setenv("AIOQLESS_PARTITIONS", "48")
+    words = await words_of(line, folder)
     async with AsyncExitStack() as stack:
         if "--wait" in words:
             await stack.enter_async_context(Worker(samples, [greet], settings=SERVES_MAIL))
-        ended: Ended = await asyncio.wait_for(cli(*words), 20)
+        # partitions can't be made of a namespace that has jobs; a user of the dashboard has none
+        in_namespace = words[0] not in ("partitions", "web-user")
+        ended: Ended = await asyncio.wait_for(cli(*words, in_namespace=in_namespace), 20)
     assert ended.code == 0, ended.err
 
 
 @pytest.mark.parametrize("line", WORKERS)
 async def test_worker_runs_until_nothing_is_left(
-    line: str, aioqless: Aioqless, samples: Client
+    line: str, aioqless: Aioqless, samples: Client, folder: Path
 ) -> None:
-    ended = await aioqless(*shlex.split(line, comments=True), "--burst")
+    ended = await aioqless(*await words_of(line, folder))
     assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize("line", DASHBOARDS)
+async def test_dashboard_is_served(line: str, environment: dict[str, str], folder: Path) -> None:
+    from aioqless.contrib.dashboard.passwords import make_hash
+
+    (folder / "users.txt").write_text(f"ada admin {make_hash('correct horse')}\n")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "aioqless", *await words_of(line, folder)),
+        cwd=folder,
+        env=environment,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr
+    async with asyncio.timeout(20):
+        while b"startup complete" not in (logged := await process.stderr.readline()):
+            assert logged
+    process.send_signal(signal.SIGTERM)
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+
+
+async def test_commands_of_the_private_redis_succeed(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert OF_PRIVATE_REDIS
+    data = tmp_path / "data"
+    own = {name: value for name, value in environment.items() if name != "AIOQLESS_URL"}
+    try:
+        for line in ["redis start", *OF_PRIVATE_REDIS]:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "aioqless"),
+                *shlex.split(line.replace("/backups", f"{tmp_path}/backups")),
+                env={**own, "AIOQLESS_DATA": str(data)},
+                stdout=asyncio.subprocess.DEVNULL,
+            )
+            assert await asyncio.wait_for(process.wait(), 20) == 0, line
+    finally:
+        private_redis.stop(data, force=True)
+
+
+def test_lines_that_are_not_run_exist() -> None:
+    lines = [line for page in PAGES for line in command_lines(page)]
+    assert all(any(line.startswith(word) for line in lines) for word in NOT_RUN)
+    root = Path(__file__).parents[2]
+    assert [file for file in ELSEWHERE.values() if not (root / file).exists()] == []

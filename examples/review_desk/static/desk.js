@@ -174,7 +174,7 @@ const TOLD = { over: "time ran out; nobody has it", taken: "time ran out; now wi
 
 async function ranOut() {
   const about = task;
-  const lot = await people.fate(about.jid).catch((error) => {
+  const lot = await people.status(about.jid).catch((error) => {
     if (error.status !== 404) throw error;
     return { what: "gone", by: null };
   });
@@ -246,7 +246,7 @@ async function lookAround() {
   if (!me) return;
   if (task && over && !busy) await ranOut();
   for (const entry of entries.filter((each) => each.kind === "over" && (!task || each.jid !== task.jid)).slice(0, 3)) {
-    const lot = await people.fate(entry.jid).catch(() => null);
+    const lot = await people.status(entry.jid).catch(() => null);
     if (lot && TOLD[lot.what]) list({ ...entry, told: [TOLD[lot.what], lot.by].filter(Boolean).join(" "), kind: ["finished", "failed", "gone"].includes(lot.what) ? "past" : "over" });
   }
   if (document.body.dataset.view === "idle") {

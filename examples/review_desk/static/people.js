@@ -1,7 +1,7 @@
-// The people API of one desk: sessions, the tab, and requests that may be sent again.
+// The API of one task queue: sessions, the tab, and requests that may be sent again.
 
 const BASE = "/people";
-const DESK = `${BASE}/desks/docs`;
+const QUEUE = `${BASE}/queues/docs`;
 const PATIENCE = [300, 1000, 3000, 8000];
 
 const STARTUP_TOKEN = new URLSearchParams(location.search).get("token"); // only who has the link that was printed may sign in
@@ -77,9 +77,9 @@ async function session(method, body) {
 export const who = () => session("GET");
 export const signIn = (name) => session("POST", { name, startup_token: STARTUP_TOKEN });
 export const signOut = () => session("DELETE");
-export const counts = () => call("GET", DESK);
-export const current = () => call("GET", `${DESK}/reservation`);
-export const reserve = (again) => call("POST", `${DESK}/reservation`, { again });
-export const act = (verb, task, more) => call("POST", `${DESK}/${verb}`, { jid: task.jid, fence: task.fence, ...more });
-export const fate = (jid) => call("GET", `${DESK}/fate?jid=${encodeURIComponent(jid)}`);
+export const counts = () => call("GET", QUEUE);
+export const current = () => call("GET", `${QUEUE}/reservation`);
+export const reserve = (again) => call("POST", `${QUEUE}/reservation`, { again });
+export const act = (verb, task, more) => call("POST", `${QUEUE}/${verb}`, { jid: task.jid, fence: task.fence, ...more });
+export const status = (jid) => call("GET", `${QUEUE}/status?jid=${encodeURIComponent(jid)}`);
 export const progress = () => call("GET", "/progress");

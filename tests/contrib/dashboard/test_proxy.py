@@ -92,7 +92,7 @@ async def test_human_tasks_behind_a_proxy_without_headers_require_the_token(
         with behind_nginx(site, tmp_path) as proxy:
             async with visitor(proxy) as http:
                 assert (await http.post("/session", json={"name": "Eve"})).status_code == 403
-                assert (await http.get("/desks/review")).status_code == 401
+                assert (await http.get("/queues/review")).status_code == 401
 
 
 async def test_documented_proxy_headers_allow_login(client: Client, tmp_path: Path) -> None:

@@ -37,14 +37,14 @@ class Browser:
 
     async def ask(self, path: str, tab: str = "1", **query: str) -> httpx.Response:
         return await self.http.get(
-            f"/desks/review/{path}".rstrip("/"), params=query, headers={"X-Tab": tab}
+            f"/queues/review/{path}".rstrip("/"), params=query, headers={"X-Tab": tab}
         )
 
     async def do(
         self, verb: str, tab: str = "1", key: str | None = None, /, **body: Any
     ) -> httpx.Response:
         headers = {"X-Tab": tab, "X-Token": self.token} | ({"Idempotency-Key": key} if key else {})
-        return await self.http.post(f"/desks/review/{verb}", json=body, headers=headers)
+        return await self.http.post(f"/queues/review/{verb}", json=body, headers=headers)
 
     async def reserve(self, tab: str = "1", **body: Any) -> Any:
         answer = await self.do("reservation", tab, **body)

@@ -128,15 +128,15 @@ async def test_late_request_is_told_who_has_the_job(
     task = await ada.reserve(limit=0.05)
 
     async def over() -> bool:
-        return bool((await ada.ask("fate", jid="a")).json()["what"] == "over")
+        return bool((await ada.ask("status", jid="a")).json()["what"] == "over")
 
     await until(over)
     taken = await bob.reserve()
     late = await ada.do("finish", answer="late", **held(task))
     assert (late.status_code, late.json()["code"], late.json()["by"]) == (409, "lost", "Bob")
-    assert (await ada.ask("fate", jid="a")).json() == {"what": "taken", "by": "Bob"}
+    assert (await ada.ask("status", jid="a")).json() == {"what": "taken", "by": "Bob"}
     await bob.do("finish", answer="cat", **held(taken))
-    assert (await ada.ask("fate", jid="a")).json() == {"what": "finished", "by": "Bob"}
+    assert (await ada.ask("status", jid="a")).json() == {"what": "finished", "by": "Bob"}
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ async def test_job_of_another_person_cannot_be_changed(
             "lost",
             "Ada",
         )
-        assert (await thief.ask("fate", tab, jid="a")).status_code == 404
+        assert (await thief.ask("status", tab, jid="a")).status_code == 404
     assert (await ada.ask("reservation")).json()["task"]["fence"] == task["fence"]
 
 
@@ -323,7 +323,7 @@ async def test_request_of_another_origin_changes_nothing(
 ) -> None:
     await put(client, "a")
     headers |= {"X-Token": ada.token}
-    for path in ("/session", "/desks/review/reservation"):
+    for path in ("/session", "/queues/review/reservation"):
         answer = await ada.http.post(path, json={}, headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (403, "origin")
     assert (await client.queue("review").counts()).running == 0
@@ -337,14 +337,14 @@ async def test_form_of_another_origin_is_refused(ada: Browser) -> None:
         {"content": b"{}", "headers": {"Content-Type": "text/plain"}},
     ):
         given = {**sent, "headers": headers | dict(sent.get("headers", {}))}  # type: ignore[arg-type]
-        assert (await ada.http.post("/desks/review/reservation", **given)).status_code == 415  # type: ignore[arg-type]
+        assert (await ada.http.post("/queues/review/reservation", **given)).status_code == 415  # type: ignore[arg-type]
 
 
 async def test_same_origin_is_accepted(client: Client, ada: Browser) -> None:
     await put(client, "a")
     headers = {"X-Token": ada.token, "Origin": HOST, "Sec-Fetch-Site": "same-origin"}
     assert (
-        await ada.http.post("/desks/review/reservation", json={}, headers=headers)
+        await ada.http.post("/queues/review/reservation", json={}, headers=headers)
     ).status_code == 200
 
 
@@ -449,7 +449,7 @@ async def test_malformed_body_is_refused(
     await put(client, "a")
     await ada.reserve()
     answer = await ada.http.post(
-        f"/desks/review/{verb}", json=body, headers={"X-Token": ada.token, "X-Tab": "1"}
+        f"/queues/review/{verb}", json=body, headers={"X-Token": ada.token, "X-Tab": "1"}
     )
     assert (answer.status_code, answer.json()["code"]) == (400, "request") and answer.json()[
         "message"
@@ -468,7 +468,7 @@ async def test_invalid_too_large_or_too_deep_json_is_refused(client: Client, ada
     ):  # fmt: skip
         path = "finish" if b"answer" in content else "reservation"
         assert (
-            await ada.http.post(f"/desks/review/{path}", content=content, headers=headers)
+            await ada.http.post(f"/queues/review/{path}", content=content, headers=headers)
         ).status_code == status, content[:50]
     assert (await ada.ask("reservation")).json()["task"]
 
@@ -485,10 +485,10 @@ async def test_invalid_names_of_people_are_refused(app: ASGIApp) -> None:
 
 
 async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> None:
-    for path in ("/nothing", "/desks/none", "/desks/review/none"):
+    for path in ("/nothing", "/queues/none", "/queues/review/none"):
         answer = await ada.http.get(path)
         assert answer.status_code == 404 and answer.json()["message"]
-    assert (await ada.ask("fate", jid="none")).json() == {"what": "gone", "by": None}
+    assert (await ada.ask("status", jid="none")).json() == {"what": "gone", "by": None}
     assert (await ada.do("finish", jid="none", fence=1, answer=1)).status_code == 404
     assert (await ada.http.put("/session")).status_code == 405
 

@@ -52,10 +52,10 @@ class Served(uvicorn.Server):
         async with Client(self._redis_url, namespace="described") as client:
             for number in range(20):
                 await client.queue("review").put("Review", {"n": number}, jid=f"j{number}")
-            desks = {"review": TaskQueue(client, "review")}
+            queues = {"review": TaskQueue(client, "review")}
             super().__init__(
                 uvicorn.Config(
-                    create_api(desks, startup_token=TOKEN), port=0, log_config=None, ws="none"
+                    create_api(queues, startup_token=TOKEN), port=0, log_config=None, ws="none"
                 )
             )
             await self.serve()

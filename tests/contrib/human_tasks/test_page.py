@@ -38,7 +38,9 @@ async def test_api_is_mounted_as_documented(client: Client) -> None:
     await client.queue("review").put("Review", jid="a")
     ada = Browser(namespace["application"](client, TOKEN), "ada", host=f"{HOST}/people")
     await ada.sign_in()
-    answer = await ada.http.post("/desks/spam/reservation", json={}, headers={"X-Token": ada.token})
+    answer = await ada.http.post(
+        "/queues/spam/reservation", json={}, headers={"X-Token": ada.token}
+    )
     assert answer.json()["task"]["jid"] == "a"
 
 

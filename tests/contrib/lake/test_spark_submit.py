@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from tests.contrib.lake.test_events import complete_jobs
 
 HOME = Path(pyspark.__file__).parent
 PROGRAM = Path("examples/lake/run_pipeline.py").absolute()
+PACKED = ("pyarrow", "deltalake", "pandas<3", "venv-pack")
 
 
 @pytest.fixture
@@ -37,20 +38,23 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"s3://{BUCKET}/{tmp_path.name}"
 
 
-async def submit(folder: Path, *arguments: str) -> str:
-    """Run a command with spark-submit, and return what it prints."""
+async def submit(
+    folder: Path, *arguments: str, spark: Sequence[str] = (), **environment: str
+) -> str:
+    """Run a command with spark-submit, its options and variables; return what it prints."""
     process = await asyncio.create_subprocess_exec(
         HOME / "bin" / "spark-submit",
         *("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g"),
         *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
         *("--conf", "spark.driver.bindAddress=127.0.0.1"),
-        *(str(PROGRAM), "pipeline", *arguments),
+        *(*spark, str(PROGRAM), "pipeline", *arguments),
         cwd=folder,
         env={
             **os.environ,
             "JAVA_HOME": str(find_java().home),
             "SPARK_CONF_DIR": write_configuration(folder / f"conf of {arguments[0]}"),
             "PYSPARK_PYTHON": sys.executable,
+            **environment,
         },
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -72,3 +76,25 @@ async def test_spark_submit_runs_the_commands(client: Client, lake: str, tmp_pat
     query = "SELECT count(*) AS runs FROM runs"
     assert await submit(tmp_path, "sql", query, "--csv", "--lake", lake) == "runs\n5\n"
     assert check(Lake(lake)) == []
+
+
+@pytest.mark.long
+async def test_executors_use_a_packed_environment(client: Client, tmp_path: Path) -> None:
+    """The commands of docs/lake.md, with this checkout as aioqless."""
+    await complete_jobs(client, 5)
+    environment = tmp_path / "env"
+    for command in (
+        (sys.executable, "-m", "venv", environment),
+        (environment / "bin/pip", "install", "-q", ".", *PACKED),
+        (environment / "bin/venv-pack", "-q", "-p", environment, "-o", tmp_path / "packed.tar.gz"),
+    ):
+        process = await asyncio.create_subprocess_exec(*command)
+        assert await asyncio.wait_for(process.wait(), 600) == 0
+    packed = ("--archives", f"{tmp_path}/packed.tar.gz#environment")
+    python = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "./environment/bin/python"}
+    lake = str(tmp_path / "lake")
+    source = ("--url", str(client.url), "--namespace", client.namespace)
+    out = await submit(tmp_path, "archive", *source, "--lake", lake, spark=packed, **python)
+    assert "5 events in 1 batches" in out
+    out = await submit(tmp_path, "tables", "--lake", lake, spark=packed, **python)
+    assert "5 events: tables of" in out

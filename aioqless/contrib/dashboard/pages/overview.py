@@ -83,7 +83,7 @@ def find_alarms(sample: Sample) -> list[Alarm]:
 def _worker_alarms(sample: Sample) -> list[Alarm]:
     found = []
     if not sample.workers and sample.sum("waiting"):
-        advice = "Start one: python -m aioqless worker your.module -q QUEUE"
+        advice = "Start one: aioqless worker your.module -q QUEUE"
         found.append(Alarm("Jobs are waiting, and there is no worker.", advice, "/workers"))
     elif sample.unserved:
         problem = f"Jobs are waiting, and no worker takes them: {_join(list(sample.unserved))}."

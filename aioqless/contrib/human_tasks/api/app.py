@@ -48,7 +48,7 @@ def create_api(
     identify: Identify | None = None,
     startup_token: str | None = None,
     secret: str | Sequence[str] | None = None,
-    title: str = "People at desks",
+    title: str = "Human tasks",
 ) -> Starlette:
     """Create an ASGI application for some task queues; `/openapi.json` describes it.
 
@@ -152,9 +152,9 @@ class _Api:
 
         async def perform(request: Request) -> Response:
             session = await self._session(request)
-            tasks = self._queues.get(request.path_params["desk"])
+            tasks = self._queues.get(request.path_params["queue"])
             if tasks is None:
-                raise RequestRefused(404, "desk", "There is no such task queue.")
+                raise RequestRefused(404, "queue", "There is no such task queue.")
             if operation.method != "GET" and not self._sessions.is_token(
                 session, request.headers.get("x-token", "")
             ):

@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from aioqless.contrib.http_sessions import is_from_this_machine, is_of_same_origin, read_body
 
-COOKIE = "aioqless-desk"
+COOKIE = "aioqless-tasks"
 SESSION_LIFETIME = 7 * 86_400  # seconds
 MAX_BODY = 2 << 20  # bytes: an answer may be as large as the data of a job
 HEADERS = {

@@ -46,7 +46,7 @@ HEADER_PARAMETERS = [
 ]
 
 
-def describe(title: str, desks: Iterable[str]) -> dict[str, Any]:
+def describe(title: str, queues: Iterable[str]) -> dict[str, Any]:
     """Return the OpenAPI document."""
     types = list(
         {
@@ -63,7 +63,7 @@ def describe(title: str, desks: Iterable[str]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {"/session": _session()}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(
-            operation, sorted(desks)
+            operation, sorted(queues)
         )
     return {
         "openapi": "3.1.0",
@@ -83,10 +83,10 @@ def describe(title: str, desks: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _operation(operation: Operation, desks: list[str]) -> dict[str, Any]:
+def _operation(operation: Operation, queues: list[str]) -> dict[str, Any]:
     changes = operation.method != "GET"
     parameters: list[dict[str, Any]] = [
-        {"name": each, "in": "path", "required": True, "schema": {"type": "string", "enum": desks}}
+        {"name": each, "in": "path", "required": True, "schema": {"type": "string", "enum": queues}}
         for each in re.findall(r"{(\w+)}", operation.path)
     ]
     parameters += [

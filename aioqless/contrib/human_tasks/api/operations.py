@@ -16,10 +16,10 @@ from aioqless.contrib.human_tasks.api.schemas import (
     HandOver,
     JobStatus,
     Offer,
-    Outcome,
     Reject,
     ReservationKey,
     Reserve,
+    TaskStatus,
     task_of,
 )
 from aioqless.contrib.human_tasks.person import Person
@@ -137,13 +137,13 @@ async def hand_over(request: TaskRequest) -> JobStatus:
     return JobStatus("running")
 
 
-async def fate(request: TaskRequest) -> Outcome:
-    """Return what became of a job."""
+async def status(request: TaskRequest) -> TaskStatus:
+    """Return the status of a job that this session has or had."""
     jid = request.query.get("jid", "")
     found = await request.tasks.status(request.person, validation.check_name("jid", jid))
     if found is None:
         raise RequestRefused(404, "unknown", "This session never reserved this job.")
-    return Outcome(found.what, found.by and validation.to_text(found.by))
+    return TaskStatus(found.what, found.by and validation.to_text(found.by))
 
 
 async def _claim(request: TaskRequest) -> Reservation:
@@ -156,29 +156,31 @@ async def _claim(request: TaskRequest) -> Reservation:
     return reservation
 
 
-DESK = "/desks/{desk}"
+QUEUE = "/queues/{queue}"
 OPERATIONS = (
-    Operation("GET", DESK, "Numbers of waiting and reserved jobs, and the limit", Counts, counts),
+    Operation("GET", QUEUE, "Numbers of waiting and reserved jobs, and the limit", Counts, counts),
     Operation(
         "GET",
-        f"{DESK}/reservation",
+        f"{QUEUE}/reservation",
         "The reservation of this session, unless it has expired",
         Offer,
         current,
     ),
     Operation(
         "POST",
-        f"{DESK}/reservation",
+        f"{QUEUE}/reservation",
         "Reserve the next job, or return the session's reservation",
         Offer,
         reserve,
         Reserve,
     ),
-    Operation("POST", f"{DESK}/extend", "Extend the reservation", Extended, extend, Extend),
-    Operation("POST", f"{DESK}/finish", "Finish the job with an answer", JobStatus, finish, Finish),
+    Operation("POST", f"{QUEUE}/extend", "Extend the reservation", Extended, extend, Extend),
+    Operation(
+        "POST", f"{QUEUE}/finish", "Finish the job with an answer", JobStatus, finish, Finish
+    ),
     Operation(
         "POST",
-        f"{DESK}/skip",
+        f"{QUEUE}/skip",
         "Skip the job: it goes behind all others of its priority",
         JobStatus,
         skip,
@@ -186,7 +188,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
-        f"{DESK}/give-back",
+        f"{QUEUE}/give-back",
         "Release the job to its place in the queue",
         JobStatus,
         give_back,
@@ -194,7 +196,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
-        f"{DESK}/reject",
+        f"{QUEUE}/reject",
         "Fail the job with a reason",
         JobStatus,
         reject,
@@ -202,7 +204,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
-        f"{DESK}/hand-over",
+        f"{QUEUE}/hand-over",
         "Hand the job over to another person",
         JobStatus,
         hand_over,
@@ -210,10 +212,10 @@ OPERATIONS = (
     ),
     Operation(
         "GET",
-        f"{DESK}/fate",
-        "What became of a job that this session had",
-        Outcome,
-        fate,
+        f"{QUEUE}/status",
+        "The status of a job that this session has or had",
+        TaskStatus,
+        status,
         query=("jid",),
     ),
 )

@@ -19,7 +19,7 @@ Fence = Annotated[
 ]
 Limit = Annotated[
     float,
-    Meta(gt=0, le=86_400, description="Seconds; no more than the desk's `longest` are given."),
+    Meta(gt=0, le=86_400, description="Seconds; no more than the queue's `longest` are given."),
 ]
 Reason = Annotated[str, Meta(min_length=1, max_length=4000)]
 
@@ -107,7 +107,7 @@ class JobStatus(msgspec.Struct):
     state: str
 
 
-class Outcome(msgspec.Struct):
+class TaskStatus(msgspec.Struct):
     """The state of a job after its reservation, and its holder. over: expired, not taken over."""
 
     what: What
