@@ -48,6 +48,13 @@ DASHBOARDS: Final = [line for line in LINES if line.split()[0] == "web"]
 OF_PRIVATE_REDIS: Final = [line for line in LINES if line.split()[0] == "redis"]
 COMMANDS: Final = sorted({*LINES} - {*WORKERS, *DASHBOARDS, *OF_PRIVATE_REDIS})
 
+# What the page sets before the command, or the command asks for.
+VARIABLES: Final = (
+    ("acl", "AIOQLESS_PASSWORD", "correct horse"),
+    ("partitions", "AIOQLESS_PARTITIONS", "48"),
+    ("web-user", "AIOQLESS_WEB_PASSWORD", "correct horse"),
+)
+
 SERVES_MAIL = Settings(queues=["mail"])
 JOBS = """
 import aioqless
@@ -114,16 +121,16 @@ async def test_command_succeeds(
     async def greet(job: Job) -> None: ...
 
     monkeypatch.setenv("EDITOR", str(folder / "editor"))
-    monkeypatch.setenv("AIOQLESS_WEB_PASSWORD", "correct horse")
     monkeypatch.delenv("VISUAL", raising=False)
-    if line.startswith("partitions"):
-        monkeypatch.setenv("AIOQLESS_PARTITIONS", "48")
+    for command, name, value in VARIABLES:
+        if line.startswith(command):
+            monkeypatch.setenv(name, value)
     words = await words_of(line, folder)
     async with AsyncExitStack() as stack:
         if "--wait" in words:
             await stack.enter_async_context(Worker(samples, [greet], settings=SERVES_MAIL))
         # partitions can't be made of a namespace that has jobs; a user of the dashboard has none
-        in_namespace = words[0] not in ("partitions", "web-user")
+        in_namespace = words[0] not in ("acl", "partitions", "web-user")
         ended: Ended = await asyncio.wait_for(cli(*words, in_namespace=in_namespace), 20)
     assert ended.code == 0, ended.err
 
@@ -160,19 +167,25 @@ async def test_commands_of_the_private_redis_succeed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     assert OF_PRIVATE_REDIS
-    data = tmp_path / "data"
+    data, copy = tmp_path / "data", tmp_path / "backups" / "today"
     own = {name: value for name, value in environment.items() if name != "AIOQLESS_URL"}
+
+    async def run(line: str, data: Path) -> None:
+        line = line.replace("/backups", f"{tmp_path}/backups")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "aioqless", *shlex.split(line)),
+            env={**own, "AIOQLESS_DATA": str(data)},
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        assert await asyncio.wait_for(process.wait(), 20) == 0, line
+
     try:
         for line in ["redis start", *OF_PRIVATE_REDIS]:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "aioqless"),
-                *shlex.split(line.replace("/backups", f"{tmp_path}/backups")),
-                env={**own, "AIOQLESS_DATA": str(data)},
-                stdout=asyncio.subprocess.DEVNULL,
-            )
-            assert await asyncio.wait_for(process.wait(), 20) == 0, line
+            await run(line, data)
+        await run("queues", copy)  # reads the backup
     finally:
-        private_redis.stop(data, force=True)
+        for each in (data, copy):
+            private_redis.stop(each, force=True)
 
 
 def test_lines_that_are_not_run_exist() -> None:

@@ -11,6 +11,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OF_OTHERS = "coming-from"  # pages that also mention the names and options of other systems
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m )?aioqless (.+?)(?: >>? \S+)?$")
 _SPAN = re.compile(r"`([^`\n]+)`")
 
 
@@ -62,9 +63,12 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def command_lines(page: Path) -> list[str]:
-    """Return the command lines of our program in code blocks, up to a comment."""
+    """Return the command lines of our program in code blocks, with comments.
+
+    Variables before a line, and the file to which it writes, are left out.
+    """
     lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
-    return [call[1] for line in lines if (call := re.match(r"(?:python -m )?aioqless (.+)", line))]
+    return [call[1] for line in lines if (call := _COMMAND.match(line))]
 
 
 def commands_named(page: Path) -> list[str]:

@@ -137,11 +137,12 @@ def test_commands_on_a_cluster_run(folder: Path, spark: SparkSession) -> None:
 
 
 def test_rows_of_a_file_are_put_by_the_command_of_the_page(
-    folder: Path, spark: SparkSession
+    folder: Path, redis_url: str, namespace: str, spark: SparkSession
 ) -> None:
     (folder / "orders.csv").write_text("order_id,amount\n7,10\n8,20\n")
     (line,) = [each for each in shell_lines(SOURCE) if is_ours(each)]
-    assert run(line, folder) == "2 put, 0 existed, 0 rejected\n"
+    here = f"--url {redis_url} --namespace {namespace}"  # Spark has the environment of its start
+    assert run(f"{line} {here}", folder) == "2 put, 0 existed, 0 rejected\n"
 
 
 def test_lines_of_other_programs_are_known() -> None:

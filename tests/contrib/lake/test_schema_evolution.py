@@ -197,3 +197,10 @@ def test_tables_of_an_older_version_are_rebuilt_by_the_next_refresh(lake: Lake) 
     assert lake.outdated() == []
     changed = {name for name in DERIVED if open_table(lake, name).version() != versions[name]}
     assert changed == {"gold/times"} and check(lake) == []
+
+
+def test_any_reader_of_delta_can_read_the_tables(whole: Lake) -> None:
+    for name in TABLES:
+        protocol = DeltaTable(whole.storage.within(name).url).protocol()
+        assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+        assert not protocol.reader_features and not protocol.writer_features
