@@ -8,9 +8,13 @@ from pathlib import Path
 
 import nox
 
-nox.options.default_venv_backend = "venv"
+# uv installs in a third of the time; where it is missing, pip does.
+nox.options.default_venv_backend = "uv|venv"
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.error_on_missing_interpreters = True
+
+# Tests start hundreds of processes: without bytecode, each would compile all that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Tests of these programs are skipped where they are not installed, except with AIOQLESS_NO_SKIPS,
 # as in CI.

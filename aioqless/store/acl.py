@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 
 from aioqless.store.command_header import command_names, read_command
 from aioqless.store.inlining import key_functions
@@ -158,6 +159,7 @@ def _key_uses(name: str) -> Iterator[tuple[str, bool]]:
             yield pattern, writes
 
 
+@cache
 def _pattern(key: str) -> str:
     """Return the pattern of a key within the namespace; nothing for a key outside."""
     if key not in key_functions():

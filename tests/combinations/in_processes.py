@@ -19,7 +19,8 @@ def hasty(job: Job[Any]) -> None:
     time.sleep(600)
 
 
-@job(klass="Unpack", executor="process", timeout=0.3)
+# long enough to start writing on a busy machine
+@job(klass="Unpack", executor="process", timeout=2)
 async def unpack(job: Job[Any]) -> None:
     async with job.scratch() as scratch:
         (scratch / "archive").write_bytes(b"0")

@@ -26,6 +26,20 @@ aioqless.Job.{verb} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from examples.site_audit.__main__ import main
 main()
 """
+# Fetches some pages; the others wait until a file exists.
+HOLDING = """
+import asyncio, itertools, pathlib
+from examples.site_audit.website import Website
+fetch, numbers = Website.fetch, itertools.count(1)
+async def hold(self, address):
+    number = next(numbers)
+    while number > {fetched} and not pathlib.Path({released!r}).exists():
+        await asyncio.sleep(0.01)
+    return await fetch(self, address)
+Website.fetch = hold
+from examples.site_audit.__main__ import main
+main()
+"""
 # its module cannot be imported where the private server runs
 FAILING = "multiprocessing.popen_spawn_win32.html"
 
@@ -69,15 +83,23 @@ class Audit:
 
 @asynccontextmanager
 async def running_audit(client: Client, data: Path) -> AsyncIterator[Audit]:
-    """Start an audit and wait until it has visited some pages, but not all."""
+    """Start an audit and wait until it has visited some pages.
+
+    It visits the others when `release` is called.
+    """
+    holding = HOLDING.format(fetched=PAGES // 2, released=str(data / "released"))
     async with client.events.all() as events:
-        audit = Audit(data)
+        audit = Audit(data, start=("-c", holding))
         try:
             await asyncio.wait_for(_visits(events, 10), 30)
             yield audit
         finally:
             audit.process.kill()
             await audit.end()
+
+
+def release(data: Path) -> None:
+    (data / "released").touch()
 
 
 async def _visits(events: AsyncIterator[Event], count: int) -> None:
@@ -165,6 +187,7 @@ async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_ag
 ) -> None:
     async with running_audit(client, data) as audit:
         audit.process.send_signal(signal.SIGINT)
+        release(data)
         code, report, told = await audit.end()
     assert (code, report) == (130, "")
     assert told.endswith("Interrupted. Run it again to continue.\n")
