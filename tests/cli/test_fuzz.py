@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +17,6 @@ from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from tests.cli.conftest import restored_process, run_main
 
-EXAMPLES = int(os.environ.get("AIOQLESS_FUZZ_CALLS", "300"))
 DONE_REFUSED_UNREADABLE = {0, 1, 2}
 SERVES = {
     "intake",
@@ -147,8 +145,9 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     return [*path, *(draw(st.permutations(words)) if not draw(st.integers(0, 4)) else words)]
 
 
+@pytest.mark.parametrize("calls", [120, pytest.param(1200, marks=pytest.mark.long)])
 async def test_random_command_line_ends_with_a_documented_exit_code(
-    client: Client, redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+    client: Client, redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
     monkeypatch.setenv("AIOQLESS_URL", redis_url)
     monkeypatch.setenv("AIOQLESS_NAMESPACE", namespace)
@@ -162,7 +161,7 @@ async def test_random_command_line_ends_with_a_documented_exit_code(
     await client.queue("mail").recur("Greet", every=60, jid="r")
 
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=calls,
         derandomize=True,
         database=None,
         deadline=None,

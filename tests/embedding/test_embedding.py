@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +22,7 @@ from aioqless import AioqlessError, Client, Handler, Inject, Job, Settings, Work
 from aioqless.handlers import Resource
 from tests.conftest import Until
 from tests.embedding.hosts import HOSTS, Host, Lifespan, Put, with_litestar
+from tests.projects import run_pytest
 from tests.server import OwnServer
 from tests.worker.conftest import Lines
 
@@ -392,18 +392,5 @@ def test_worker_runs_under_the_anyio_pytest_plugin(
 ) -> None:
     file = tmp_path / "test_theirs.py"
     file.write_text(TEST.replace("REDIS", redis_url).replace("NAMESPACE", namespace))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:asyncio",
-        "-p",
-        "no:aioqless",
-        "-W",
-        "error",
-        str(file),
-    ]
-    tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "2 passed" in tried.stdout, tried.stdout
+    printed = run_pytest(tmp_path, "-p", "no:asyncio", "-p", "no:aioqless", "-W", "error")
+    assert "2 passed" in printed

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import Terminal
+from tests.projects import WITHOUT_PLUGINS
 from tests.unit.pages import ROOT
 
 PAGES = [
@@ -28,8 +29,6 @@ EXTRAS = set(metadata("aioqless").get_all("Provides-Extra") or ())
 INSTALLATION = re.compile(r"^(?:pip install|python3 -m venv) .*\n", re.MULTILINE)
 WORKER = re.compile(r"(?:python -m )?aioqless worker(?!.*--burst)")
 PATIENCE = 120  # seconds, on a busy machine
-# Plugins that the project's own tests need, and readers don't have.
-NOT_INSTALLED = "schemathesis hypothesispytest xdist playwright base_url django"
 
 
 class Reader:
@@ -46,7 +45,7 @@ class Reader:
         } | {
             "AIOQLESS_DATA": str(data),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTEST_ADDOPTS": " ".join(f"-p no:{name}" for name in NOT_INSTALLED.split()),
+            "PYTEST_ADDOPTS": " ".join(WITHOUT_PLUGINS),
             "PYTHONPATH": "",
             "WHERE": str(self._where),
         }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.projects import run_pytest
 from tests.unit.pages import ROOT, blocks
 
 
@@ -24,7 +23,4 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_tests_of_the_page_pass(project: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider"]
-    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout
-    assert "8 passed" in ended.stdout
+    assert "8 passed" in run_pytest(project)

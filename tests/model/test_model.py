@@ -18,8 +18,7 @@ from tests.model.scripts import RealScripts
 LIVES = os.environ.get("AIOQLESS_MODEL_LIVES")
 STEPS = int(os.environ.get("AIOQLESS_MODEL_STEPS", "40"))
 
-lives = settings(
-    max_examples=int(LIVES or 150),
+SETTINGS = settings(
     stateful_step_count=STEPS,
     derandomize=LIVES is None,
     phases=[Phase.generate] if LIVES is None else [Phase.generate, Phase.shrink],
@@ -134,6 +133,8 @@ def test_malformed_arguments_are_refused_and_change_nothing(real: RealScripts) -
     assert not wrong, "\n".join(wrong)
 
 
-def test_scripts_agree_with_the_model(real: RealScripts) -> None:
+@pytest.mark.parametrize("lives", [100, pytest.param(600, marks=pytest.mark.long)])
+def test_scripts_agree_with_the_model(real: RealScripts, lives: int) -> None:
     ComparedScenario.real = real
-    run_state_machine_as_test(ComparedScenario, settings=lives)
+    lasting = settings(SETTINGS, max_examples=int(LIVES or lives))
+    run_state_machine_as_test(ComparedScenario, settings=lasting)

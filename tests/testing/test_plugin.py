@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.projects import run_pytest
 
 SOMEBODYS = """
 import asyncio
@@ -46,21 +46,7 @@ def test_is_later(aioqless_client, aioqless_clock):
 
 def test_fixtures_work_without_an_asyncio_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_somebodys.py").write_text(SOMEBODYS, "utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:valkey",
-        "-p",
-        "no:asyncio",
-        "-p",
-        "no:cacheprovider",
-        str(tmp_path),
-    ]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0 and "3 passed" in ended.stdout, ended.stdout
+    assert "3 passed" in run_pytest(tmp_path, "-p", "no:asyncio")
 
 
 COROUTINES = """
@@ -90,7 +76,4 @@ def test_fixtures_work_in_both_modes_of_pytest_asyncio(
     tmp_path: Path, mode: str, mark: str
 ) -> None:
     (tmp_path / "test_app.py").write_text(COROUTINES.format(mark=mark), "utf-8")
-    options = ["-q", "-o", f"asyncio_mode={mode}", "-p", "no:valkey", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0 and "2 passed" in ended.stdout, ended.stdout
+    assert "2 passed" in run_pytest(tmp_path, "-o", f"asyncio_mode={mode}")
