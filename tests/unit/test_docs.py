@@ -126,7 +126,7 @@ def options_of(command: Any) -> set[str]:
 
 def read(command: Any, words: list[str]) -> None:
     """Parse a command line without executing it. Raises what a user would see."""
-    if words[:1] == ["worker"]:  # Typer only knows the names of its options
+    if command is COMMANDS and words[0] == "worker":  # Typer only knows the names of its options
         parse_options(words[1:])
     context = command.make_context("aioqless", words)
     if hasattr(command, "commands") and (rest := [*context._protected_args, *context.args]):
