@@ -72,15 +72,26 @@ class App(typer.Typer):
         register = super().command(name, **settings)
 
         def make(run: Run) -> Run:
-            own = signature(run).parameters
-            takes_partitions = "namespace" in own and "partitions" not in own
-            if takes_partitions and run.__module__ not in WITHOUT_PARTITIONS:
-                register(_with_partitions(run))
-            else:
-                register(run)
+            register(_with_partitions(run) if _takes_partitions(run) else run)
             return run
 
         return make
+
+    def callback(self, **settings: Any) -> Callable[[Run], Run]:
+        """Make a function what the group does without a command; it is returned as it is."""
+        register = super().callback(**settings)
+
+        def make(run: Run) -> Run:
+            register(_with_partitions(run) if _takes_partitions(run) else run)
+            return run
+
+        return make
+
+
+def _takes_partitions(run: Callable[..., Any]) -> bool:
+    own = signature(run).parameters
+    takes = "namespace" in own and "partitions" not in own
+    return takes and run.__module__ not in WITHOUT_PARTITIONS
 
 
 def _with_partitions(run: Callable[..., Any]) -> Callable[..., Any]:

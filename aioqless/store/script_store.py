@@ -22,7 +22,7 @@ from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnect
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Call, T
 from aioqless.store.commands import Store
-from aioqless.store.script_composer import compose
+from aioqless.store.script_composer import Script, compose
 
 ATTEMPTS = 3
 MAX_PAUSE = 0.5  # seconds between two attempts
@@ -108,6 +108,7 @@ class ScriptStore(Store):
         self._name = secrets.token_hex(6)  # of its request lines; no other process has it
         self._line_numbers = itertools.count()
         self._free_lines: list[RequestLine] = []
+        self._sent: set[str] = set()  # digests of the scripts whose text was sent
 
     async def send(self, call: Call[T]) -> T:
         """Send a call, again if it gets no answer, and return its reply as its header says.
@@ -203,17 +204,27 @@ class ScriptStore(Store):
             try:
                 reply = await sender.execute("EVALSHA", script.sha, *words)
             except exceptions.NoScriptError:
-                # Servers keep only 500 of the scripts that they know from EVAL alone.
-                _, reply = await asyncio.gather(
-                    self.connection.execute("SCRIPT", "LOAD", script.text),
-                    sender.execute("EVAL", script.text, *words),
-                    return_exceptions=True,
-                )
-                if isinstance(reply, BaseException):
-                    raise reply from None
+                reply = await self._load(sender, script, words)
         except exceptions.ResponseError as error:
             raise self._make_error(call, error) from None
         return self._read(call, reply)
+
+    async def _load(
+        self, sender: CommandConnection | DurableWrites, script: Script, words: Words
+    ) -> Reply:
+        """Call a script by its text, after which the server knows it.
+
+        Servers keep only 500 of the scripts that they know from EVAL alone. One that was forgotten
+        is loaded for good. Others aren't: namespaces that are used once would fill the memory.
+        """
+        calls = [sender.execute("EVAL", script.text, *words)]
+        if script.sha in self._sent:
+            calls.append(self.connection.execute("SCRIPT", "LOAD", script.text))
+        self._sent.add(script.sha)
+        reply, *_ = await asyncio.gather(*calls, return_exceptions=True)
+        if isinstance(reply, BaseException):
+            raise reply from None
+        return reply
 
     async def _read_in_pipeline(self, call: Call[T], reply: Reply) -> T | Exception:
         """Return the answer to one of several calls; send it alone if Redis lacks its script."""

@@ -261,6 +261,8 @@ class Worker:
 
         Raises:
             NameTaken: Another worker has the name, or took it during an outage.
+            redis.exceptions.RedisError: Redis refuses connections for good, such as to a database
+                that doesn't exist.
         """
         with bound(worker=self.name), self._client.as_current():
             try:
@@ -347,11 +349,12 @@ class Worker:
             task.result()
 
 
-def _cause_of(error: Exception) -> AioqlessError | None:
-    """Return the AioqlessError by which a part of the worker refused to work, if one did."""
+def _cause_of(error: Exception) -> Exception | None:
+    """Return why a part of the worker refused to work, or Redis refused a part of it, if so."""
     match error:
         case ExceptionGroup(exceptions=(Exception() as first, *_)):
-            return first if isinstance(first, AioqlessError) else _cause_of(first)
+            known = isinstance(first, AioqlessError | exceptions.RedisError)
+            return first if known else _cause_of(first)
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
+from aioqless.cli.connect import check_one_partition
 from aioqless.cli.options import Namespace
 from aioqless.errors import AioqlessError
 
@@ -24,4 +25,5 @@ def lua(
         raise AioqlessError(
             f"there is no command {command!r}; there are {', '.join(command_names())}"
         )
+    check_one_partition(namespace)
     print(compose(command, namespace).text)

@@ -33,7 +33,11 @@ def list_all(
     context: typer.Context, json: Json = False, url: Url = None, namespace: Namespace = "ql"
 ) -> None:
     """List recurring jobs and when each is next due (UTC), unless a command is given."""
-    if context.invoked_subcommand:
+    if command := context.invoked_subcommand:
+        given = [name for name in context.params if _is_on_command_line(context, name)]
+        if given:
+            option = f"--{given[0]}"
+            raise typer.BadParameter(f"{option} goes after {command}: recur {command} {option}")
         return
 
     async def act(client: Client) -> None:
@@ -48,6 +52,11 @@ def list_all(
         )
 
     run_with_client(url, namespace, act)
+
+
+def _is_on_command_line(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _row(job: RecurringJob) -> tuple[str, ...]:

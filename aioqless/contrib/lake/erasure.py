@@ -85,7 +85,7 @@ def _erase_from(
     namespace: str | None,
 ) -> int:
     snapshot = lake.snapshot(name)
-    files = snapshot.files(namespace)
+    files = snapshot.files(within=namespace)
     erasing = partial(_rewrite, snapshot.storage, snapshot.table, files, jids)
     is_small = sum(each.rows for each in files) <= _ERASED_HERE
     found = collect(len(files), erasing, _FOUND, None if is_small else open_session())

@@ -13,6 +13,7 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.lake_reader import read_rows
 from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS
+from aioqless.contrib.lake.snapshot import whole_of
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Freshness:
 
     Attributes:
         namespace: The namespace.
-        events: The number of the last archived event.
+        events: The number of archived events.
         ended: When the job's stage of the last archived events ended.
         missing: The number of events that are not in every table.
         missing_since: When the first of them ended.
@@ -50,7 +51,7 @@ _METRICS: Final = (
 
 
 def read_freshness(lake: Lake) -> list[Freshness]:
-    """Return how fresh the tables are, by namespace."""
+    """Return how fresh the tables are, by namespace; the partitions of one are added."""
     events = lake.snapshot(EVENTS)
     derived = [lake.snapshot(table) for table in DERIVED]
     found = []
@@ -71,7 +72,23 @@ def read_freshness(lake: Lake) -> list[Freshness]:
                 pc.min(rows["ended"]).as_py(),
             )
         )
-    return found
+    return _add_partitions(found)
+
+
+def _add_partitions(found: Sequence[Freshness]) -> list[Freshness]:
+    wholes: dict[str, list[Freshness]] = {}
+    for each in found:
+        wholes.setdefault(whole_of(each.namespace), []).append(each)
+    return [
+        Freshness(
+            namespace,
+            sum(part.events for part in parts),
+            max(part.ended for part in parts),
+            sum(part.missing for part in parts),
+            min((part.missing_since for part in parts if part.missing_since), default=None),
+        )
+        for namespace, parts in wholes.items()
+    ]
 
 
 def format_metrics(found: Sequence[Freshness], now: datetime | None = None) -> str:

@@ -63,7 +63,7 @@ def check(
         progress: Called with a line of text for each namespace.
     """
     events = lake.snapshot(EVENTS)
-    names = {each.namespace for each in events.files(namespace)}
+    names = {each.namespace for each in events.files(within=namespace)}
     found: list[Difference] = []
     for name in sorted(names):
         progress(f"checking {name}")

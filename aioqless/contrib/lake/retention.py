@@ -45,7 +45,7 @@ def prune(
         ConcurrentCommit: Other processes change the tables all the time.
     """
     if "bronze" in layers:
-        files = lake.snapshot(EVENTS).files(namespace)
+        files = lake.snapshot(EVENTS).files(within=namespace)
         _require_refreshed(lake, [each for each in files if each.date < before])
     deleted = 0
     # Silver and gold go first: a rebuild makes no days again of which bronze is gone.
@@ -80,7 +80,7 @@ def drop_payloads(
 
 def _prune_table(lake: Lake, name: str, before: date, namespace: str | None) -> int:
     snapshot = lake.snapshot(name)
-    removed = [each for each in snapshot.files(namespace) if each.date < before]
+    removed = [each for each in snapshot.files(within=namespace) if each.date < before]
     if not removed:
         return 0
     days = (before - date(1970, 1, 1)).days
@@ -112,7 +112,7 @@ def _drop_columns(
     lake: Lake, name: str, columns: Sequence[str], before: date, namespace: str | None
 ) -> int:
     snapshot = lake.snapshot(name)
-    old = [each for each in snapshot.files(namespace) if each.date < before]
+    old = [each for each in snapshot.files(within=namespace) if each.date < before]
     removed = [each for each in old if _has_values(snapshot, each, columns)]
     if not removed:
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,11 @@ def retry_conflicts(change: Callable[[], int], attempts: int = 5) -> int:
         except ConcurrentCommit:
             continue
     return change()
+
+
+def whole_of(namespace: str) -> str:
+    """Return the namespace that a partition is part of; of others, the namespace itself."""
+    return re.sub(r"(?<=[^{}])\{\d+\.\d+\}$", "", namespace)
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,8 @@ class Snapshot:
         namespace: str | None = None,
         dates: Collection[date] | None = None,
         ranges: Mapping[str, Range] | None = None,
+        *,
+        within: str | None = None,
     ) -> list[DataFile]:
         """List the files that may have certain rows; rows of other values may be in them, too.
 
@@ -119,11 +127,13 @@ class Snapshot:
             namespace: Files of this namespace only.
             dates: Files of these days only.
             ranges: Files that may have values in these ranges, by their statistics.
+            within: Files of this namespace and of its partitions only.
         """
         return [
             each
             for each in self.all_files
             if namespace in (None, each.namespace)
+            and within in (None, each.namespace, whole_of(each.namespace))
             and (dates is None or each.date in dates)
             and each.may_contain(ranges or {})
         ]

@@ -92,8 +92,8 @@ def _parse_day(option: str, text: str) -> date:
 def list_files(
     lake: Lake, table: str, period: Period, namespace: str | None = None
 ) -> list[DataFile]:
-    """List the files of a table in a period, of one namespace or of all."""
-    return [each for each in lake.snapshot(table).files(namespace) if each.date in period]
+    """List the files of a table in a period, of one namespace with its partitions, or of all."""
+    return [each for each in lake.snapshot(table).files(within=namespace) if each.date in period]
 
 
 def read_statistics(

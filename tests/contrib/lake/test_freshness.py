@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,27 @@ def test_status_refuses_a_missing_lake_and_an_unusable_file_of_metrics(
     file = tmp_path / "missing" / "lake.prom"
     code, out, err = run_pipeline("status", "--lake", lake.url, "--metrics", file)
     assert (code, out) == (1, "") and err.count("\n") == 1 and str(file) in err
+
+
+def test_partitions_of_a_namespace_are_one_namespace_for_readers(
+    tmp_path: Path, run_pipeline: RunPipeline
+) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    names = ["billing{0.4}", "billing{1.27}", "billings{0.1}", "billing{eu}"]
+    archive(lake, *(event("a", run(0, 1, 2), namespace=name) for name in names))
+    refresh(lake, no_spark)
+    found = [(each.namespace, each.events) for each in read_freshness(lake)]
+    assert sorted(found) == [("billing", 2), ("billings", 1), ("billing{eu}", 1)]
+    url = ("--lake", lake.url)
+    period = ("--since", "2000-01-01")
+    for name, runs in [("billing", 2), ("billing{1.27}", 1), ("billing{eu}", 1)]:
+        code, out, _ = run_pipeline("stats", *period, "--of", name, "--json", *url)
+        assert (code, [row["runs"] for row in json.loads(out)]) == (0, [runs])
+    report = tmp_path / "report.html"
+    run_pipeline("report", *period, "--of", "billing", "-o", report, *url)
+    assert "Jobs of billing that ended" in report.read_text()
+    assert run_pipeline("check", "--of", "billing", *url)[:2] == (0, "the tables agree\n")
+    code, out, _ = run_pipeline(
+        "prune", "--older-than", str(datetime.now(UTC).date()), "--of", "billing", *url
+    )
+    assert {each.namespace for each in lake.snapshot("silver/runs").all_files} == {*names[2:]}

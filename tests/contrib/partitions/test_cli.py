@@ -12,6 +12,7 @@ import pytest
 
 from aioqless import NewJob
 from aioqless.contrib.partitions import PartitionedClient
+from tests.servers.processes import free_port
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -69,3 +70,56 @@ def test_dashboard_of_a_whole_namespace_is_refused(
     refused = run("web", "--port", "0")
     assert "this works on one partition at a time: name one by --namespace" in refused.stderr
     assert refused.returncode == 1
+
+
+async def test_recurring_jobs_of_all_partitions_are_listed_and_changed(
+    partitioned: PartitionedClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("nightly", "weekly"):
+        await partitioned.queue("mail").recur("Greet", every=60, jid=name)
+    assert len(json.loads(run("recur", "--partitions", "4", "--json").stdout)) == 2
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
+    assert "{weekly}" in run("recur").stdout
+    assert run("recur", "pause", "nightly").returncode == 0
+    job = await partitioned.jobs.recurring("nightly")
+    assert job is not None
+    assert job.paused
+
+
+def test_option_of_recur_before_a_command_is_refused(run: Run) -> None:
+    refused = run("recur", "--partitions", "4", "pause", "nightly")
+    assert "--partitions goes after pause: recur pause --partitions" in refused.stderr
+    assert refused.returncode == 2
+
+
+@pytest.mark.parametrize("command", [("lua", "put"), ("pipeline", "put", "rows.csv")])
+def test_command_that_would_use_the_namespace_without_its_partitions_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
+    refused = run(*command)
+    assert "this works on one partition at a time: name one by --namespace" in refused.stderr
+    assert refused.returncode == 1
+
+
+@pytest.mark.parametrize("partitions", [(), ("--partitions", "4")], ids=["whole", "partitions"])
+@pytest.mark.parametrize("command", [("worker", "tests.contrib.partitions.handlers"), ("queues",)])
+def test_database_that_does_not_exist_is_one_sentence_and_exit_code_3(
+    run: Run, redis_url: str, command: tuple[str, ...], partitions: tuple[str, ...]
+) -> None:
+    refused = run(*command, *partitions, "--url", f"{redis_url}?db=99")
+    *_, last = refused.stderr.splitlines()
+    assert last.startswith("aioqless: Redis at") and "DB index is out of range" in last
+    assert "Traceback" not in refused.stderr
+    assert refused.returncode == 3
+
+
+@pytest.mark.parametrize("command", [("worker", "tests.contrib.partitions.handlers"), ("queues",)])
+def test_partitions_of_which_no_node_can_be_reached_end_with_exit_code_3(
+    run: Run, command: tuple[str, ...]
+) -> None:
+    url = f"redis://127.0.0.1:{free_port()}"
+    refused = run(*command, "--partitions", "4", "--url", url)
+    assert refused.stderr.startswith(f"aioqless: can't connect to Redis at {url}: ")
+    assert refused.stderr.count("\n") == 1
+    assert refused.returncode == 3

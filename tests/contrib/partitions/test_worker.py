@@ -123,12 +123,16 @@ async def test_limit_of_a_queue_counts_the_jobs_of_all_partitions(
     client: PartitionedClient,
 ) -> None:
     most = now = 0
+    two = asyncio.Event()
 
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
         nonlocal most, now
         now += 1
         most = max(most, now)
+        if now == 2:
+            two.set()
+        await two.wait()
         await asyncio.sleep(0.002)
         now -= 1
 

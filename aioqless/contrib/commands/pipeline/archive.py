@@ -27,12 +27,12 @@ from aioqless.contrib.commands.pipeline.shared import (
     Master,
     Sessions,
     Trace,
+    namespaces_of,
     pipeline,
     print_progress,
     shorten_errors,
 )
 from aioqless.contrib.partitions import PartitionedClient
-from aioqless.contrib.partitions.routing import check_count, name_partitions
 from aioqless.runtime import output
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def archive(
                 local_shares=0 if sessions.is_wanted else LOCAL_SHARES,
                 report=print_progress,
             )
-            for each in _namespaces(namespace, partitions)
+            for each in namespaces_of(namespace, partitions)
         ]
         stop = _stop_event()
         source = Dataset.of_archive(find_url(url), namespace)
@@ -118,13 +118,6 @@ def archive(
             f"{sum(each.swept for each in done):,} swept, "
             f"{sum(each.lost for each in done):,} cut unread"
         )
-
-
-def _namespaces(namespace: str, partitions: int | None) -> tuple[str, ...]:
-    """Return the namespaces to archive: those of the partitions, if there are some."""
-    return (
-        (namespace,) if partitions is None else name_partitions(namespace, check_count(partitions))
-    )
 
 
 def _run_all(

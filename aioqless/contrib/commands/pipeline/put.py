@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
 from aioqless.contrib.commands.pipeline.shared import (
@@ -68,6 +69,7 @@ def put(
 
     Exit code 6: some rows were rejected, the others are jobs.
     """
+    check_one_partition(namespace)
     options = {
         "url": url,
         "namespace": namespace,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless.cli.app import Section, app
+from aioqless.contrib.partitions.routing import check_count, name_partitions
 from aioqless.errors import AioqlessError, require_extra
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ Trace = Annotated[
 ]
 
 OneNamespace = Annotated[
-    str | None, typer.Option("--of", help="Only what is of this namespace; default: all.")
+    str | None,
+    typer.Option("--of", help="Only this namespace, with its partitions; default: all."),
 ]
 
 LAKE = "lake"
@@ -99,6 +101,13 @@ def parse_conf(settings: list[str] | None) -> dict[str, str]:
             raise typer.BadParameter(f"{setting!r} names no size of memory, such as 4g or 512m")
         conf[key] = value
     return conf
+
+
+def namespaces_of(namespace: str, partitions: int | None) -> tuple[str, ...]:
+    """Return the namespaces in Redis: those of the partitions, if there are some."""
+    return (
+        (namespace,) if partitions is None else name_partitions(namespace, check_count(partitions))
+    )
 
 
 def check_master(master: str | None) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless import validation
+from aioqless.cli.app import Partitions
+from aioqless.cli.connect import chosen_partitions, make_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
@@ -20,6 +22,7 @@ from aioqless.contrib.commands.pipeline.shared import (
     OneNamespace,
     Sessions,
     Trace,
+    namespaces_of,
     open_lake,
     pipeline,
     print_progress,
@@ -87,6 +90,7 @@ def erase(
     jid: Annotated[list[str], typer.Option(help="The id of a job. Repeatable.")],
     url: Url = None,
     namespace: Namespace = "ql",
+    partitions: Partitions = None,
     lake: LakeUrl = LAKE,
     master: Master = None,
     conf: Conf = None,
@@ -103,9 +107,10 @@ def erase(
         from aioqless.contrib.lake.erasure import erase as erase_jobs
         from aioqless.contrib.lake.refresh import refresh
 
-        if asyncio.run(_has_entries(url, namespace)):
-            print_progress("archiving what is in the stream")
-            Archiver(sessions.open, opened, url, namespace, report=print_progress).once()
+        for each in namespaces_of(namespace, partitions):
+            if asyncio.run(_has_entries(url, each)):
+                print_progress(f"archiving what is in the stream of {each}")
+                Archiver(sessions.open, opened, url, each, report=print_progress).once()
         refresh(opened, sessions.open, print_progress)
         files = erase_jobs(opened, jid, sessions.open, namespace, print_progress)
         print(
@@ -123,6 +128,7 @@ def check(
     of: OneNamespace = None,
     url: Url = None,
     namespace: Namespace = "ql",
+    partitions: Partitions = None,
     lake: LakeUrl = LAKE,
     trace: Trace = False,
 ) -> None:
@@ -135,9 +141,10 @@ def check(
         found = compare(opened, of, print_progress)
         if redis:
             today = datetime.now(UTC).date()
+            chosen_partitions.set(partitions)
 
             async def compare_with_redis() -> list[Difference]:
-                async with Client(url, namespace=namespace) as client:
+                async with make_client(url, namespace) as client:
                     return await check_redis(opened, client, [today - timedelta(days=1), today])
 
             found += asyncio.run(compare_with_redis())
@@ -157,10 +164,12 @@ async def _has_entries(url: str | None, namespace: str) -> bool:
 def _check_namespace(lake: Lake, name: str | None) -> None:
     """Refuse a namespace that no table of the lake has."""
     from aioqless.contrib.lake.schema import TABLES
+    from aioqless.contrib.lake.snapshot import whole_of
 
     if name is None:
         return
-    known = {each.namespace for table in TABLES for each in lake.snapshot(table).all_files}
+    files = [each for table in TABLES for each in lake.snapshot(table).all_files]
+    known = {each.namespace for each in files} | {whole_of(each.namespace) for each in files}
     if name not in known:
         raise AioqlessError(
             f"the lake has no namespace {name!r}; it has {', '.join(sorted(known)) or 'none yet'}"

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.lake_reader import read_rows
 from aioqless.contrib.lake.report.charts import Slot
+from aioqless.contrib.lake.snapshot import whole_of
 from aioqless.contrib.lake.statistics import (
     Period,
     list_files,
@@ -85,7 +86,8 @@ def read_report(
     if not any(total[name] for name in NUMBERS):
         return None
     files = list_files(lake, "gold/counts", period, namespace)
-    report = Report(period, sorted({each.namespace for each in files}), queue, total=total)
+    namespaces = sorted({whole_of(each.namespace) for each in files})
+    report = Report(period, namespaces, queue, total=total)
     before = _read_total(lake, period.before, namespace, queue)
     report.before = before if any(before[name] for name in NUMBERS) else None
     report.part = "klass" if queue else "queue"
