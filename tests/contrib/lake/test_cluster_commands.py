@@ -79,8 +79,9 @@ async def archive_and_query(client: Client, lake: str, *master: str, conf: Itera
 async def test_executors_of_a_cluster_do_the_work_of_each_command(
     client: Client, lake: str
 ) -> None:
+    # The long tests have two executors, which take a quarter more time.
     conf = [part for each in CLUSTER.items() for part in ("--conf", "=".join(each))]
-    await archive_and_query(client, lake, "--master", "local-cluster[2,1,1024]", conf=conf)
+    await archive_and_query(client, lake, "--master", "local-cluster[1,1,1024]", conf=conf)
 
 
 async def test_a_spark_connect_server_does_the_work_of_each_command(
