@@ -121,7 +121,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Run the long tests: every kind of fault, the lake on a cluster, a longer soak."""
+    """Run the long tests: every kind of fault, the lake on a cluster, more random calls."""
     run_tests(session, "-m", "long", *session.posargs)
 
 
