@@ -82,6 +82,8 @@ def encode_optional(value: object) -> bytes:
 class BatchEncoder:
     """Encodes the batches of one command: the number of rows, then the members of each.
 
+    The last members that all rows leave out are not sent: `rows/members` says how many are.
+
     Args:
         command: The command, for errors.
         required: Names of the first members, with spaces between them.
@@ -101,12 +103,21 @@ class BatchEncoder:
         Raises:
             TypeError: A row lacks a required member, or has an unknown one.
         """
-        argv = [encode(len(rows))]
+        given = set[str]().union(*rows)
+        optional = self._optional
+        while optional and not (
+            optional[-1] in given and any(row.get(optional[-1]) is not None for row in rows)
+        ):
+            optional = optional[:-1]
+        count = str(len(rows))
+        if len(optional) < len(self._optional):
+            count += f"/{len(self._required) + len(optional)}"
+        argv = [encode(count)]
         for row in rows:
             if not self._must <= row.keys() <= self._may:
                 self._refuse(row)
             argv += [encode(row[name]) for name in self._required]
-            for name in self._optional:
+            for name in optional:
                 value = row.get(name)
                 argv.append(b"" if value is None else encode(value))
         return argv

@@ -9,7 +9,8 @@
     -- @when    list default            `default`: also for calls without a word
     -- @rest    jids string             a tail of any length, ended by an empty argument, which may
                                         be in a tail of any_jid if it isn't the last
-    -- @batch   jid:jid data:data?      a count, then as many tuples; the body calls
+    -- @batch   jid:jid data:data?      a count, then as many tuples, or `count/members`, if all of
+                                        them leave out the last members; the body calls
                                         `each(function(jid, data) ... end)`
     -- @option  priority priority       a trailing name/value pair, always optional
     -- @options enqueue                 the options that lib/enqueue.lua declares; with @batch they

@@ -276,15 +276,19 @@ def _each(form: Form, at: int) -> Iterator[str]:
     It returns a reply for each tuple; an error does not affect the others.
     """
     width = len(form.batch)
-    reads = [_read(arg, f"ARGV[i + {offset}]") for offset, arg in enumerate(form.batch)]
+    least = sum(not arg.optional for arg in form.batch)
+    reads = [_read(arg, arg.name) for arg in form.batch]
     if form.shared:
         own = width - len(form.shared)
         reads[own:] = [_table(form.shared, reads[own:])]
-    yield f"local batch_end = layout.batch({at}, {width})"
+    yield f"local batch_end, row_width = layout.batch({at}, {least}, {width})"
     yield "local function each(perform)"
-    yield "  local answers = {}"
-    yield f"  local function perform_one(i) return perform({', '.join(reads)}) end"
-    yield f"  for i = {at + 1}, batch_end - 1, {width} do"
+    yield "  local answers, argv, last = {}, ARGV, row_width - 1"
+    yield "  local function perform_one(i)"
+    yield f"    local {', '.join(arg.name for arg in form.batch)} = unpack(argv, i, i + last)"
+    yield f"    return perform({', '.join(reads)})"
+    yield "  end"
+    yield f"  for i = {at + 1}, batch_end - 1, row_width do"
     yield "    local accepted, answer = pcall(perform_one, i)"
     yield "    if not accepted then answer = errors.from_pcall(answer) end"
     yield "    answers[#answers + 1] = answer"

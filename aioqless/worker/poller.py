@@ -286,7 +286,7 @@ class Poller:
                         request=request,
                     )
                     self._outage.record_success(permitted=True)
-                    jobs = [decode_row(row) for row in rows]
+                    jobs = [decode_row(row, self._worker) for row in rows]
                     if jobs:
                         log.debug("poller.popped", jobs=len(jobs), asked=count)
                         if time.monotonic() - asked > LATE:

@@ -96,7 +96,7 @@ class Micro:
             )
             if not rows:
                 return
-            self._held += [decode_row(row) for row in rows]
+            self._held += [decode_row(row, WORKER) for row in rows]
 
     async def complete(self) -> None:
         """Complete in the way the worker does."""

@@ -79,6 +79,17 @@ async def test_same_jid_twice_in_a_batch_is_a_put_and_a_move(story: Story) -> No
     assert await story.event_times("a") == [(1, "put"), (1, "put")]
 
 
+async def test_rows_may_leave_out_their_last_arguments(story: Story) -> None:
+    done = ("a", "K", "{}", "b", "K", "[1]")
+    assert await story.by_hand("put_many", ["mail"], 1, "2/3", *done) == [b"a", b"b"]
+    assert (await story.job("b"))["data"] == "[1]"
+    later = ("c", "K", "{}", 9, "d", "K", "{}", "")
+    assert await story.by_hand("put_many", ["mail"], 1, "2/4", *later, "existing", "keep") == [
+        b"c", b"d",
+    ]  # fmt: skip
+    assert [(await story.job(jid))["state"] for jid in "cd"] == ["scheduled", "waiting"]
+
+
 async def test_empty_batch_has_no_replies(story: Story) -> None:
     async with story.unchanged():
         assert await _put(story, 1) == []

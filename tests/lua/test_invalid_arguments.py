@@ -362,7 +362,8 @@ def invalid_calls(valid: ValidCall) -> Iterator[tuple[str, list[str], list[str]]
                 valid.argv(rest=[*valid.rest, "", "another"]),
             )
     if form.batch:
-        for text in (*WRONG["count"], "", "1001", "2", "1e9"):
+        short = ("1/0", "1/99", "99/1", "1001/1", "1/", "1/1/1", "-1/1", "1/1\x00")
+        for text in (*WRONG["count"], "", "1001", "2", "1e9", *short):
             yield (
                 f"the batch has {text[:20]!r}",
                 valid.keys,

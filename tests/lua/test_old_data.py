@@ -413,7 +413,7 @@ async def test_readable_ones_of_malformed_tags_are_returned(story: Story) -> Non
     rows, _, _ = await story.store.pop_many(
         worker="ann", count=1, now=160, order="rotation", batch=[{"queue": "mail"}]
     )
-    assert decode_row(rows[0]).tags == ["7", "x", "1.5"]
+    assert decode_row(rows[0], "ann").tags == ["7", "x", "1.5"]
 
 
 async def test_check_leaves_malformed_tags_unchanged(story: Story) -> None:

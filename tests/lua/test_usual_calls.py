@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 import pytest
 
+from aioqless.lua import row_fields
 from aioqless.store import Call, CompleteManyRow, HeartbeatManyRow, PutManyRow, ScriptStore
 from aioqless.store.call import T
 from aioqless.store.command_header import command_names, read_command
@@ -82,7 +83,10 @@ async def pop_all(story: Story, count: int = 1) -> list[Held]:
             worker="ann", count=count, order="ordered", batch=[{"queue": "mail"}]
         )
     )[0]:
-        held += [{"jid": row[0].decode(), "fence": row[12].decode()} for row in rows]
+        held += [
+            {"jid": row[0].decode(), "fence": row[row_fields().index("x-fence")].decode()}
+            for row in rows
+        ]
     return held
 
 

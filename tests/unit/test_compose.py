@@ -259,11 +259,11 @@ def test_batch_is_iterated_by_each(write: Write) -> None:
         "return each(function() end)",
     )
     text = compose("do", "ql").text
-    assert "local batch_end = lib.layout__batch(1, 2)" in text
+    assert "local batch_end, row_width = lib.layout__batch(1, 1, 2)" in text
     assert (
-        written_out("args.jid('jid', ARGV[i + 0])") in text
-        and "ARGV[i + 1] and ARGV[i + 1] ~= '' and lib.args__data('data', ARGV[i + 1]) or nil"
-        in text
+        "local jid, data = unpack(argv, i, i + last)" in text
+        and written_out("args.jid('jid', jid)") in text
+        and "data and data ~= '' and lib.args__data('data', data) or nil" in text
     )
 
 
@@ -345,7 +345,7 @@ def test_shared_options_are_read_from_their_library(write: Write) -> None:
     assert f"options = {{tags = option.tags and {tags}" in text
     write("do", "-- do: it.", "-- @batch jid:jid", "-- @options enqueue", "", "return 1")
     assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "tags", "within"]
-    assert "{tags = ARGV[i + 1] and ARGV[i + 1] ~= ''" in compose("do", "ql").text
+    assert "{tags = tags and tags ~= ''" in compose("do", "ql").text
 
 
 def test_constants_are_inlined(write: Write) -> None:

@@ -16,13 +16,10 @@ from tests.unit.records import job_of
 
 ROW: dict[str, bytes | None] = {
     "jid": b"a",
-    "state": b"running",
     "queue": b"mail",
-    "worker": b"ann",
     "priority": b"3",
     "retries": b"5",
     "remaining": b"4",
-    "time": b"1.5",
     "tags": b'["x"]',
     "klass": b"Greet",
     "data": b'{"n": 1}',
@@ -37,11 +34,18 @@ ROW: dict[str, bytes | None] = {
 
 def row(waited: bytes | None = b"2.500", **fields: bytes | None) -> JobFields:
     given = ROW | {name if name in ROW else f"x-{name}": each for name, each in fields.items()}
-    return decode_row([*(given[name] for name in ROW), waited])
+    return decode_row([*(given[name] for name in ROW), waited], "ann")
 
 
 def test_rows_have_the_fields_of_the_script_in_its_order() -> None:
     assert tuple(ROW) == row_fields()
+
+
+def test_row_without_the_rare_fields_is_that_of_a_job_without_them() -> None:
+    short = decode_row([*list(ROW.values())[:10], None], "ann")
+    rare = dict.fromkeys(list(ROW)[10:])
+    assert asdict(short) == asdict(decode_row([*(ROW | rare).values(), None], "ann"))
+    assert (short.fence, short.failure, short.spawned_from, short.context) == (9, None, None, {})
 
 
 def test_row_becomes_a_record() -> None:

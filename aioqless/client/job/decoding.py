@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
 import msgspec
@@ -18,21 +17,12 @@ from aioqless.client.job.state import (
     JobState,
     Progress,
 )
-from aioqless.lua import constant, row_fields
+from aioqless.lua import constant
 from aioqless.redis.encoding import decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 _EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
-_select_fields = itemgetter(
-    *map(
-        row_fields().index,
-        [
-            "jid", "klass", "state", "queue", "worker", "data", "priority", "retries", "remaining",
-            "expires", "x-fence", "tags", "failure", "spawned_from_jid", "x-context", "x-start-by",
-        ],
-    ),
-    len(row_fields()),  # how long it has waited
-)  # fmt: skip
+_NO_RARE_FIELDS = (None, None, None, None)
 
 T = TypeVar("T", list[Any], dict[str, Any])
 
@@ -113,19 +103,20 @@ class HeldBackRecord(TypedDict):
     rate: NotRequired[tuple[int, float]]
 
 
-def decode_row(row: Sequence[bytes | None]) -> JobFields:
-    """Decode the row of a popped job, which other qless clients may have written parts of."""
-    (
-        jid, klass, state, queue, worker, data, priority, retries, remaining,
-        expires, fence, tags, failure, spawned_from, context, start_by, waited,
-    ) = _select_fields(row)  # fmt: skip
+def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
+    """Decode the row of a job that a worker popped.
+
+    Other qless clients may have written parts of it. lib/job_row.lua has the order of its fields.
+    """
+    jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row
+    failure, spawned_from, context, start_by = rare or _NO_RARE_FIELDS
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
-        decode_text(jid),
+        decode_text(jid or b""),
         _decode_common(klass or b""),
-        _decode_state(state),
+        JobState.RUNNING,
         _decode_common(queue),
-        _decode_common(worker),
+        worker,
         decode_text(data or b"null"),
         -_decode_number(priority, 0) or 0,
         retry_limit,
@@ -189,11 +180,6 @@ def decode_texts(values: Sequence[object]) -> list[str]:
 
 # Most jobs of a pop have the same klass, queue, worker, state and numbers.
 _decode_common = lru_cache(1024)(decode_text)
-
-
-@lru_cache(1024)
-def _decode_state(text: bytes) -> JobState:
-    return JobState(decode_text(text))
 
 
 def _decode_failure(text: bytes) -> Failure | None:

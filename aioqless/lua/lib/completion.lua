@@ -1,6 +1,7 @@
 -- completion: complete a run; the job ends, or moves on to another queue.
 
-local left_queues, ended_jobs = {}, {}
+local left_queues, ended_jobs, ended_at = {}, {}, {}
+local encoded_queue, encoded_end
 
 -- Complete one job. `done` has the checked arguments of the command `complete`. Return the job's
 -- new state. completion.flush writes what the completions of a call have in common.
@@ -23,17 +24,22 @@ function completion.complete(done)
   if job.grace or job.scheduled then record.delete_fields(jid, 'grace', 'scheduled') end
   if done.next then return completion.advance(job, done) end
   if result then results.store(job, result) end
-  redis.call('PUBLISH', keys.log_channel(), '{"event":"completed","jid":' .. cjson.encode(jid)
-    .. ',"queue":' .. cjson.encode(job.queue) .. '}')
+  if encoded_queue ~= job.queue then
+    encoded_queue, encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
+  end
+  redis.call('PUBLISH', keys.log_channel(),
+    '{"event":"completed","jid":' .. cjson.encode(jid) .. encoded_end)
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
   if job.terms then constraints.release(job) end
-  left_queues[job.queue] = left_queues[job.queue] or {}
-  table.insert(left_queues[job.queue], jid)
-  ended_jobs[#ended_jobs + 1] = presence.has('retention_rules')
-    and retention.compute_completed_at(job, now) or now
+  local left = left_queues[job.queue] or {}
+  left_queues[job.queue] = left
+  left[#left + 1] = jid
   ended_jobs[#ended_jobs + 1] = jid
+  if presence.has('retention_rules') then
+    ended_at[jid] = retention.compute_completed_at(job, now)
+  end
   return 'complete'
 end
 
@@ -89,6 +95,12 @@ function completion.flush(worker, now)
       dependency.release_dependents(jids, now)
     end
   end
-  if #ended_jobs > 0 then redis.call('ZADD', keys.completed(), unpack(ended_jobs)) end
+  if #ended_jobs > 0 then
+    local at, added = string.format('%.17g', now), {}
+    for i, jid in ipairs(ended_jobs) do
+      added[2 * i - 1], added[2 * i] = ended_at[jid] or at, jid
+    end
+    redis.call('ZADD', keys.completed(), unpack(added))
+  end
   stats.flush(now)
 end

@@ -27,7 +27,10 @@ end
 -- Put a job whose queue has room, without its policy for failed dependencies.
 function enqueue.write(put, options)
   local jid, queue, now = put.jid, put.queue, put.now
-  local job = redis.call('EXISTS', keys.job(jid)) == 1 and record.read(jid) or nil
+  -- The set is named twice, so that the count tells the two apart.
+  local waiting = keys.waiting(queue)
+  local found = redis.call('EXISTS', keys.job(jid), waiting, waiting)
+  local job = found % 2 == 1 and record.read(jid) or nil
   local terms = options.terms and constraints.parse(options.terms)
   local other = terms and constraints.find_conflict(terms, job, now)
   if other then return other end
@@ -49,7 +52,7 @@ function enqueue.write(put, options)
   if job or depends or delay > 0 then
     state = enqueue.add(jid, queue, priority, delay, now, true)
   else
-    queue_sets.add_waiting(queue, jid, priority_score.compute(priority, now))
+    queue_sets.add_waiting(queue, jid, priority_score.compute(priority, now), found >= 2)
   end
   redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
     'priority', priority ~= 0 and json.number(priority) or '0',

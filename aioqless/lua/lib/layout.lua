@@ -33,22 +33,30 @@ function layout.rest(name, check, first, options)
   return list, at + 1
 end
 
--- The end of a batch, which begins with its count.
-function layout.batch(first, width)
-  local count = tonumber(ARGV[first])
-  if not count or count < 0 or count > constants.MAX_BATCH or count % 1 ~= 0
-    or #ARGV < first + count * width or string.find(ARGV[first], '%z') then
-    layout.refuse_batch(ARGV[first])
+-- The end of a batch, and the number of arguments of each row. A batch begins with the number of
+-- its rows, or with `rows/arguments` if all rows leave out the last of `most` arguments.
+function layout.batch(first, least, most)
+  local count, width = tonumber(ARGV[first]), most
+  if not count then
+    count, width = string.match(ARGV[first] or '', '^(%d+)/(%d+)$')
+    count, width = tonumber(count), tonumber(width)
   end
-  return first + 1 + count * width
+  if not count or count < 0 or count > constants.MAX_BATCH or count % 1 ~= 0
+    or width < least or width > most
+    or #ARGV < first + count * width or string.find(ARGV[first], '%z') then
+    layout.refuse_batch(ARGV[first], count)
+  end
+  return first + 1 + count * width, width
 end
 
-function layout.refuse_batch(count)
-  if args.count('count', count) > constants.MAX_BATCH then
-    errors.bad_argument('count', count,
+function layout.refuse_batch(text, count)
+  if not count or count % 1 ~= 0 or string.find(text, '%z') then args.count('count', text) end
+  if count > constants.MAX_BATCH then
+    errors.bad_argument('count', text,
       'is more than ' .. constants.MAX_BATCH .. '; call again for the others')
   end
-  errors.bad_argument('count', count, 'exceeds the number of arguments')
+  args.between('count', count, 0, constants.MAX_BATCH)
+  errors.bad_argument('count', text, 'does not fit the number of arguments')
 end
 
 function layout.options(known, first)

@@ -34,7 +34,7 @@ function pop.take(queue, worker, count, now, prefers_waiting)
     for i = 1, #top, 2 do
       local job = job_row.read(top[i])
       if job and (not job.terms or pop.may_start(queue, job, top[i + 1], now)) then
-        job.ready_since = queue_sets.read_ready_since(job.jid, top[i + 1], job.row[5])
+        job.ready_since = queue_sets.read_ready_since(job.jid, top[i + 1], job.row[3])
         jobs[#jobs + 1] = job
       elseif job then
         held_back = held_back + 1
@@ -101,7 +101,7 @@ function pop.lock(queue, jobs, worker, now)
     redis.call('HSET', keys.job(jid), 'state', 'running', 'worker', worker, 'expires', expires,
       'time', time, 'x-put', job.time_text or time, 'x-fence', run)
     if presence.has('tracked') then events.publish_tracked('popped', jid) end
-    if job.row then job_row.keep(job, worker, expires, time, run, now) end
+    if job.row then job_row.keep(job, expires, run, now) end
     jids[i] = jid
     locked[2 * i - 1], locked[2 * i] = expires, jid
   end

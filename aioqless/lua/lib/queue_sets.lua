@@ -14,10 +14,12 @@ function queue_sets.register_queue(queue, now)
   registered_queue = queue
 end
 
--- Add to the waiting jobs; the first one wakes idle workers.
-function queue_sets.add_waiting(queue, jid, score)
+-- Add to the waiting jobs; the first one wakes idle workers. `others`: whether there are any, if
+-- the caller knows.
+function queue_sets.add_waiting(queue, jid, score, others)
   local work = keys.waiting(queue)
-  if redis.call('EXISTS', work) == 0 then events.publish_ready(queue) end
+  if others == nil then others = redis.call('EXISTS', work) == 1 end
+  if not others then events.publish_ready(queue) end
   redis.call('ZADD', work, score, jid)
 end
 

@@ -24,11 +24,15 @@ function record.read_running(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries',
     'time', 'x-fence', 'scheduled', 'grace', 'history', 'x-terms')
   if not f[1] then return nil end
-  return {
+  local job = {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
-    retries = tonumber(f[5]) or constants.DEFAULT_RETRIES, time = tonumber(f[6]),
-    fence = f[7], scheduled = f[8], grace = f[9], old_history = f[10], terms = f[11],
+    retries = tonumber(f[5]) and f[5] or constants.DEFAULT_RETRIES, time = tonumber(f[6]),
+    fence = f[7],
   }
+  if f[8] or f[9] or f[10] or f[11] then
+    job.scheduled, job.grace, job.old_history, job.terms = f[8], f[9], f[10], f[11]
+  end
+  return job
 end
 
 -- As record.read, cheaper if most jobs asked for are new.

@@ -23,14 +23,19 @@ function stats.read_count(queue, time, what)
 end
 
 -- The histogram's bin: seconds within a minute, then minutes, hours, days. Within the first second,
--- also ours, `x-ms0` to `x-ms500`.
+-- also ours, `x-ms0` to `x-ms500`. And a range of seconds that have the same ones, if short.
 function stats.find_bins(seconds)
   if seconds >= 0 and seconds < 1 then
     local at = 1
     while MILLISECONDS[at + 1] and seconds * 1000 >= MILLISECONDS[at + 1] do at = at + 1 end
-    return 's0', 'x-ms' .. MILLISECONDS[at]
+    -- Ends a little earlier, where no rounding matters.
+    local last = (MILLISECONDS[at + 1] or 1000) / 1000 - 1e-9
+    return 's0', 'x-ms' .. MILLISECONDS[at], MILLISECONDS[at] / 1000, last
   end
-  if seconds < 60 then return 's' .. string.format('%.0f', math.floor(seconds)) end
+  if seconds < 60 then
+    local whole = math.floor(seconds)
+    return 's' .. string.format('%.0f', whole), nil, whole, whole + 1
+  end
   if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
   if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
   return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
@@ -51,7 +56,8 @@ end
 -- Remove a value that was added at `time`.
 function stats.remove(kind, queue, time, seconds)
   local key = keys.stats(kind, stats.start_of_day(time), queue)
-  local bins = {stats.find_bins(seconds)}
+  local bin, fine = stats.find_bins(seconds)
+  local bins = {bin, fine}
   local stored = redis.call('HMGET', key, 'total', 'mean', 'vk', unpack(bins))
   local total, before, vk = (tonumber(stored[1]) or 0) - 1, tonumber(stored[2]) or 0,
     tonumber(stored[3]) or 0
@@ -76,8 +82,11 @@ end
 -- whether it is time to prune.
 function stats.write(key, values)
   local fields, added = {'total', 'mean', 'vk'}, {}
+  local bin, fine, low, high
   for _, seconds in ipairs(values) do
-    local bin, fine = stats.find_bins(seconds)
+    if not (low and seconds >= low and seconds < high) then
+      bin, fine, low, high = stats.find_bins(seconds)
+    end
     if not added[bin] then fields[#fields + 1] = bin end
     added[bin] = (added[bin] or 0) + 1
     if fine and not added[fine] then fields[#fields + 1] = fine end
