@@ -27,7 +27,7 @@ from aioqless import (
 from aioqless import job as handler
 from aioqless.client.archive import Archive
 from aioqless.client.recurring import RecurringJob
-from aioqless.store import Call, ScriptStore, script_store
+from aioqless.store import Call, PopManyRow, ScriptStore, script_store
 from aioqless.store.call import T
 from aioqless.store.command_header import command_names, read_command
 from aioqless.store.script_composer import compose
@@ -109,12 +109,18 @@ def script(command: str, *word: str, **arguments: Any) -> Operation:
     return lambda client: make_call(client.store, command, *word, **arguments)
 
 
+async def pop_rows(client: Client) -> Any:
+    """Pop as a worker does; the rows are without the waits, which a repeated reply has not."""
+    rows, *rest = await client.store.pop_many(worker="ann", count=1, order="ordered", batch=QUEUES)
+    return [[row[:-1] for row in rows], *rest]
+
+
 def flow() -> Any:
     return chain(NewJob("A", jid="one"), group(NewJob("B", jid="two"), NewJob("C", jid="three")))
 
 
 NEW = ("put", "put a few", "put a flow", "requeue")
-QUEUES = [{"queue": "mail"}]
+QUEUES: list[PopManyRow] = [{"queue": "mail"}]
 BEATS = [{"jid": "a"}, {"jid": "c"}]
 ENDS = [{"jid": "a", "queue": "mail"}]
 TICKS = [{"jid": "night", "tick": 90000, "at": 90000, "next": 99999}]
@@ -182,8 +188,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("recur", "run a template now", of_template("r", lambda recurring: recurring.run_now())),
     ("recur", "cancel a template", of_template("r", lambda recurring: recurring.cancel())),
     ("check", "check", damage_and_fix),
-    ("pop_many", "a worker pops", script("pop_many", worker="ann", count=1, order="ordered",
-        batch=QUEUES)),
+    ("pop_many", "a worker pops", pop_rows),
     ("heartbeat_many", "a heart beats", script("heartbeat_many", worker="ann", batch=BEATS)),
     ("complete_many", "a worker completes", script("complete_many", worker="ann", batch=ENDS)),
     ("reserve", "a person reserves", script("reserve", queue="mail", person="ada", worker="ada@1",
