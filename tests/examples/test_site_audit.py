@@ -73,6 +73,8 @@ class Audit:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Ctrl-C is ignored in what a script starts in the background, these tests included.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # takes no lock
         )
 
     async def end(self) -> tuple[int, str, str]:
