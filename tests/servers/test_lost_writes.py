@@ -21,13 +21,13 @@ def pair(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
     master.start()
     replica = Server(tmp_path / "replica", "--replicaof", f"127.0.0.1 {master.port}")
     replica.start()
-    wait(lambda: replica.info("INFO", "replication")["master_link_status"] == "up")
+    wait(lambda: "state=online" in master.info("INFO", "replication").get("slave0", ""))
     yield master, replica
     for each in (master, replica):
         each.kill()
 
 
-@pytest.mark.parametrize("durability", [None, Durability(replicas=1, timeout=0.2)])
+@pytest.mark.parametrize("durability", [None, Durability(replicas=1, timeout=1)])
 async def test_job_whose_completion_is_lost_runs_again_and_only_a_durable_one_reports_it(
     pair: tuple[Server, Server], durability: Durability | None
 ) -> None:
