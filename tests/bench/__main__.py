@@ -41,8 +41,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
         lambda o: run_scale(o.size),
     ),
     "micro": (
-        "what each command costs Redis, and those of BullMQ (a minute)",
-        lambda o: run_micro(o.n or 6_000, o.peers),
+        "what each command costs Redis, and those of BullMQ (2 minutes)",
+        lambda o: run_micro(o.n or 3_000, o.peers),
     ),
     "pipeline": (
         "Spark beside one process: rows read, archived, put (5 minutes)",

@@ -5,6 +5,7 @@ The time of the client and of waiting is not included. BullMQ's commands are mea
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -23,28 +24,44 @@ WORKER = "bench"
 DATA = '{"id":12345,"email":"someone@example.com"}'
 
 
+ROUNDS = 5  # of which each figure is the median: a processor may slow down for a second
+
+
 def run_micro(jobs: int, peers: Sequence[Peer] = ()) -> Figures:
-    """Return {command: {batch: {redis_us, script_us}}}, in µs per job.
+    """Return {command: {batch: {redis_us, script_us}}}, in µs per job; medians of several rounds.
 
     `redis_us` is all processor time of Redis, `script_us` the time within scripts. Where BullMQ is
     among the peers, `bullmq` has the same of it, one job a call, by command.
     """
     bullmq, _ = installed([peer for peer in peers if peer.name == "bullmq"])
     with server() as started, tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
-        figures: Figures = {"jobs": jobs, "redis": started.version(), "commands": {}}
-        for batch in BATCHES:
-            started.empty()
-            for name, cost in run(Micro(started, batch, jobs).measure()).items():
-                figures["commands"].setdefault(name, {})[str(batch)] = cost
-                print(
-                    f"{name:10} by {batch:3}: {cost['redis_us']:6.1f} µs of Redis a job, "
-                    f"{cost['script_us']:6.1f} in scripts",
-                    flush=True,
-                )
-        for peer in bullmq:
-            started.empty()
-            figures[peer.name] = Setup(peer, started, Path(folder)).drive("micro", str(jobs))
-        return figures
+        rounds = [_run_round(started, jobs, bullmq, Path(folder)) for _ in range(ROUNDS)]
+        return {"jobs": jobs, "redis": started.version(), **_medians(rounds)}
+
+
+def _run_round(started: Server, jobs: int, bullmq: Sequence[Peer], folder: Path) -> Figures:
+    figures: Figures = {"commands": {}}
+    for batch in BATCHES:
+        started.empty()
+        for name, cost in run(Micro(started, batch, jobs).measure()).items():
+            figures["commands"].setdefault(name, {})[str(batch)] = cost
+            print(
+                f"{name:10} by {batch:3}: {cost['redis_us']:6.1f} µs of Redis a job, "
+                f"{cost['script_us']:6.1f} in scripts",
+                flush=True,
+            )
+    for peer in bullmq:
+        started.empty()
+        figures[peer.name] = Setup(peer, started, folder).drive("micro", str(jobs))
+    return figures
+
+
+def _medians(rounds: Sequence[Any]) -> Any:
+    """Return the median of each figure of several rounds, which are nested in the same way."""
+    first = rounds[0]
+    if isinstance(first, dict):
+        return {name: _medians([each[name] for each in rounds]) for name in first}
+    return statistics.median(rounds) if isinstance(first, int | float) else first
 
 
 class Micro:
