@@ -41,6 +41,16 @@ import asyncio, gc, multiprocessing, os, signal, structlog, tempfile, threading,
 async def slow(job):
     await asyncio.sleep(job.data or 0)
 
+@aioqless.job(klass="Wait")
+async def wait(job):
+    while not os.path.exists("go"):
+        await asyncio.sleep(0.01)
+
+@aioqless.job(klass="WaitOnce")
+async def wait_once(job):
+    if job.fence == 1:
+        await wait(job)
+
 @aioqless.job(klass="Stay")
 async def stay(job):
     await asyncio.Event().wait()
@@ -74,6 +84,12 @@ async def kill(job):
 @aioqless.job(klass="Hold")
 async def hold(job):
     time.sleep(job.data)
+
+@aioqless.job(klass="HoldUntil")
+async def hold_until(job):
+    open("held", "w").close()
+    while not os.path.exists("go"):
+        time.sleep(0.01)
 
 @aioqless.job(klass="Die")
 async def die(job):

@@ -22,16 +22,18 @@ def pid_of(worker: Running, number: int) -> int:
 
 
 async def test_signal_lets_running_jobs_of_every_process_finish(
-    client: Client, start: Start, until: Until
+    client: Client, folder: Path, start: Start, until: Until
 ) -> None:
     async with start("-w", "2", "-c", "1") as worker:
         await until(
             lambda: len(worker.logged("process.became_ready")) == 2
         )  # otherwise one of them may run both jobs
         for jid in "ab":
-            await client.queue("mail").put("Slow", 0.5, jid=jid)
+            await client.queue("mail").put("Wait", jid=jid)
         await until(lambda: len(worker.logged("job.started")) == 2)
         worker.process.terminate()
+        await until(lambda: len(worker.logged("worker.shutdown_started")) == 2)
+        (folder / "go").touch()
         assert await worker.ended() == 0
     assert {await state_of(client, jid) for jid in "ab"} == {"complete"}
     assert {line["process"] for line in worker.logged("job.completed")} == {1, 2}
@@ -52,14 +54,16 @@ async def test_second_signal_kills_every_process(
 
 
 async def test_signal_received_twice_by_a_process_still_lets_jobs_finish(
-    client: Client, start: Start, until: Until
+    client: Client, folder: Path, start: Start, until: Until
 ) -> None:
-    await client.queue("mail").put("Slow", 0.5, jid="a")
+    await client.queue("mail").put("Wait", jid="a")
     async with start("-w", "1") as worker:
         await until(lambda: worker.logged("job.started"))
         os.kill(pid_of(worker, 1), signal.SIGTERM)  # as when a whole process group is stopped
         await until(lambda: worker.logged("worker.shutdown_started"))
         worker.process.terminate()
+        await until(lambda: worker.logged("supervisor.shutdown_started"))
+        (folder / "go").touch()
         assert await worker.ended() == 0
     assert await state_of(client, "a") == "complete"
 
@@ -74,7 +78,7 @@ async def test_killed_process_is_replaced_and_its_job_runs_again(
         await until(lambda: worker.logged("job.started"))
         os.kill(pid_of(worker, 1), signal.SIGKILL)
         await until(lambda: worker.logged("job.completed"))
-        (died,) = worker.logged("process.died")
+        (died,) = await until(lambda: worker.logged("process.died"))
         assert (died["process"], died["code"]) == (1, -signal.SIGKILL)
         worker.process.terminate()
         assert await worker.ended() == 0
@@ -156,16 +160,18 @@ async def test_rolling_restart_keeps_the_old_process_if_the_new_one_fails(
 
 
 async def test_processes_finish_running_jobs_after_their_supervisor_was_killed(
-    client: Client, start: Start, until: Until
+    client: Client, folder: Path, start: Start, until: Until
 ) -> None:
-    await client.queue("mail").put("Slow", 0.5, jid="a")
+    await client.queue("mail").put("Wait", jid="a")
     async with start("-w", "2") as worker:
         await until(
             lambda: worker.logged("job.started") and len(worker.logged("process.became_ready")) == 2
         )
         worker.process.kill()
+        await until(lambda: len(worker.logged("worker.orphaned")) == 2)
+        (folder / "go").touch()
         await until(lambda: len(worker.logged("worker.stopped")) == 2)
-    assert len(worker.logged("worker.orphaned")) == 2 and await state_of(client, "a") == "complete"
+    assert await state_of(client, "a") == "complete"
 
 
 @pytest.mark.parametrize(

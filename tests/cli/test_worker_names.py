@@ -29,7 +29,7 @@ async def test_jobs_of_a_killed_worker_run_again_at_once_under_the_same_name(
         began = time.monotonic()
         async with start(*NAMED) as second:
             await until(lambda: len(second.logged("job.started")) == 2)
-            assert time.monotonic() - began < 20, "a lock lasts 60 seconds"
+            assert time.monotonic() - began < 40, "a lock lasts 60 seconds"
             assert second.logged("worker.recovered")[0]["jobs"] == 2
             again = await client.jobs.get("a")
             assert again and (again.worker, again.remaining) == ("ann", 1)

@@ -19,5 +19,5 @@ async def proxy(redis_url: str) -> AsyncIterator[Proxy]:
 @pytest.fixture
 async def proxied_client(proxy: Proxy, namespace: str) -> AsyncIterator[Client]:
     """Return a client whose calls go through the proxy, in the namespace of `client`."""
-    async with Client(proxy.url, namespace=namespace, timeout=1.2) as proxied_client:
+    async with Client(proxy.url, namespace=namespace, timeout=2.1) as proxied_client:
         yield proxied_client

@@ -17,6 +17,7 @@ class Proxy:
     Each of these counts down: `drop` replies (the request gets through, then the connection ends),
     `cut` requests before they get through, `delay` replies by `seconds`, `tear` requests (only a
     part gets through), `split` reads of either side into small pieces that arrive one by one.
+    `go_on` ends the delays before their time.
     `drop_firsts` drops the first reply to each request. The faults affect only traffic that
     contains `about`. `silence` stops the traffic of the existing connections without ending them;
     `silent` does so for new connections.
@@ -26,6 +27,7 @@ class Proxy:
         self.upstream = upstream  # a URL
         self.drop = self.cut = self.delay = self.tear = self.split = 0
         self.seconds = 0.0
+        self.go_on = asyncio.Event()
         self.drop_firsts = self.silent = False
         self.about = b"EVALSHA"
         self.connections = 0
@@ -185,6 +187,8 @@ class _Connection:
                 return
             if self.delaying:
                 self.delaying = False
-                await asyncio.sleep(self.proxy.seconds)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self.proxy.seconds):
+                        await self.proxy.go_on.wait()
             if not self.hushed:
                 await self._pass_on(data, self.writer)

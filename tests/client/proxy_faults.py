@@ -24,7 +24,7 @@ def cut(proxy: Proxy) -> None:
 
 def stall(proxy: Proxy) -> None:
     """Delay the reply beyond the timeout of the call."""
-    proxy.delay, proxy.seconds = 1, 0.5
+    proxy.delay, proxy.seconds = 1, 0.9
 
 
 over_each_fault = pytest.mark.parametrize("fault", [drop, cut, stall])

@@ -53,7 +53,7 @@ async def test_subscription_begun_in_an_outage_works_after_it(
         await client.queue("mail").put("Greet", jid="a")
         await behind.queue("mail").length()
         proxy.silent = True
-        waiting = asyncio.ensure_future(behind.jobs.wait("a", timeout=20))
+        waiting = asyncio.ensure_future(behind.jobs.wait("a", timeout=60))
         # long enough for the attempt to have started: a silent server gives no sign
         await asyncio.sleep(0.2)
         proxy.silent = False
@@ -89,7 +89,7 @@ async def test_worker_receives_commands_after_its_subscription_met_a_silent_prox
         proxy.cut_off(b"SUBSCRIBE")
         await until(lambda: proxy.connections == seen + 2)
         proxy.silent = False
-        assert await until(obeys, 20)
+        assert await until(obeys)
 
 
 @pytest.mark.parametrize("callers", [1, 50])
@@ -101,7 +101,7 @@ async def test_timeout_limits_a_call_with_all_its_retries(
         came = await asyncio.gather(
             *(client.queue("mail").put("Greet") for _ in range(callers)), return_exceptions=True
         )
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 8
         assert {str(error) for error in came} == {
             f"can't connect to Redis at {url}: no answer within 0.2 s"
         }
@@ -119,7 +119,7 @@ async def test_tls_to_a_server_without_tls_raises_with_the_cause() -> None:
             match=r"within 0\.2 s\. If the server has no TLS, its URL begins with redis",
         ):
             await client.queue("mail").length()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 8
 
 
 async def test_tls_to_a_redis_without_tls_raises_with_the_cause(own_server: OwnServer) -> None:
@@ -134,12 +134,12 @@ async def test_tls_to_a_redis_without_tls_raises_with_the_cause(own_server: OwnS
 async def test_reply_that_arrived_while_the_loop_was_blocked_past_the_timeout_is_read(
     redis_url: str,
 ) -> None:
-    connection = Connection(redis_url, timeout=0.2)
+    connection = Connection(redis_url, timeout=1)
     try:
         await connection.execute("PING")
         answer = asyncio.ensure_future(connection.execute("ECHO", "here"))
         await asyncio.sleep(0)
-        time.sleep(0.5)  # noqa: ASYNC251  the point of it
+        time.sleep(1.2)  # noqa: ASYNC251  the point of it
         assert await answer == b"here"
     finally:
         await connection.aclose()
@@ -158,7 +158,7 @@ async def test_calls_wait_while_the_send_buffer_is_full(until: Until) -> None:
         served.set()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 16)
-    connection = Connection(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}", timeout=20)
+    connection = Connection(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}", timeout=60)
     async with server:
         sent = []
         for _ in range(100):
@@ -286,7 +286,7 @@ async def test_url_option_sets_the_connect_timeout() -> None:
         with pytest.raises(exceptions.ConnectionError, match=r"no answer within 0\.1 s"):
             async with client.events.all():
                 pass
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
 
 
 class Rotating(CredentialProvider):

@@ -46,7 +46,7 @@ async def test_named_process_killed_after_a_rolling_restart_gets_its_job_back(
 async def test_concurrency_limit_holds_across_processes_although_one_is_killed(
     client: Client, start: Start, until: Until
 ) -> None:
-    await client.config.set("heartbeat", 1)
+    await client.config.set("heartbeat", 2.4)
     await client.config.set("grace-period", 0)
     await client.queue("mail").put_many(
         NewJob("Once", jid=jid, concurrency_key="k", max_concurrent=1) for jid in "a"

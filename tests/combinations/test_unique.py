@@ -54,7 +54,7 @@ async def test_exhausted_unique_job_frees_its_key_and_takes_it_again_when_unfail
 async def test_unique_job_of_a_killed_worker_keeps_its_key_until_it_has_run(
     client: Client, start: Start, until: Until
 ) -> None:
-    await client.config.set("heartbeat", 1)
+    await client.config.set("heartbeat", 2.4)
     await client.config.set("grace-period", 0)
     today: dict[str, Any] = {"unique": "report"}
     await client.queue("mail").put("Once", jid="monday", **today)

@@ -206,7 +206,7 @@ async def test_worker_runs_jobs_of_qless_py_at_once_and_its_failures_are_visible
         began = time.monotonic()
         peer.queues["mail"].put("Break", {}, jid="a")
         await until(lambda: peer.jobs.failed() == {"broken": 1})
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20, "a poll is 30 away"
 
 
 async def test_tags_tracking_priorities_and_config_are_shared(ours: Client, peer: Any) -> None:

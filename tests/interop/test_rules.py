@@ -160,7 +160,8 @@ async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any)
 
     def told() -> list[tuple[str, Any]]:
         messages = []
-        while message := heard.get_message(timeout=0.3):
+        peer.redis.publish("ql:log", "end")
+        while (message := heard.get_message(timeout=30))["data"] != "end":
             data = message["data"]
             messages.append(
                 (message["channel"], sorted(json.loads(data)) if data.startswith("{") else "jid")

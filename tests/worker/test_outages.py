@@ -283,7 +283,7 @@ async def test_outcome_of_a_thread_that_returned_in_an_outage_is_stored(
 
     @job(klass="Block")
     def block(job: Job[Any]) -> None:
-        end.wait(5)
+        end.wait(30)
         job.data["done"] = True
 
     await killable_client.queue("mail").put(block, {}, jid="a")

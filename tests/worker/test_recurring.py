@@ -1,6 +1,5 @@
 """Recurring jobs with cron expressions, put by workers."""
 
-import asyncio
 import time
 from collections import Counter
 from typing import Any
@@ -12,6 +11,7 @@ from aioqless import Client, Job, job
 from aioqless.worker.scheduler import DueTemplate, due_instances
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
+from tests.worker.test_notifications import no_calls
 
 A_SECOND = "* * * * * *"
 
@@ -27,14 +27,12 @@ async def test_idle_worker_runs_a_cron_job_on_time(
 
     async with work(each_second) as worker:
         await idle(worker)
+        began = time.time()
         recurring = await client.queue("mail").recur(each_second, cron=A_SECOND, jid="r")
-        await until(lambda: len(ran) >= 3)
+        # the quickest tells how late they are; the others tell how busy this machine is
+        await until(lambda: len(ran) >= 3 and min(moment % 1 for moment in ran) < 0.1)
         await recurring.cancel()
-    late = sorted(moment % 1 for moment in ran)
-    assert late[0] < 0.1, (
-        "the quickest of them tells how late they are; the others tell how busy this machine is"
-    )
-    assert len({int(moment) for moment in ran}) == len(ran), "one a second"
+    assert len(ran) <= int(ran[-1]) - int(began), "one a second"
 
 
 async def test_one_of_many_workers_puts_the_instance_of_a_tick(
@@ -187,7 +185,7 @@ async def test_instance_waits_for_the_former_in_a_queue_with_max_concurrency_1(
 
 
 async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
-    client: Client, redis: Redis, work: Work, idle: Idle
+    client: Client, work: Work, idle: Idle, until: Until
 ) -> None:
     @job
     async def nothing(job: Job) -> None: ...
@@ -195,11 +193,7 @@ async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
     async with work(nothing) as worker:
         await idle(worker)
         assert worker._sources[0].scheduler is not None
-        await asyncio.sleep(0.05)
-        before = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
-        await asyncio.sleep(0.5)
-        after = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})["calls"]
-    assert after == before
+        await until(lambda: no_calls(client))
 
 
 async def test_tick_waits_while_redis_is_full(

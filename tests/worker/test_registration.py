@@ -68,8 +68,8 @@ async def test_queue_that_another_worker_serves_is_not_logged(
     client: Client, until: Until, lines: Lines
 ) -> None:
     await client.queue("post").put(known)
+    await client.store.register(worker="bob", queues=["post"])
     async with registered(client, "mail"):
-        await client.store.register(worker="bob", queues=["post"])
         await asyncio.sleep(0.1)  # the time of several looks
     assert not lines.of("queue.unserved") and not lines.of("queue.unused")
 

@@ -45,7 +45,7 @@ async def test_thread_can_report_progress(client: Client, work: Work, until: Unt
     @job(klass="Read")
     def read(job: Job[Any]) -> None:
         job.progress(0.5)
-        seen.wait(10)
+        seen.wait(30)
 
     jid = await client.queue("mail").put(read)
     async with work(read):
@@ -82,7 +82,7 @@ async def test_progress_reports_are_throttled_and_the_latest_arrives(
         assert await share_of(client, jid) == 1
         seen.set()
     assert told == sorted(told)
-    assert len(told) < 50
+    assert len(told) < 200, "of 1001"
 
 
 async def test_run_starts_without_the_progress_of_the_former(

@@ -12,6 +12,7 @@ from aioqless import Client, Fail, Job, JobFailed, NoSuchJob, Retry, job
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Work
+from tests.worker.test_notifications import no_calls
 
 
 @job(klass="Greet", result_ttl=60)
@@ -43,10 +44,7 @@ async def test_wait_uses_events_without_polling(client: Client, work: Work, unti
     jid = await client.queue("mail").put(greet)
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
     await until(lambda: client.backend.watcher.is_subscribed)
-    await client.redis.config_resetstat()
-    await asyncio.sleep(0.3)
-    stats = await client.redis.info("commandstats")
-    assert "cmdstat_evalsha" not in stats
+    await until(lambda: no_calls(client))
     async with work(greet):
         assert (await waiting).state == "complete"
 

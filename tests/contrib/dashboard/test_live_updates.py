@@ -29,7 +29,7 @@ from tests.server import OwnServer
 @asynccontextmanager
 async def stream(http: httpx.AsyncClient, at: str) -> AsyncIterator[AsyncIterator[str]]:
     """Yield the contents of a page whenever they change."""
-    async with http.stream("GET", "/live", params={"at": at}, timeout=15) as answer:
+    async with http.stream("GET", "/live", params={"at": at}, timeout=60) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
 
         async def contents() -> AsyncIterator[str]:
@@ -97,7 +97,7 @@ async def test_readers_of_200_pages_all_get_updates(
             for jid in jids[reader::20]:
                 opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
         assert app.state.live.streams == 200
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await asyncio.gather(*[_shows(each, "waiting") for each in opened])
             for jid in jids:
                 await client.jobs.cancel(jid)
@@ -129,7 +129,7 @@ async def test_reader_with_many_pages_does_not_slow_down_another_reader(
                 contents = await stack.enter_async_context(
                     stream(http, f"/queue?name={reader}-{number}")
                 )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for _ in range(4):
                 await anext(contents)
     turns = [index for index, name in enumerate(rendered) if name == "modest-0"]
@@ -161,9 +161,13 @@ async def test_redis_gets_no_commands_while_no_page_is_open(
         await anext(contents)
     live = app.state.live
     await until(lambda: live.streams == 0 and live._rendering_task is None)
-    before = (await client.redis.info("stats"))["total_commands_processed"]
-    await asyncio.sleep(0.3)
-    assert (await client.redis.info("stats"))["total_commands_processed"] <= before + 1
+
+    async def gets_no_commands() -> bool:
+        before = (await client.redis.info("stats"))["total_commands_processed"]
+        await asyncio.sleep(0.3)  # nothing may happen in this time
+        return (await client.redis.info("stats"))["total_commands_processed"] <= before + 1
+
+    await until(gets_no_commands)
 
 
 @pytest.mark.xdist_group("browser")
@@ -184,9 +188,9 @@ async def test_badge_says_when_updates_are_late_or_refused(
         # longer than the badge's timeout: nothing changes, and the page stays live since the server
         # says so
     )
-    await expect(badge).to_have_text("live", timeout=1)
+    await expect(badge).to_have_text("live")
     monkeypatch.setattr(live, "_render", render_late)
-    await expect(badge).to_have_text(re.compile("updated [0-9]+ s ago"), timeout=15_000)
+    await expect(badge).to_have_text(re.compile("updated [0-9]+ s ago"), timeout=30_000)
     goes_on.set()
     await expect(badge).to_have_text("live")
     monkeypatch.setattr("aioqless.contrib.dashboard.live_updates.MAX_STREAMS_PER_READER", 0)

@@ -53,7 +53,7 @@ def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 @asynccontextmanager
@@ -127,7 +127,7 @@ async def test_connection_with_an_incomplete_request_is_closed(client: Client, s
         writer.write(sent)
         dripping = asyncio.create_task(_drip(writer))
         answer = b""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             # Bytes that arrive after the server has closed cause a reset.
             with suppress(ConnectionResetError):
                 while received := await reader.read(1024):

@@ -116,7 +116,7 @@ def test_a_collector_that_does_not_answer_holds_the_run_up_for_a_limited_time(
     began = time.monotonic()
     with emit_run("job", READ, WRITTEN, reported.append):
         pass
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert reported == ["OpenLineage events were not sent: no answer within 0.2 s"]
 
 

@@ -123,5 +123,5 @@ def test_server_without_a_supervisor_gets_one_from_the_next_user(place: Path) ->
     os.close(lock)
     until(lambda: running(place))
     assert process_of(ensure(place, BRIEF)) == orphan.pid
-    orphan.wait(timeout=10)
+    orphan.wait(timeout=60)
     until(lambda: has_gone(place))

@@ -22,7 +22,7 @@ def test_server_stops_after_its_last_user_was_killed(place: Path, either_program
         redis.set("kept", "yes")
     users[1].kill()
     users[1].communicate()
-    until(lambda: has_gone(place), timeout=5)
+    until(lambda: has_gone(place))
     assert running(place) is None
     with connect(ensure(place)) as redis:
         assert redis.get("kept") == "yes"
@@ -31,13 +31,15 @@ def test_server_stops_after_its_last_user_was_killed(place: Path, either_program
 def test_server_joined_while_it_stops_is_started_again(place: Path) -> None:
     tiny = Settings(idle_timeout=0.3)
     started = set()
-    for step in range(7):
+    for step in range(100):
         server = ensure(place, tiny)
         with connect(server) as redis:
             started.add(redis.info("server")["process_id"])
         # About as long as the supervisor waits: sometimes a little shorter, sometimes a little
         # longer.
         time.sleep(0.3 + step * 0.02)
+        if step > 5 and len(started) > 1:
+            break
     assert len(started) > 1
 
 

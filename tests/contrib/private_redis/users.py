@@ -32,17 +32,19 @@ sys.stdin.read()
 """
 SLOW_READER = """
 import os, socketserver, time
-began = time.monotonic()
+began = None
 os.mkdir("appendonlydir")
 class Talk(socketserver.StreamRequestHandler):
     def handle(self):
+        global began
+        began = began or time.monotonic()
         for line in self.rfile:
             if line.startswith(b"SHUTDOWN"):
                 os._exit(0)
             elif line.startswith(b"INFO"):
                 told = b"connected_clients:1\\r\\ntotal_connections_received:1\\r\\n"
                 self.wfile.write(b"$%d\\r\\n%s\\r\\n" % (len(told), told))
-            elif time.monotonic() - began < 3.0:
+            elif time.monotonic() - began < 3.5:
                 self.wfile.write(b"-LOADING Redis is loading the dataset in memory\\r\\n")
             else:
                 self.wfile.write(b"+PONG\\r\\n")
@@ -50,7 +52,7 @@ socketserver.ThreadingUnixStreamServer("redis.sock", Talk).serve_forever()
 """
 
 
-def until(condition: Callable[[], object], timeout: float = 15.0) -> None:
+def until(condition: Callable[[], object], timeout: float = 60.0) -> None:
     """Wait for a condition; fail when it takes longer than `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not condition():
