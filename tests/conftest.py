@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 from xdist.remote import Producer
 
@@ -25,6 +26,10 @@ from tests.sharing import ByFile, group_of
 Until: TypeAlias = Callable[..., Awaitable[Any]]
 
 _numbers = itertools.count(1)
+
+# A machine that stalls makes any example slow.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import signal
 import socket
 import subprocess
@@ -15,13 +17,24 @@ from redis.retry import Retry
 from aioqless.contrib.private_redis.server_binary import find_server_binary
 
 
+def free_port() -> int:
+    """Return a port below those that the system gives to clients.
+
+    One of theirs may be taken before the server that is to have it binds it, or while that is
+    killed: on loopback, a client that tries to reconnect may even connect to itself.
+    """
+    while True:
+        port = 10_000 + secrets.randbelow(12_000)  # a Cluster node's bus has it plus 10,000
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+
+
 class OwnServer:
     """A server on its own port that writes every change to disk before it answers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 

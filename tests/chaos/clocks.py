@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ from redis.exceptions import RedisError
 from aioqless import Client, Job, LockLost, Settings, Worker, job
 from tests.chaos.trial import faketime
 from tests.client.proxy import Proxy
+from tests.server import free_port
 from tests.servers.processes import (
     wheel,
 )  # Debian's Redis cannot run under libfaketime: its jemalloc is incompatible with it
@@ -56,8 +56,7 @@ class FailoverResult:
 async def _redis(
     folder: Path, *options: str, clock: float = 0
 ) -> AsyncIterator[tuple[Redis, subprocess.Popen[bytes], str]]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     environment = dict(os.environ)
     if clock and (library := faketime()):
         environment |= {
@@ -89,7 +88,7 @@ async def _redis(
         process.wait()
 
 
-async def _until(asked: Any, patience: float = 15.0) -> None:
+async def _until(asked: Any, patience: float = 60.0) -> None:
     async with asyncio.timeout(patience):
         while True:
             try:
@@ -153,6 +152,12 @@ async def measure(offset: float, watch: float = 9.0) -> FailoverResult:
         took_over = time.monotonic()
         taken = FailoverResult(offset, dead_due=gone.expires - await _now(replica))
         await asyncio.sleep(watch)
+        if offset > HEARTBEAT:  # by the new clock, the lock of the killed worker has expired
+
+            async def is_back() -> bool:
+                return "dead" in watched.began
+
+            await _until(is_back)
         await _read(taken, watched, took_over)
         taken.late_refused = await _refused(gone) if taken.dead_back is not None else False
         watched.end.set()

@@ -6,7 +6,6 @@ import asyncio
 import os
 import resource
 import signal
-import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from aioqless.contrib.private_redis.server_binary import find_server_binary
+from tests.server import free_port
 
 PATIENCE = 30.0
 
@@ -26,8 +26,7 @@ class Server:
         folder.mkdir()
         self._folder = folder
         self._options = options
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -273,7 +273,7 @@ def test_namespace_comes_from_the_argument_or_else_the_environment(
 
 
 async def gathered(events: AsyncIterator[Event], count: int) -> list[Event]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return [await anext(events) for _ in range(count)]
 
 

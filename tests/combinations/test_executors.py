@@ -107,7 +107,7 @@ async def test_middleware_runs_in_the_worker_around_a_process_handler(
 
     await client.queue("mail").put(in_processes.tell, jid="a")
     async with work(in_processes.tell, tenant, executors=ExecutorLimits(processes=1)):
-        assert await (await existing_job(client, "a")).outcome(timeout=10) == "Ann"
+        assert await (await existing_job(client, "a")).outcome(timeout=60) == "Ann"
 
 
 async def test_process_handler_with_a_resource_is_refused(

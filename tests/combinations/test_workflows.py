@@ -57,7 +57,7 @@ async def test_dependents_of_a_timed_out_or_crashed_job_fail(
 ) -> None:
     put = await client.queue("mail").put_flow(chain(handler.data(), total.data()), on_failed="fail")
     async with work(handler, total, executors=ExecutorLimits(processes=1)):
-        last = await client.jobs.wait(put.last[0], timeout=10)
+        last = await client.jobs.wait(put.last[0], timeout=60)
         with pytest.raises(JobFailed, match=f"which failed: mail-{kind}"):
             await last.outcome()
 
@@ -137,7 +137,7 @@ async def test_retried_and_advanced_job_keeps_the_result_of_its_last_stage(
 
     put = await client.queue("mail").put_flow(chain(stages.data(), total.data()))
     async with work(stages, total, queues=("mail", "default")):
-        assert await (await existing_job(client, put.last[0])).outcome(timeout=10) == ["last"]
+        assert await (await existing_job(client, put.last[0])).outcome(timeout=60) == ["last"]
     assert len((await existing_job(client, put.jids[0])).history) == 2
 
 
@@ -184,7 +184,7 @@ async def test_wait_continues_when_the_job_is_moved(
 ) -> None:
     await client.queue("nobody").put(total, jid="a")
     async with work(total), asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(client.jobs.wait("a", timeout=10))
+        waiting = tasks.create_task(client.jobs.wait("a", timeout=60))
         await until(lambda: client.redis.pubsub_numsub(f"{client.namespace}:log"))
         await (await existing_job(client, "a")).move("mail")
     assert waiting.result().state == "complete"

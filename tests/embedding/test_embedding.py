@@ -176,7 +176,7 @@ async def test_shutdown_does_not_wait_for_a_resource_to_open(
     async with HOSTS["starlette"](app.lifespan, app.put) as running:
         jid = await put(running)
         await until(lambda: closed)
-        await asyncio.wait_for(running.stop(), 5)
+        await asyncio.wait_for(running.stop(), 60)
     assert (
         closed == ["not yet", "first"]
         and app.left is None
@@ -226,7 +226,7 @@ async def test_host_stops_while_redis_refuses_the_password(
         app = App(client)
         async with HOSTS["aiohttp"](app.lifespan, app.put) as running:
             await until(lambda: lines.of("worker.redis_lost"))
-            await asyncio.wait_for(running.stop(), 5)
+            await asyncio.wait_for(running.stop(), 60)
     assert app.left is None
 
 
@@ -326,7 +326,7 @@ def test_worker_runs_on_any_loop_in_any_thread(
             Client(redis_url, namespace=namespace) as client,
             Worker(client, greet, settings=Settings(queues=("mail",))),
         ):
-            return (await client.jobs.wait(await client.queue("mail").put(greet), timeout=10)).state
+            return (await client.jobs.wait(await client.queue("mail").put(greet), timeout=60)).state
 
     states = []
 
@@ -356,7 +356,7 @@ def test_application_works_with_the_test_client_of_its_framework(
             yield
 
     async def put_and_wait() -> str:
-        return str((await app.client.jobs.wait(await app.put(), timeout=10)).state)
+        return str((await app.client.jobs.wait(await app.put(), timeout=60)).state)
 
     app = App(Client(redis_url, namespace=namespace))
     with TestClient(with_litestar(lifespan, put_and_wait)) as http:
@@ -382,7 +382,7 @@ async def client(anyio_backend):
 
 @pytest.mark.anyio
 async def test_it(client):
-    job = await client.jobs.wait(await client.queue("default").put(greet), timeout=10)
+    job = await client.jobs.wait(await client.queue("default").put(greet), timeout=60)
     assert job.state == "complete"
 """
 

@@ -48,7 +48,7 @@ async def collect_events(client: Client, **wanted: Any) -> AsyncIterator[list[An
                 return
             found.append(event)
 
-    async with client.events(**wanted) as stream, asyncio.timeout(10):
+    async with client.events(**wanted) as stream, asyncio.timeout(60):
         task = asyncio.create_task(listen(stream))
         yield found
         if wanted:
@@ -240,7 +240,7 @@ async def test_listening_ends_with_the_client(redis_url: str, namespace: str) ->
 
         collect_events = asyncio.create_task(all_of_them())
         await asyncio.sleep(0)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await collect_events == []
 
 

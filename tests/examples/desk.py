@@ -22,7 +22,7 @@ from aioqless import Client
 from examples.review_desk import app, jobs
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 20_000  # ms, for machines that are busy with other tests
+PATIENCE = 60_000  # ms, for machines that are busy with other tests
 expect.set_options(timeout=PATIENCE)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

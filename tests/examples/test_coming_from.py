@@ -96,8 +96,8 @@ async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(
 
     async with Client(redis_url, namespace=namespace) as client, Worker(client, [sync]):
         await client.put(sync.data(customer=1), jid="sync")
-        await asyncio.wait_for(started.wait(), 10)
+        await asyncio.wait_for(started.wait(), 60)
         jid = await client.put(sync.data(customer=2), jid="sync")
-        await asyncio.wait_for(stopped.wait(), 10)
-        await client.jobs.wait(jid, timeout=10)
+        await asyncio.wait_for(stopped.wait(), 60)
+        await client.jobs.wait(jid, timeout=60)
     assert starts == [1, 2]

@@ -93,7 +93,7 @@ async def running_audit(client: Client, data: Path) -> AsyncIterator[Audit]:
     async with client.events.all() as events:
         audit = Audit(data, start=("-c", holding))
         try:
-            await asyncio.wait_for(_visits(events, 10), 30)
+            await asyncio.wait_for(_visits(events, 10), 60)
             yield audit
         finally:
             audit.process.kill()
@@ -141,7 +141,7 @@ def child_of(process: int) -> int:
     )
 
 
-def wait_for_end(process: int, patience: float = 10.0) -> None:
+def wait_for_end(process: int, patience: float = 60.0) -> None:
     """Wait for a process that is not a child of this one; it may become a zombie."""
     deadline = time.monotonic() + patience
     while (

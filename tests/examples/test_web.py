@@ -65,7 +65,7 @@ class Site:
             )
         )
         assert found is not True, self.told.read_text()
-        return httpx.AsyncClient(base_url=found[1], trust_env=False, timeout=30)
+        return httpx.AsyncClient(base_url=found[1], trust_env=False, timeout=60)
 
     async def end(self) -> int:
         """Wait for its end; returns its exit code."""

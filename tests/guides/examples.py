@@ -15,7 +15,7 @@ from aioqless import Client, Handler, Settings, Worker
 from aioqless.testing import drain
 from tests.unit.pages import ROOT, blocks
 
-PATIENCE = 20.0  # seconds for one block
+PATIENCE = 60.0  # seconds for one block
 _FILE = re.compile(r"# ([\w/]+)\.py\n")
 _AWAITS = (ast.Await, ast.AsyncWith, ast.AsyncFor)
 

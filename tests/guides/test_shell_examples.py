@@ -18,7 +18,7 @@ from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib import private_redis
 from aioqless.contrib.outbox import Outbox
 from tests.cli.conftest import Aioqless, Ended, aioqless, cli, environment
-from tests.servers.processes import free_port
+from tests.server import free_port
 from tests.unit.pages import PAGES, command_lines, name_of
 
 __all__ = ["aioqless", "cli", "environment"]  # fixtures
@@ -131,7 +131,7 @@ async def test_command_succeeds(
             await stack.enter_async_context(Worker(samples, [greet], settings=SERVES_MAIL))
         # partitions can't be made of a namespace that has jobs; a user of the dashboard has none
         in_namespace = words[0] not in ("acl", "partitions", "web-user")
-        ended: Ended = await asyncio.wait_for(cli(*words, in_namespace=in_namespace), 20)
+        ended: Ended = await asyncio.wait_for(cli(*words, in_namespace=in_namespace), 60)
     assert ended.code == 0, ended.err
 
 
@@ -156,11 +156,11 @@ async def test_dashboard_is_served(line: str, environment: dict[str, str], folde
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while b"startup complete" not in (logged := await process.stderr.readline()):
             assert logged
     process.send_signal(signal.SIGTERM)
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), 60) == 0
 
 
 async def test_commands_of_the_private_redis_succeed(
@@ -177,7 +177,7 @@ async def test_commands_of_the_private_redis_succeed(
             env={**own, "AIOQLESS_DATA": str(data)},
             stdout=asyncio.subprocess.DEVNULL,
         )
-        assert await asyncio.wait_for(process.wait(), 20) == 0, line
+        assert await asyncio.wait_for(process.wait(), 60) == 0, line
 
     try:
         for line in ["redis start", *OF_PRIVATE_REDIS]:

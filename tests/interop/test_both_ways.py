@@ -156,13 +156,13 @@ async def test_qless_py_worker_is_notified_of_its_lost_lock(ours: Client, peer: 
     await ours.queue("mail").put("Greet", jid="a")
     heard = peer.redis.pubsub(ignore_subscribe_messages=True)
     heard.subscribe("ql:w:peer")
-    heard.get_message(timeout=5)
+    heard.get_message(timeout=60)
     peer.queues["mail"].pop()
     await ours.jobs.timeout("a")
-    assert '"lock_lost"' in heard.get_message(timeout=5)["data"]
+    assert '"lock_lost"' in heard.get_message(timeout=60)["data"]
     peer.queues["mail"].pop()
     await ours.jobs.cancel("a")
-    assert '"canceled"' in heard.get_message(timeout=5)["data"]
+    assert '"canceled"' in heard.get_message(timeout=60)["data"]
     heard.close()
 
 

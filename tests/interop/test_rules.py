@@ -156,12 +156,12 @@ async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any)
     channels = "ql:log", "ql:completed", "ql:failed", "ql:popped"
     heard.subscribe(*channels)
     for _ in channels:
-        heard.get_message(timeout=5)
+        heard.get_message(timeout=60)
 
     def told() -> list[tuple[str, Any]]:
         messages = []
         peer.redis.publish("ql:log", "end")
-        while (message := heard.get_message(timeout=30))["data"] != "end":
+        while (message := heard.get_message(timeout=60))["data"] != "end":
             data = message["data"]
             messages.append(
                 (message["channel"], sorted(json.loads(data)) if data.startswith("{") else "jid")

@@ -78,7 +78,7 @@ class RealScripts:
         end = f"{self.namespace}:end"
         self.redis.publish(end, "")
         heard = []
-        while (message := self._channels.get_message(timeout=5)) and message["channel"] != end:
+        while (message := self._channels.get_message(timeout=60)) and message["channel"] != end:
             if message["type"] == "pmessage" and not message["channel"].startswith(
                 f"{self.namespace}:x:"
             ):

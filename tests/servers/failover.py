@@ -45,7 +45,7 @@ async def kill_under_load(
         ledger.killed = time.monotonic()
         for each in others:
             each.resume()
-        await until(lambda: len(ledger.put) >= before + jobs, 60)
+        await until(lambda: len(ledger.put) >= before + jobs)
     async with Client(watched.url) as client:
         gone = await lost(client, ledger)
         assert await client.check() == []

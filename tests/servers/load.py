@@ -119,7 +119,7 @@ async def lost(client: Client, ledger: Ledger) -> list[str]:
     return [jid for jid in missing if jid not in found]
 
 
-async def until(condition: Callable[[], Any], patience: float = 20.0) -> None:
+async def until(condition: Callable[[], Any], patience: float = 60.0) -> None:
     deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

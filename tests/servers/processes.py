@@ -24,15 +24,10 @@ from aioqless.contrib.private_redis.server_binary import (
     find_server_binary,
     inspect_binary,
 )
+from tests.server import free_port
 
 TESTED = "AIOQLESS_TESTED_SERVER"
 BUS = 10_000  # the port of a Cluster node's bus is higher by this number
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def free_ports(count: int, offer: Callable[[], int] = free_port) -> list[int]:
@@ -63,7 +58,7 @@ def server_program() -> ServerBinary:
     return named
 
 
-def wait(condition: Callable[[], Any], patience: float = 20.0) -> Any:
+def wait(condition: Callable[[], Any], patience: float = 60.0) -> Any:
     """Return the condition's first true value; errors of Redis count as false."""
     deadline = time.monotonic() + patience
     while True:

@@ -149,7 +149,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
         await client.jobs.cancel("d", "e")
         assert await mail.length() == 2
         popped = [await root.queue("mail").pop() for _ in range(2)]
-        waiting = asyncio.ensure_future(found.wait(timeout=10))
+        waiting = asyncio.ensure_future(found.wait(timeout=60))
         for (each,) in popped:
             await each.fail("typo", "x") if each.jid == "c" else await each.complete()
         await waiting

@@ -27,7 +27,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
         each.kill()
 
 
-@pytest.mark.parametrize("durability", [None, Durability(replicas=1, timeout=1)])
+@pytest.mark.parametrize("durability", [None, Durability(replicas=1, timeout=3)])
 async def test_job_whose_completion_is_lost_runs_again_and_only_a_durable_one_reports_it(
     pair: tuple[Server, Server], durability: Durability | None
 ) -> None:

@@ -32,7 +32,7 @@ async def serve(folder: Path, *, append_only: bool) -> AsyncIterator[str]:
     ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: ASYNC220  at once
     try:
-        async with Redis.from_url(url := f"unix://{socket}") as redis, asyncio.timeout(10):
+        async with Redis.from_url(url := f"unix://{socket}") as redis, asyncio.timeout(60):
             while True:
                 try:
                     await redis.ping()

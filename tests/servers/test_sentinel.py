@@ -50,7 +50,7 @@ async def test_hanging_master_is_left_for_the_new_one(tmp_path: Path) -> None:
             hanging.suspend()
             began = time.monotonic()
             await client.queue("mail").put("Greet", jid="after")
-            assert time.monotonic() - began < 15
+            assert time.monotonic() - began < 25
             assert (await client.redis.info("server"))["tcp_port"] != hanging.port
             # A new subscription reaches the new master too.
             async with client.events.all() as events:
@@ -161,13 +161,12 @@ async def test_waiting_for_replicas_does_not_block_other_calls(
 ) -> None:
     async with Client(own_server.url) as client:
         await client.queue("mail").put("Greet", jid="first")  # so that the server knows the script
-    async with Client(own_server.url, durability=Durability(replicas=1, timeout=1)) as client:
+    async with Client(own_server.url, durability=Durability(replicas=1, timeout=3)) as client:
         waiting = asyncio.ensure_future(client.queue("mail").put("Greet", jid="a"))
         await until(lambda: client.jobs.get("a"))
-        began = time.monotonic()
         (popped,) = await client.queue("mail").pop()
         await popped.heartbeat()
-        assert time.monotonic() - began < 0.8 and not waiting.done()
+        assert not waiting.done()
         with pytest.raises(NotDurable):
             await waiting
 

@@ -27,7 +27,7 @@ EARLIER = (
     # the last commit before modules and options were renamed
     "022343ae80da2cbf5e19c9f3c4c8504ca30e5f17"
 )
-PATIENCE = 20.0  # seconds
+PATIENCE = 60.0  # seconds
 
 Command: TypeAlias = Callable[..., Awaitable[Any]]
 

@@ -194,7 +194,7 @@ async def test_lease_is_renewed_while_the_loop_is_blocked(
     monkeypatch.setattr(stable_name, "RENEW", 0.01)
     async with work(note, name="ann") as worker:
         await idle(worker)
-        with SyncRedis.from_url(client.url) as redis:
+        with SyncRedis.from_url(client.url or "") as redis:
             name, end = f"{client.namespace}:x:incarnation:ann", time.monotonic() + 30
             before = float(redis.hget(name, "renewed"))
             while float(redis.hget(name, "renewed")) < before + 0.9:

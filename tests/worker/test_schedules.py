@@ -192,7 +192,7 @@ async def test_declared_recurring_job_runs(
         assert name == "Ada"
         ran.set()
 
-    async with work(greet), asyncio.timeout(10):
+    async with work(greet), asyncio.timeout(60):
         await ran.wait()
 
 

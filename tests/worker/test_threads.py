@@ -17,7 +17,7 @@ from tests.worker.states import after
 async def test_plain_functions_run_concurrently_in_threads(
     client: Client, work: Work, until: Until
 ) -> None:
-    meeting = threading.Barrier(3, timeout=5)
+    meeting = threading.Barrier(3, timeout=30)
 
     @job(klass="Meet")
     def meet(job: Job[Any]) -> None:

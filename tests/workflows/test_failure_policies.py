@@ -53,11 +53,11 @@ async def test_dependents_are_held_by_default_until_the_failed_job_was_retried(
 ) -> None:
     await client.queue("mail").put_flow(chain(ROOT, new("a")))
     async with work(bad, good):
-        await client.jobs.wait("root", timeout=10)
+        await client.jobs.wait("root", timeout=60)
         assert await states(client, "a") == ["depends"]
     async with work(job(klass="Bad")(lambda job: None), good):
         await client.queue("mail").unfail("no-postcode")
-        assert (await client.jobs.wait("a", timeout=10)).state == "complete"
+        assert (await client.jobs.wait("a", timeout=60)).state == "complete"
 
 
 async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> None:
@@ -70,7 +70,7 @@ async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> 
         with pytest.raises(
             JobFailed, match="it depends on job a, which failed: slow-dependency-failed"
         ):
-            await last.outcome(timeout=10)
+            await last.outcome(timeout=60)
     middle = await client.jobs.get("a")
     assert middle and middle.failure
     assert (middle.failure.group, middle.failure.message) == (
@@ -90,7 +90,7 @@ async def test_dependents_can_be_canceled_transitively(client: Client, work: Wor
     await client.queue("mail").put_flow(flow)
     async with work(bad, good):
         with pytest.raises(NoSuchJob):
-            await client.jobs.wait("c", timeout=10)
+            await client.jobs.wait("c", timeout=60)
     assert await states(client, "root", "a", "b", "c") == ["failed", None, None, None]
     assert await client.check() == []
 
@@ -152,7 +152,7 @@ async def test_retry_is_no_failure_until_no_retry_remains(client: Client, work: 
 
     await client.queue("mail").put_flow(chain(again.data(), new("a", on_failed="fail")))
     async with work(again, good):
-        assert (await client.jobs.wait("a", timeout=10)).state == "failed"
+        assert (await client.jobs.wait("a", timeout=60)).state == "failed"
     assert runs == [["depends"], ["depends"]]
 
 
@@ -165,7 +165,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_handled(
     await queue.put("Good", jid="a", depends=["root"], on_failed="fail")
     await client.store.pop(queue="mail", worker="gone", count=1, now=1)
     async with work(good):
-        assert (await client.jobs.wait("a", timeout=10)).state == "failed"
+        assert (await client.jobs.wait("a", timeout=60)).state == "failed"
     assert await client.check() == []
 
 

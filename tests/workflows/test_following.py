@@ -39,7 +39,7 @@ async def test_follow_yields_each_state_and_progress_to_the_end(
     following = asyncio.create_task(follow(client, jid, seen))
     await until(lambda: seen)
     async with work(read):
-        await asyncio.wait_for(following, 10)
+        await asyncio.wait_for(following, 60)
     assert list(dict.fromkeys(seen)) == [
         ("waiting", None),
         ("running", 0.25),
@@ -60,7 +60,7 @@ async def test_follow_continues_over_a_retry(client: Client, work: Work) -> None
 
     jid = await client.queue("mail").put(twice)
     async with work(twice):
-        await asyncio.wait_for(follow(client, jid, seen), 10)
+        await asyncio.wait_for(follow(client, jid, seen), 60)
     assert len(runs) == 2 and seen[-1] == ("failed", None)
 
 
@@ -70,9 +70,9 @@ async def test_follow_of_an_ended_job_yields_once(client: Client, work: Work) ->
 
     jid = await client.queue("mail").put(greet)
     async with work(greet):
-        await client.jobs.wait(jid, timeout=10)
+        await client.jobs.wait(jid, timeout=60)
     seen: list[Any] = []
-    await asyncio.wait_for(follow(client, jid, seen), 10)
+    await asyncio.wait_for(follow(client, jid, seen), 60)
     assert seen == [("complete", None)]
 
 

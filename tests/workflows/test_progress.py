@@ -143,7 +143,7 @@ async def test_share_must_be_between_0_and_1(
 async def test_progress_in_a_process_is_refused_with_a_reason(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put("Tell")
     async with work(in_processes.tell):
-        failed = await client.jobs.wait(jid, timeout=30)
+        failed = await client.jobs.wait(jid, timeout=60)
     assert (
         failed.failure
         and "progress: a job in a process of its own has no connection" in failed.failure.message

@@ -30,7 +30,7 @@ async def test_result_is_what_the_handler_returned(client: Client, work: Work, v
 
     jid = await client.queue("mail").put(give)
     async with work(give):
-        done = await client.jobs.wait(jid, timeout=10)
+        done = await client.jobs.wait(jid, timeout=60)
     assert await done.result() == value
     assert await client.jobs.result(jid) == value
 
@@ -38,7 +38,7 @@ async def test_result_is_what_the_handler_returned(client: Client, work: Work, v
 async def test_result_expires_after_its_ttl(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(count.data(text="abc"))
     async with work(count):
-        await client.jobs.wait(jid, timeout=10)
+        await client.jobs.wait(jid, timeout=60)
     assert 50 < await client.redis.ttl(f"{client.namespace}:x:result:{jid}") <= 60
 
 
@@ -49,7 +49,7 @@ async def test_results_are_kept_only_if_configured(client: Client, work: Work) -
 
     jid = await client.queue("mail").put(give)
     async with work(give):
-        done = await client.jobs.wait(jid, timeout=10)
+        done = await client.jobs.wait(jid, timeout=60)
     with pytest.raises(NoResult, match=r"the job keeps no result.*@job\(result_ttl=seconds\)"):
         await done.result()
 
@@ -59,12 +59,12 @@ async def test_incomplete_job_has_no_result_even_from_a_former_run(
 ) -> None:
     jid = await client.queue("mail").put(count.data(text="abc"))
     async with work(count):
-        done = await client.jobs.wait(jid, timeout=10)
+        done = await client.jobs.wait(jid, timeout=60)
     await done.move("mail")
     with pytest.raises(NoResult, match="not complete"):
         await done.result()
     async with work(job(klass="Count")(lambda job: None)):
-        await done.wait(timeout=10)
+        await done.wait(timeout=60)
     with pytest.raises(NoResult, match="latest run"):
         await done.result()
 
@@ -85,7 +85,7 @@ async def test_unserializable_result_fails_the_job(
     async with Client(redis_url, namespace=namespace, max_data=100) as client:
         jid = await client.queue("mail").put(give)
         async with work(give, using=client):
-            failed = await client.jobs.wait(jid, timeout=10)
+            failed = await client.jobs.wait(jid, timeout=60)
     assert failed.failure and failed.failure.group == "mail-InvalidData"
     assert failed.failure.message.startswith("the result can't be stored: ")
 
@@ -99,14 +99,14 @@ async def test_result_of_a_job_with_several_stages_is_that_of_the_last(
 
     jid = await client.queue("mail").put(staged)
     async with work(staged, queues=("mail", "billing")):
-        done = await client.jobs.wait(jid, timeout=10)
+        done = await client.jobs.wait(jid, timeout=60)
     assert await done.result() == "billing"
 
 
 async def test_result_of_a_process_handler_is_kept(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put("Measure")
     async with work(in_processes.measure):
-        done = await client.jobs.wait(jid, timeout=30)
+        done = await client.jobs.wait(jid, timeout=60)
     assert (await done.result())["pid"] != os.getpid()
 
 
@@ -126,7 +126,7 @@ async def test_job_reads_the_results_of_its_dependencies(client: Client, work: W
     jids = [await queue.put(count.data(text=text)) for text in texts]
     last = await queue.put(total, depends=[*jids, await queue.put(silent), "unknown"])
     async with work(count, total, silent):
-        await client.jobs.wait(last, timeout=10)
+        await client.jobs.wait(last, timeout=60)
     assert seen == dict(zip(jids, [{"letters": 1}, {"letters": 2}], strict=True))
 
 
@@ -145,7 +145,7 @@ async def test_results_beyond_one_reply_are_all_read(client: Client, work: Work)
     jids = [await queue.put(big) for _ in range(6)]
     last = await queue.put(total, depends=jids)
     async with work(big, total):
-        await client.jobs.wait(last, timeout=20)
+        await client.jobs.wait(last, timeout=60)
     assert {jid: len(text) for jid, text in seen.items()} == dict.fromkeys(jids, 1_000_000)
 
 
@@ -167,7 +167,7 @@ async def test_result_is_typed_where_only_the_text_of_the_jid_is_known(
         await client.jobs.result(jid, shrink)
     assert "result_ttl" not in str(early.value)
     async with work(shrink):
-        await client.jobs.wait(jid, timeout=10)
+        await client.jobs.wait(jid, timeout=60)
     assert await client.jobs.result(jid, shrink) == Thumb(7)
     assert await client.jobs.result(jid) == {"width": 7}
 
@@ -181,7 +181,7 @@ async def test_result_of_a_failed_job_raises_its_failure_without_the_traceback(
 
     jid = str(await client.queue("mail").put(broken))
     async with work(broken):
-        failed = await client.jobs.wait(jid, timeout=10)
+        failed = await client.jobs.wait(jid, timeout=60)
     for reading in (client.jobs.result(jid, broken), client.jobs.result(jid), failed.result()):
         with pytest.raises(JobFailed) as caught:
             await reading
@@ -200,7 +200,7 @@ async def test_message_of_a_failure_without_a_traceback_is_whole(
 
     jid = await client.queue("mail").put(refused)
     async with work(refused):
-        await client.jobs.wait(jid, timeout=10)
+        await client.jobs.wait(jid, timeout=60)
     with pytest.raises(JobFailed) as caught:
         await client.jobs.result(jid)
     assert caught.value.message == caught.value.traceback == "there is none\nin the order"
@@ -228,7 +228,7 @@ async def test_missing_result_tells_the_state_of_the_job(client: Client, work: W
         await client.jobs.result(jid)
     assert pending.value.state == "waiting"
     async with work(give):
-        await client.jobs.wait(jid, timeout=10)
+        await client.jobs.wait(jid, timeout=60)
     with pytest.raises(NoResult) as dropped:
         await client.jobs.result(jid)
     assert dropped.value.state == "complete"
@@ -241,4 +241,4 @@ async def test_result_waits_for_the_end_of_the_job_up_to_its_timeout(
     with pytest.raises(TimeoutError, match=r"neither complete nor failed after 0\.05 s"):
         await client.jobs.result(jid, shrink, timeout=0.05)
     async with work(shrink):
-        assert await client.jobs.result(jid, shrink, timeout=10) == Thumb(7)
+        assert await client.jobs.result(jid, shrink, timeout=60) == Thumb(7)

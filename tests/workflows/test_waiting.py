@@ -35,14 +35,14 @@ async def test_wait_returns_the_completed_job(client: Client, work: Work) -> Non
     found = await client.jobs.get(jid)
     assert found
     async with work(greet):
-        done = await found.wait(timeout=10)
+        done = await found.wait(timeout=60)
     assert done is found
     assert done.state == "complete"
 
 
 async def test_wait_uses_events_without_polling(client: Client, work: Work, until: Until) -> None:
     jid = await client.queue("mail").put(greet)
-    waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
+    waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
     await until(lambda: client.backend.watcher.is_subscribed)
     await until(lambda: no_calls(client))
     async with work(greet):
@@ -52,8 +52,8 @@ async def test_wait_uses_events_without_polling(client: Client, work: Work, unti
 async def test_wait_for_an_ended_job_returns_at_once(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(greet)
     async with work(greet):
-        await client.jobs.wait(jid, timeout=10)
-    assert (await client.jobs.wait(jid, timeout=10)).state == "complete"
+        await client.jobs.wait(jid, timeout=60)
+    assert (await client.jobs.wait(jid, timeout=60)).state == "complete"
 
 
 async def test_outcome_is_the_result_or_the_failure(client: Client, work: Work) -> None:
@@ -62,9 +62,9 @@ async def test_outcome_is_the_result_or_the_failure(client: Client, work: Work) 
     ]
     assert good and wrong
     async with work(greet, bad):
-        assert await good.outcome(timeout=10) == f"hello {good.jid}"
+        assert await good.outcome(timeout=60) == f"hello {good.jid}"
         with pytest.raises(JobFailed, match="no-postcode: there is none") as caught:
-            await wrong.outcome(timeout=10)
+            await wrong.outcome(timeout=60)
     assert (caught.value.jid, caught.value.group, caught.value.message) == (
         wrong.jid,
         "no-postcode",
@@ -85,7 +85,7 @@ async def test_wait_continues_over_a_retry(client: Client, work: Work) -> None:
     found = await client.jobs.get(await client.queue("mail").put(twice))
     assert found
     async with work(twice):
-        assert await found.outcome(timeout=10) == 2
+        assert await found.outcome(timeout=60) == 2
 
 
 async def test_wait_ends_when_the_job_fails_without_remaining_retries(
@@ -97,18 +97,18 @@ async def test_wait_ends_when_the_job_fails_without_remaining_retries(
 
     jid = await client.queue("mail").put(again)
     async with work(again):
-        assert (await client.jobs.wait(jid, timeout=10)).state == "failed"
+        assert (await client.jobs.wait(jid, timeout=60)).state == "failed"
 
 
 async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> None:
     jid = await client.queue("mail").put("Greet")
-    waiting = asyncio.create_task(client.jobs.wait(jid, timeout=10))
+    waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
     await until(lambda: client.backend.watcher.is_subscribed)
     await client.jobs.cancel(jid)
     with pytest.raises(NoSuchJob):
         await waiting
     with pytest.raises(NoSuchJob):
-        await client.jobs.wait(jid, timeout=10)
+        await client.jobs.wait(jid, timeout=60)
 
 
 async def test_wait_has_a_timeout(client: Client) -> None:
@@ -122,7 +122,7 @@ async def test_wait_has_a_timeout(client: Client) -> None:
 async def test_outcome_of_an_ended_job_needs_no_time(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(greet)
     async with work(greet):
-        done = await client.jobs.wait(jid, timeout=10)
+        done = await client.jobs.wait(jid, timeout=60)
     assert await done.outcome(0) == f"hello {jid}"
     assert await done.outcome(0.000001) == f"hello {jid}"
 
@@ -132,7 +132,7 @@ async def test_thousand_waiters_share_one_subscription_which_ends_with_the_last(
 ) -> None:
     queue = client.queue("mail")
     jids = [await queue.put(greet) for _ in range(1_000)]
-    waiting = [asyncio.create_task(client.jobs.wait(jid, timeout=30)) for jid in jids]
+    waiting = [asyncio.create_task(client.jobs.wait(jid, timeout=60)) for jid in jids]
     await until(lambda: client.backend.watcher.is_subscribed)
     assert await listeners(client) == 1
     async with work(greet, concurrency=100):
@@ -147,7 +147,7 @@ async def test_thousand_waiters_share_one_subscription_which_ends_with_the_last(
 async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: Until) -> None:
     async with Client(own_server.url) as client:
         jid = await client.queue("mail").put("Greet")
-        waiting = asyncio.create_task(client.jobs.wait(jid, timeout=30))
+        waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
         await until(lambda: client.backend.watcher.is_subscribed)
         own_server.kill()
         await until(lambda: not client.backend.watcher.is_subscribed)

@@ -32,7 +32,7 @@ async def test_results_of_a_step_are_passed_to_the_next(client: Client, work: Wo
     )
     put = await client.queue("mail").put_flow(flow)
     async with work(add):
-        done = await client.jobs.wait(*put.last, timeout=10)  # type: ignore[arg-type, misc]
+        done = await client.jobs.wait(*put.last, timeout=60)  # type: ignore[arg-type, misc]
     assert await done.result() == 100 + (10 + 1) + (20 + 1)
 
 

@@ -104,7 +104,7 @@ async def http(site: str) -> AsyncIterator[httpx.AsyncClient]:
 @asynccontextmanager
 async def entered(site: str, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
     """Return a browser that has opened the start-up link."""
-    async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=30, **options) as http:
+    async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=60, **options) as http:
         assert (await http.get(ENTER)).status_code == 303
         yield http
 

@@ -37,7 +37,7 @@ async def client_of(app: Starlette, under: str = "") -> AsyncIterator[httpx.Asyn
     async with (
         served(app) as address,
         httpx.AsyncClient(
-            base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=30
+            base_url=address + under, headers={"Origin": address}, trust_env=False, timeout=60
         ) as http,
     ):
         if hasattr(app.state, "dashboard") and app.state.dashboard.access.uses_startup_token:
@@ -96,7 +96,7 @@ async def test_only_loopback_requests_are_accepted_without_users(
 async def test_only_the_startup_link_logs_in_without_users(site: str, client: Client) -> None:
     """A proxy that adds no headers looks the same: loopback address and host name."""
     async with httpx.AsyncClient(
-        base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
     ) as http:
         for path in PAGES:
             answer = await http.get(path)
@@ -124,7 +124,7 @@ async def test_only_the_startup_link_logs_in_without_users(site: str, client: Cl
 
 async def test_startup_token_can_be_pasted_and_logout_ends_the_session(site: str) -> None:
     async with httpx.AsyncClient(
-        base_url=site, headers={"Origin": site}, trust_env=False, timeout=30
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
     ) as http:
         form = {"token": await token(http, "/login"), "to": "/queues"}
         assert "paste its token" in (await http.get("/login")).text

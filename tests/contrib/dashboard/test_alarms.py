@@ -63,7 +63,7 @@ async def test_killed_worker_raises_an_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("aioqless.contrib.dashboard.sampler.LOST_AFTER", 0.5)
-    (name,) = await until(names, patience=30)
+    (name,) = await until(names, patience=60)
 
     async def alarmed() -> str | None:
         page = (await http.get("/")).text
@@ -75,7 +75,7 @@ async def test_killed_worker_raises_an_alarm(
         page = (await http.get("/")).text
         assert "disappeared" not in page and name in page
         process.kill()
-        page = await until(alarmed, patience=30)
+        page = await until(alarmed, patience=60)
         assert (
             f"Workers disappeared without shutting down: {name}." in page
         )  # not about the paused one, which is silent too
@@ -92,7 +92,7 @@ async def test_killed_worker_raises_an_alarm(
 async def test_stopped_worker_is_not_listed(
     process: asyncio.subprocess.Process, names: Names, until: Until
 ) -> None:
-    assert await until(names, patience=30)
+    assert await until(names, patience=60)
     process.terminate()
     await process.wait()
     assert await names() == set()

@@ -132,7 +132,7 @@ async def test_logged_in_users_see_an_outage_and_no_one_else_gets_in(
             answer = await http.get(path)
             assert answer.status_code == 503 and "Redis is unavailable" in answer.text
         assert (await http.post("/logout", data=form)).status_code == 503
-        async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=30) as stranger:
+        async with httpx.AsyncClient(base_url=site, trust_env=False, timeout=60) as stranger:
             assert (await stranger.get("/queues")).status_code == 303
             assert (await stranger.get("/", params={"token": TOKEN})).status_code == 503
 

@@ -21,7 +21,7 @@ from aioqless.contrib.human_tasks.api import create_api
 from tests.contrib.dashboard.conftest import OPEN, TOKEN, served
 from tests.contrib.dashboard.steps import token
 from tests.contrib.dashboard.test_access import USERS, log_in
-from tests.servers.processes import free_port
+from tests.server import free_port
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 DOCUMENTED = """proxy_set_header Host $http_host;
@@ -60,7 +60,7 @@ def behind_nginx(site: str, folder: Path, more: str = "") -> Iterator[str]:
 async def visitor(address: str) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.AsyncHTTPTransport(retries=10)  # while nginx starts
     async with httpx.AsyncClient(
-        base_url=address, transport=transport, trust_env=False, timeout=30
+        base_url=address, transport=transport, trust_env=False, timeout=60
     ) as http:
         yield http
 
@@ -147,7 +147,7 @@ async def _drip(writer: asyncio.StreamWriter) -> None:
 async def test_stream_outlasts_the_request_timeout(client: Client) -> None:
     async with (
         serving(client) as port,
-        httpx.AsyncClient(base_url=f"http://localhost:{port}", trust_env=False, timeout=30) as http,
+        httpx.AsyncClient(base_url=f"http://localhost:{port}", trust_env=False, timeout=60) as http,
     ):
         await http.get("/", params={"token": TOKEN})
         async with http.stream("GET", "/live", params={"at": "/queue?name=mail"}) as stream:

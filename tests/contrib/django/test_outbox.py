@@ -235,7 +235,7 @@ def test_worker_ends_if_its_relay_breaks(
 
     async def run() -> None:
         async with Client(redis_url, namespace=backend.settings.namespace) as client:
-            await asyncio.wait_for(Worker(client, *worker_sources(backend)).run(), 30)
+            await asyncio.wait_for(Worker(client, *worker_sources(backend)).run(), 60)
 
     with pytest.raises(ExceptionGroup) as raised:
         asyncio.run(run())

@@ -211,7 +211,7 @@ async def test_worker_takes_an_abandoned_reservation(
     async with aioqless.Worker(
         client, review, settings=aioqless.Settings(queues=("review",))
     ):  # notified when it is due, without polling
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await done.wait()
 
 

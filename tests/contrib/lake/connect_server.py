@@ -16,7 +16,7 @@ from types import MappingProxyType
 import pyspark
 
 from aioqless.contrib.lake.java import find_java
-from tests.servers.processes import free_port
+from tests.server import free_port
 
 _SETTINGS = {
     "spark.ui.enabled": "false",

@@ -17,7 +17,7 @@ from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.servers.processes import free_port
+from tests.server import free_port
 
 BUCKET = "lake-tests"
 AZURITE_ACCOUNT = "devstoreaccount1"

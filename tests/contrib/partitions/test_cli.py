@@ -12,7 +12,7 @@ import pytest
 
 from aioqless import NewJob
 from aioqless.contrib.partitions import PartitionedClient
-from tests.servers.processes import free_port
+from tests.server import free_port
 
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
