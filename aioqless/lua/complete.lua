@@ -22,6 +22,5 @@ local state = completion.complete({
   result = result,
 })
 completion.flush(worker, now)
-if state == 'complete' then retention.prune_completed(now, 22) end
 if presence.has('deferred') then dependency.run_deferred(now) end
 return state

@@ -10,8 +10,8 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 -- @usual   clock.now completion.complete completion.flush history.append history.encode
 -- @usual   layout.batch presence.has queue_sets.remove_running record.format_time
--- @usual   record.read_running record.require_held retention.prune_completed stats.add
--- @usual   stats.find_bins stats.flush stats.write
+-- @usual   record.read_running record.require_held stats.add stats.find_bins stats.flush
+-- @usual   stats.write
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)
   return completion.complete({
@@ -21,6 +21,5 @@ local states = each(function(jid, queue, fence, data, next, delay, depends, resu
   })
 end)
 completion.flush(worker, now)
-retention.prune_completed(now, 20 + 2 * #states)
 if presence.has('deferred') then dependency.run_deferred(now) end
 return states

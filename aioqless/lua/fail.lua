@@ -17,7 +17,6 @@
 -- @usual   layout.options presence.has queue_sets.remove queue_sets.remove_running
 -- @usual   record.delete_fields record.read record.require_held record.set_fields
 -- @usual   retention.find_rule retention.prune_failed retention.schedule_failed stats.count
--- @usual   stats.start_of_day
 
 local job
 if worker ~= '' then

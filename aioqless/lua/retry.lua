@@ -19,7 +19,6 @@
 -- @usual   json.number layout.options presence.has queue_sets.add queue_sets.add_waiting
 -- @usual   queue_sets.remove queue_sets.remove_running record.delete_fields record.format_time
 -- @usual   record.read record.require_held record.set_fields release.remove_from_worker stats.count
--- @usual   stats.start_of_day
 
 local job = record.require_held(jid, worker, fence)
 if job.queue ~= queue then errors.bad_state(job, 'the job runs in another queue') end

@@ -6,10 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import TypeAlias
 
 from aioqless.lua import LUA
 from aioqless.store.command_header import HeaderError
-from aioqless.store.inlining import Expression, inline_expressions, inline_keys, read_expression
+from aioqless.store.inlining import (
+    Expression,
+    inline_expressions,
+    inline_keys,
+    inline_literals,
+    read_expression,
+    read_literals,
+)
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
@@ -38,6 +46,12 @@ class Block:
         """Its name, as scripts mention it."""
         return f"{self.lib}.{self.name}"
 
+    @cached_property
+    def locals(self) -> frozenset[str]:
+        """The names that a shared block defines."""
+        names = re.match(r"local (?:function )?(\w+(?:, \w+)*)", self.lines[0][1])
+        return frozenset(names[1].split(", ")) if self.shared and names else frozenset()
+
     @property
     def is_state(self) -> bool:
         """Whether it is a local that changes; the names of those that don't are in capitals."""
@@ -65,41 +79,64 @@ class Block:
         return tuple(_mentions(self.lib, "\n".join(text for _, text in self.written_out)))
 
 
+_Lines: TypeAlias = list[tuple[int, str]]
+
+
 @cache
-def _blocks(library: str) -> tuple[Block, ...]:
-    """Split a library into blocks.
+def _split(library: str) -> list[tuple[re.Match[str], _Lines]]:
+    """Split a library into its pieces: how each begins, and its lines.
 
     Each begins in the first column with a function or a local; the rest of it is indented, or
     closes it.
     """
     file = known_libraries()[library]
     begins = re.compile(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))")
-    blocks: list[tuple[re.Match[str], list[tuple[int, str]]]] = []
+    pieces: list[tuple[re.Match[str], _Lines]] = []
     inside = False
     for number, line in enumerate((LUA / file).read_text("utf-8").splitlines(), 1):
         if begin := begins.match(line):
-            blocks.append((begin, []))
+            pieces.append((begin, []))
             inside = True
         elif line.startswith("--"):
             inside = False
         elif line and not (inside and re.match(r"\s|end$|}$", line)):
             raise HeaderError(f"{file}:{number}: {line!r} starts neither a function nor a local")
         if line and inside:
-            blocks[-1][1].append((number, line))
-    for _, lines in blocks:
+            pieces[-1][1].append((number, line))
+    for _, lines in pieces:
         first, last = lines[0][1], re.sub(r"\s+--.*", "", lines[-1][1])
         is_open = "function" in first and not last.endswith("end")
         if is_open or (first.endswith("{") and last != "}"):
             raise HeaderError(f"{file}:{lines[0][0]}: this block does not end")
+    return pieces
+
+
+@cache
+def literals(library: str) -> dict[str, str]:
+    """Return the numbers and strings that a library defines as locals, by name.
+
+    They are written out where its functions mention them.
+    """
+    return read_literals(lines[0][1] for _, lines in _split(library) if len(lines) == 1)
+
+
+@cache
+def _blocks(library: str) -> tuple[Block, ...]:
+    """Return the blocks of a library."""
+
+    def write(line: str) -> str:
+        return line if library == "keys" else inline_literals(inline_keys(line), literals(library))
+
     return tuple(
         Block(
             library,
             name=begin[1] or begin[2] or begin[3],
             shared=not begin[2],
-            lines=tuple((n, line if library == "keys" else inline_keys(line)) for n, line in lines),
+            lines=tuple((number, write(line)) for number, line in lines),
             source="\n".join(line for _, line in lines),
         )
-        for begin, lines in blocks
+        for begin, lines in _split(library)
+        if begin[3] not in literals(library)
     )
 
 
@@ -108,7 +145,7 @@ def expressions() -> dict[str, Expression]:
     """Return all functions of one expression, by `library.name`."""
     found = {}
     for library in known_libraries().keys() - {"keys", "constants"}:
-        hidden = {block.name for block in _blocks(library) if block.shared}
+        hidden = {name for block in _blocks(library) for name in block.locals}
         for block in _blocks(library):
             if not block.shared and (expression := read_expression(block.text, hidden)):
                 found[block.path] = expression
@@ -136,18 +173,34 @@ def known_libraries() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """Functions that are defined together, since they see the same locals that change.
+
+    Attributes:
+        blocks: The functions, and the locals of their library that they mention.
+    """
+
+    blocks: list[Block]
+
+    @property
+    def functions(self) -> list[Block]:
+        """The functions alone."""
+        return [block for block in self.blocks if not block.shared]
+
+
+@dataclass(frozen=True)
 class Reached:
     """The blocks that a script needs, in the order in which they are defined.
 
     Attributes:
         states: Locals that change, which all functions see.
         usual: What every call defines.
-        deferred: What a call defines when it first needs a function of that library.
+        deferred: What a call defines when it first needs one of the functions.
     """
 
     states: list[Block]
     usual: list[Block]
-    deferred: list[Block]
+    deferred: list[Unit]
 
 
 def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
@@ -167,19 +220,20 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
     if unknown := wanted - {block.path for block in functions}:
         raise HeaderError(f"{', '.join(sorted(unknown))}: the command doesn't reach it")
     first = {block for block in functions if block.path in wanted}
-    names: dict[str, Block] = {}
+    owners: dict[str, Block] = {}
     for block in states:
-        if names.setdefault(block.name, block) is not block:
-            raise HeaderError(
-                f"{known_libraries()[block.lib]}: {names[block.name].lib} has a {block.name}, too; "
-                "two locals that change can't have one name"
-            )
+        for name in block.locals:
+            if owners.setdefault(name, block) is not block:
+                raise HeaderError(
+                    f"{known_libraries()[block.lib]}: {owners[name].lib} has a {name}, too; "
+                    "two locals that change can't have one name"
+                )
     seen = _with_locals(first)
     early = {block for block in seen if block.is_state}
     return Reached(
         _in_order(early),
         _in_order(seen - early),
-        _in_order(_with_locals(functions - first) - early),
+        _units(functions - first, early),
     )
 
 
@@ -216,6 +270,19 @@ def _with_locals(functions: set[Block]) -> set[Block]:
     return found
 
 
+def _units(functions: set[Block], early: set[Block]) -> list[Unit]:
+    """Group functions by the locals that change which they see, except for those defined early."""
+    units: list[set[Block]] = []
+    for function in _in_order(functions):
+        unit = _with_locals({function}) - early
+        states = {block for block in unit if block.is_state}
+        for other in [each for each in units if each & states]:
+            units.remove(other)
+            unit |= other
+        units.append(unit)
+    return [Unit(_in_order(unit)) for unit in units]
+
+
 def _in_order(blocks: Iterable[Block]) -> list[Block]:
     """Sort by library, and by position in its file."""
     return sorted(blocks, key=lambda block: (block.lib not in _FIRST, block.lib, block.lines[0][0]))
@@ -235,4 +302,4 @@ def _mentions(home: str | None, text: str) -> Iterator[Block]:
             yield block
     if home:
         words = set(re.findall(r"\b[A-Za-z_]+\b", text))
-        yield from (block for block in _blocks(home) if block.shared and block.name in words)
+        yield from (block for block in _blocks(home) if block.locals & words)

@@ -3,8 +3,8 @@
 A library is a file of top-level functions `function lib.name(...)`. Only those that a command
 mentions, directly or through others, are put into its script. Redis pays for each definition at
 each call. So only the functions that a command's usual call reaches, named by its header
-(`-- @usual`), are defined at once, as locals; the others are defined library by library, when a
-call first needs one of them.
+(`-- @usual`), are defined at once, as locals; each of the others is defined when a call first
+needs it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from aioqless.store.inlining import escape, insert_namespace
 from aioqless.store.library_linker import (
     MENTION,
     Block,
+    Unit,
     find_blocks,
     find_sources,
     known_libraries,
@@ -151,21 +152,22 @@ def _definitions(blocks: list[Block]) -> Iterator[Line]:
 _ON_DEMAND = """\
 end
 setmetatable(lib, {__index = function(_, name)
-  define(string.match(name, '^(.-)__'))
+  define(name)
   return rawget(lib, name)
 end})""".splitlines()
 
 
-def _definitions_on_demand(blocks: list[Block]) -> Iterator[Line]:
-    """Yield Lua that defines the functions of a library when one of them is first needed."""
-    if not blocks:
+def _definitions_on_demand(units: list[Unit]) -> Iterator[Line]:
+    """Yield Lua that defines a function when it is first needed."""
+    if not units:
         return
     yield "lib = {}", None
-    yield "local function define(library)", None
+    yield "local function define(name)", None
     word = "if"
-    for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
-        yield f"{word} library == {_quoted(library)} then", None
-        yield from _definitions(list(of_library))
+    for unit in units:
+        named = [f"name == {_quoted(f'{block.lib}__{block.name}')}" for block in unit.functions]
+        yield f"{word} {' or '.join(named)} then", None
+        yield from _definitions(unit.blocks)
         word = "elseif"
     yield "end", None
     yield from ((text, None) for text in _ON_DEMAND)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.redis.connection import Connection
 from aioqless.store import Call, CompleteManyRow, PutManyRow, ScriptStore
+from aioqless.worker.poller import UPKEEP_INTERVAL
 from tests.bench.driver import run
 from tests.bench.peers import Figures, Peer, Setup, installed
 from tests.bench.server import Server, server
@@ -93,7 +95,7 @@ class Micro:
     async def put(self) -> None:
         for start in range(0, self._jobs, self._batch):
             jobs: list[PutManyRow] = [
-                {"jid": f"{number:032d}", "klass": "noop", "data": DATA, "delay": 0}
+                {"jid": f"{number:032d}", "klass": "noop", "data": DATA}
                 for number in range(start, start + self._batch)
             ]
             if self._batch == 1:
@@ -102,13 +104,17 @@ class Micro:
                 await self._store.put_many(queue="default", batch=jobs)
 
     async def pop(self) -> None:
-        """Pop in the way the worker does."""
+        """Pop in the way the worker does: most pops of a busy one look for waiting jobs only."""
         self._held.clear()
+        upkeep_due = 0.0
         while True:
+            order = "waiting"
+            if (now := time.monotonic()) >= upkeep_due:
+                order, upkeep_due = "ordered", now + UPKEEP_INTERVAL
             rows, *_ = await self._store.pop_many(
                 worker=WORKER,
                 count=self._batch,
-                order="ordered",
+                order=order,
                 batch=[{"queue": "default"}],
             )
             if not rows:

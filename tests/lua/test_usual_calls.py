@@ -15,11 +15,12 @@ from aioqless.store.script_composer import _lines, compose
 from tests.lua.story import Story
 
 TRACE = """\
+local traced = {}
 setmetatable(lib, {__index = function(_, name)
-  local library = string.match(name, '^(.-)__')
-  define(library)
+  define(name)
   for each, f in pairs(lib) do
-    if string.find(each, library .. '__', 1, true) == 1 then
+    if not traced[each] then
+      traced[each] = true
       lib[each] = function(...) redis.call('SADD', 'trace:' .. ns, each) return f(...) end
     end
   end
@@ -111,7 +112,7 @@ async def pop_many(story: Story, store: TracingStore) -> None:
         await story.store.pop_many(
             worker="ann", count=1, order="ordered", batch=[{"queue": "mail"}]
         )
-    await store.pop_many(worker="ann", count=2, order="ordered", batch=[{"queue": "mail"}])
+    await store.pop_many(worker="ann", count=2, order="waiting", batch=[{"queue": "mail"}])
 
 
 async def complete_many(story: Story, store: TracingStore) -> None:

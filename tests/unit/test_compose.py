@@ -14,7 +14,7 @@ from aioqless.lua import constant
 from aioqless.store import command_header, library_linker, script_composer
 from aioqless.store.codegen import REPLIES
 from aioqless.store.command_header import HeaderError, command_names, read_command
-from aioqless.store.inlining import inline_keys, insert_namespace
+from aioqless.store.inlining import inline_keys, inline_literals, insert_namespace
 from aioqless.store.library_linker import MENTION
 from aioqless.store.script_composer import compose, name_functions
 from tests.unit.source import LUA
@@ -28,6 +28,8 @@ CACHES = (
     script_composer.compose,
     script_composer._lines,
     library_linker._blocks,
+    library_linker._split,
+    library_linker.literals,
     library_linker.expressions,
     library_linker.known_libraries,
 )
@@ -61,6 +63,9 @@ def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
         if origin:
             file, number = origin
             written = (lua.LUA / file).read_text("utf-8").splitlines()[number - 1]
+            if Path(file).stem in library_linker.known_libraries():
+                literals = library_linker.literals(Path(file).stem)
+                written = inline_literals(written, literals)
             assert line in (
                 in_script(written, name),
                 in_script(inline_keys(written), name),
@@ -102,7 +107,7 @@ def test_only_check_and_find_use_the_consistency_libraries() -> None:
 
 def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:
     text = compose("put", "ql").text
-    usual, later = text.index("function enqueue__write("), text.index("function define(library)")
+    usual, later = text.index("function enqueue__write("), text.index("function define(name)")
     assert usual < later < text.index("function lib.archive__append(job, what")
 
 
@@ -416,8 +421,8 @@ def test_argument_named_like_a_library_is_refused(write: Write, line: str) -> No
 
 
 def test_script_contains_only_reachable_functions(write: Write) -> None:
-    write("lib/greet", "local HELLO = 'hello'", "",
-        "function greet.hello(name) return HELLO .. greet.shout(name) end", "",
+    write("lib/greet", "local HELLO = {'hello'}", "",
+        "function greet.hello(name) return HELLO[1] .. greet.shout(name) end", "",
           "function greet.shout(name)", "  local loud = string.upper(name)", "  return loud", "end",
           "", "function greet.never()", "end")  # fmt: skip
     write(
@@ -439,20 +444,48 @@ def test_script_contains_only_reachable_functions(write: Write) -> None:
 
 def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) -> None:
     write(
-        "lib/greet", "local HELLO = 'hello'", "local greeted = {}", "",
-        "function greet.hello(name)", "  greeted[name] = true", "  return HELLO .. name", "end", "",
-        "function greet.shout(name)", "  return HELLO .. greet.twice(name)", "end", "",
+        "lib/greet", "local HELLO = {'hello'}", "local greeted = {}", "",
+        "function greet.hello(name)", "  greeted[name] = true", "  return HELLO[1] .. name", "end",
+        "function greet.shout(name)", "  return HELLO[1] .. greet.twice(name)", "end", "",
         "function greet.twice(name)", "  greeted[name] = true", "  return name .. name", "end",
     )  # fmt: skip
     write(
         "do", "-- do: it.", "-- @flags no-writes", "-- @usual greet.hello", "",
         "return greet.hello('Ada') .. greet.shout('Bob')",
     )  # fmt: skip
-    usual, _, others = compose("do", "ql").text.partition("local function define(library)")
+    usual, _, others = compose("do", "ql").text.partition("local function define(name)")
     assert usual.count("local greeted") == 1 and "local greeted" not in others
     assert usual.count("local HELLO") == others.count("local HELLO") == 1
     assert "function greet__hello(" in usual and "greet__twice(" not in usual
     assert "function lib.greet__shout(" in others and "function lib.greet__twice(" in others
+
+
+def test_functions_that_see_the_same_changing_local_are_defined_together(write: Write) -> None:
+    write(
+        "lib/greet", "local first, latest", "",
+        "function greet.hello(name)", "  latest = name", "  return greet.other()", "end", "",
+        "function greet.latest()", "  first = first or latest", "  return latest", "end", "",
+        "function greet.other()", "  local name = 'x'", "  return name", "end",
+    )  # fmt: skip
+    write(
+        "do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello('Ada')..greet.latest()"
+    )
+    text = compose("do", "ql").text
+    assert "if name == 'greet__hello' or name == 'greet__latest' then" in text
+    assert "if name == 'greet__other' then" in text
+    assert text.count("local first, latest") == 1
+
+
+def test_numbers_and_strings_of_a_library_are_written_out(write: Write) -> None:
+    write(
+        "lib/greet", "local HELLO = 'hello'", "local MOST = 5  -- times", "",
+        "function greet.hello(name)", "  local text = HELLO .. 'HELLO, MOST' .. MOST",
+        "  return text .. name", "end",
+    )  # fmt: skip
+    write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello('Ada')")
+    text = compose("do", "ql").text
+    assert "  local text = 'hello' .. 'HELLO, MOST' .. 5" in text
+    assert "local HELLO" not in text and "local MOST" not in text
 
 
 def test_two_libraries_with_a_changing_local_of_one_name_are_refused(write: Write) -> None:

@@ -85,8 +85,8 @@ function completion.archive(job, now)
 end
 
 -- Remove the completed jobs from the running ones and their worker, add them to the set of
--- completed jobs, and release their dependents. There are at most 1,000 per call, so they can be
--- unpacked.
+-- completed jobs, of which old ones are deleted, and release their dependents. There are at most
+-- 1,000 per call, so they can be unpacked.
 function completion.flush(worker, now)
   for queue, jids in pairs(left_queues) do
     queue_sets.remove_running(queue, unpack(jids))
@@ -102,5 +102,11 @@ function completion.flush(worker, now)
     end
     redis.call('ZADD', keys.completed(), unpack(added))
   end
-  stats.flush(now)
+  local prunes = stats.flush(now)
+  -- Without options, a set of 50,000 jobs and a week need not be exact.
+  if presence.has('config') then
+    retention.prune_completed(now, 20 + 2 * #ended_jobs)
+  elseif prunes then
+    retention.prune_completed(now, constants.PRUNED_EVERY * 2 + 2 * #ended_jobs)
+  end
 end

@@ -9,6 +9,7 @@ local ROW = {
 }
 local EXPIRES = 9
 local FENCE = 10
+local RAREST = 14
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
@@ -24,15 +25,19 @@ function job_row.read(jid)
   local job = {jid = jid, time = tonumber(time), time_text = time or nil, row = row}
   if redis.call('HLEN', key) ~= PLAIN or not (time and row[2] and row[3] and row[4] and row[5]
     and row[6] and row[7] and row[8]) then
-    local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms',
-      unpack(ROW, FENCE + 1))
-    job.grace, job.old_history, job.put, job.terms = rare[1], rare[2], tonumber(rare[3]), rare[4]
-    job.has_rare = job_row.has_rare(rare, 5)
-    if job.has_rare then
-      for i = FENCE + 1, #ROW do row[i] = rare[i - FENCE + 4] end
-    end
+    job_row.read_rare(job, key)
   end
   return job
+end
+
+-- Read the other fields of a job. Only then does a script need the names of all.
+function job_row.read_rare(job, key)
+  local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms',
+    unpack(ROW, FENCE + 1))
+  job.grace, job.old_history, job.put, job.terms = rare[1], rare[2], tonumber(rare[3]), rare[4]
+  job.has_rare = job_row.has_rare(rare, 5)
+  if not job.has_rare then return end
+  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end
 end
 
 function job_row.has_rare(values, first)
@@ -43,7 +48,7 @@ end
 function job_row.keep(job, expires, fence, now)
   local row, since = job.row, job.ready_since
   row[EXPIRES], row[FENCE] = expires, fence
-  row[(job.has_rare and #ROW or FENCE) + 1] = since
+  row[(job.has_rare and RAREST or FENCE) + 1] = since
     and string.format('%.3f', math.max(0, now - since)) or false
   rows[job.jid] = row
 end

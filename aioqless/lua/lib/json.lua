@@ -25,8 +25,14 @@ function json.texts(list)
   return cjson.encode(list)
 end
 
--- Join a list of JSON texts.
-function json.list(items) return '[' .. table.concat(items, ',') .. ']' end
+-- Join a list of JSON texts. The brackets go to the first and the last one, since Redis' Lua goes
+-- through each text that a script makes.
+function json.list(items)
+  if #items == 0 then return '[]' end
+  items[1] = '[' .. items[1]
+  items[#items] = items[#items] .. ']'
+  return table.concat(items, ',')
+end
 
 -- The text of a stored value that should be a string.
 function json.to_text(value)

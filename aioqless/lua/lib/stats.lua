@@ -1,7 +1,6 @@
 -- stats: daily statistics of a queue. Only this library knows what a day is.
 
 local DAY = 86400
-local PRUNED_EVERY = 50
 -- The lower bounds of our bins within the first second.
 local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
 local pending = {}
@@ -26,11 +25,17 @@ end
 -- also ours, `x-ms0` to `x-ms500`. And a range of seconds that have the same ones, if short.
 function stats.find_bins(seconds)
   if seconds >= 0 and seconds < 1 then
-    local at = 1
-    while MILLISECONDS[at + 1] and seconds * 1000 >= MILLISECONDS[at + 1] do at = at + 1 end
-    -- Ends a little earlier, where no rounding matters.
-    local last = (MILLISECONDS[at + 1] or 1000) / 1000 - 1e-9
-    return 's0', 'x-ms' .. MILLISECONDS[at], MILLISECONDS[at] / 1000, last
+    -- The ranges end a little earlier, where no rounding matters.
+    if seconds * 1000 < 1 then return 's0', 'x-ms0', 0, 0.001 - 1e-9 end
+    if seconds * 1000 < 2 then return 's0', 'x-ms1', 0.001, 0.002 - 1e-9 end
+    if seconds * 1000 < 5 then return 's0', 'x-ms2', 0.002, 0.005 - 1e-9 end
+    if seconds * 1000 < 10 then return 's0', 'x-ms5', 0.005, 0.01 - 1e-9 end
+    if seconds * 1000 < 20 then return 's0', 'x-ms10', 0.01, 0.02 - 1e-9 end
+    if seconds * 1000 < 50 then return 's0', 'x-ms20', 0.02, 0.05 - 1e-9 end
+    if seconds * 1000 < 100 then return 's0', 'x-ms50', 0.05, 0.1 - 1e-9 end
+    if seconds * 1000 < 200 then return 's0', 'x-ms100', 0.1, 0.2 - 1e-9 end
+    if seconds * 1000 < 500 then return 's0', 'x-ms200', 0.2, 0.5 - 1e-9 end
+    return 's0', 'x-ms500', 0.5, 1 - 1e-9
   end
   if seconds < 60 then
     local whole = math.floor(seconds)
@@ -70,12 +75,14 @@ function stats.remove(kind, queue, time, seconds)
   end
 end
 
--- Write the additions of this call. A call without any prunes old statistics instead.
+-- Write the additions of this call. A call without any prunes old statistics instead. Return
+-- whether it is time to prune.
 function stats.flush(now)
   local prunes = not latest_day and stats_pruning.is_due(now)
   for key, day in pairs(pending) do prunes = stats.write(key, day) or prunes end
   pending, latest_day = {}, nil
   if prunes then stats_pruning.run(now) end
+  return prunes
 end
 
 -- Add values to a day's statistics: mean and variance in one pass, by Welford's algorithm. Return
@@ -108,7 +115,8 @@ function stats.write(key, values)
   end
   redis.call('HSET', key, unpack(changed))
   if before == 0 then stats_pruning.register_queue(values.queue, values.date) end
-  return math.floor((before - 1) / PRUNED_EVERY) < math.floor((total - 1) / PRUNED_EVERY)
+  local every = constants.PRUNED_EVERY
+  return math.floor((before - 1) / every) < math.floor((total - 1) / every)
 end
 
 function stats.drop_histogram(key)

@@ -1,48 +1,56 @@
 -- view: a job as callers see it, in JSON.
 
-local MOST_OF_ALL = 10000
+local MOST_EVENTS = 10000
+local MOST_LINKS = 1000
 local MOST_NESTED = 500
-local shown = constants.MAX_BATCH
+local shown_events = constants.MAX_BATCH
+local shown_links = constants.MAX_BATCH
+-- An event with one more member, a name of plain characters: a queue or a worker.
+local PLAIN_EVENT = '^%[([1-9]%d*),"(%l+)",{"(%l+)":"([%w_.:-]+)"},0(%.%d+)%]$'
 
--- Limit the lists within each of several jobs to the latest entries: the more jobs, the fewer.
+-- Limit the lists within each of several jobs. The more jobs, the fewer events (the latest ones),
+-- dependencies and dependents.
 function view.limit_lists(jobs)
-  shown = math.min(constants.MAX_BATCH, math.floor(MOST_OF_ALL / math.max(1, jobs)))
+  jobs = math.max(1, jobs)
+  shown_events = math.min(constants.MAX_BATCH, math.floor(MOST_EVENTS / jobs))
+  shown_links = math.max(10, math.floor(MOST_LINKS / jobs))
 end
 
--- nil for a job that doesn't exist.
-function view.encode(jid)
+-- nil for a job that doesn't exist, or that the worker, if there is one, doesn't hold. It is one
+-- expression, since Redis' Lua goes through each text that a script makes, and data may be long.
+function view.encode(jid, worker)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
       'x-progress', 'x-start-by', 'x-terms')
-  if not f[1] then return nil end
-  local parts = {
-    '"jid":' .. cjson.encode(jid),
-    '"klass":' .. cjson.encode(f[2] or ''),
-    '"state":' .. cjson.encode(f[3] or ''),
-    '"queue":' .. cjson.encode(f[4] or ''),
-    '"worker":' .. cjson.encode(f[5] or ''),
-    '"tracked":' .. tostring(redis.call('ZSCORE', keys.tracked(), jid) ~= false),
-    '"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0)),
-    '"retries":' .. json.number(tonumber(f[7]) or constants.DEFAULT_RETRIES),
-    '"remaining":'
-      .. json.number(math.floor(tonumber(f[8]) or tonumber(f[7]) or constants.DEFAULT_RETRIES)),
-    '"expires":' .. json.number(tonumber(f[9]) or 0),
-    '"data":' .. cjson.encode(f[10] or 'null'),
-    '"tags":' .. json.clean_list(f[11]),
-    '"failure":' .. view.encode_failure(f[12]),
-    '"spawned_from_jid":' .. cjson.encode(f[13]),
-    '"fence":' .. json.number(tonumber(f[15]) or 0),
-    view.encode_set('dependencies', keys.dependencies(jid)),
-    view.encode_set('dependents', keys.dependents(jid)),
-    view.encode_history(jid, f[14]),
-  }
-  if f[16] then parts[#parts + 1] = '"context":' .. json.clean_object(f[16]) end
-  if f[17] then parts[#parts + 1] = '"progress":' .. json.clean_object(f[17]) end
-  if f[18] then parts[#parts + 1] = '"start_by":' .. json.number(tonumber(f[18]) or 0) end
+  if not f[1] or worker and (f[3] ~= 'running' or f[5] ~= worker) then return nil end
+  local tracked = presence.has('tracked') and redis.call('ZSCORE', keys.tracked(), jid)
+  local linked = redis.call('EXISTS', keys.dependencies(jid), keys.dependents(jid)) > 0
+  local retries = tonumber(f[7]) or constants.DEFAULT_RETRIES
   local held_back = f[3] == 'scheduled' and f[19] and limits.explain_hold(jid, f[4] or '', f[19])
-  if held_back then parts[#parts + 1] = '"held_back":' .. held_back end
-  return '{' .. table.concat(parts, ',') .. '}'
+  return '{"jid":' .. cjson.encode(jid)
+    .. ',"klass":' .. cjson.encode(f[2] or '')
+    .. ',"state":' .. cjson.encode(f[3] or '')
+    .. ',"queue":' .. cjson.encode(f[4] or '')
+    .. ',"worker":' .. cjson.encode(f[5] or '')
+    .. ',"tracked":' .. (tracked and 'true' or 'false')
+    .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[6]) or 0))
+    .. ',"retries":' .. json.number(retries)
+    .. ',"remaining":' .. json.number(math.floor(tonumber(f[8]) or retries))
+    .. ',"expires":' .. json.number(tonumber(f[9]) or 0)
+    .. ',"data":' .. cjson.encode(f[10] or 'null')
+    .. ',"tags":' .. (f[11] == '[]' and '[]' or json.clean_list(f[11]))
+    .. ',"failure":' .. (f[12] and view.encode_failure(f[12]) or '{}')
+    .. ',"spawned_from_jid":' .. cjson.encode(f[13])
+    .. ',"fence":' .. json.number(tonumber(f[15]) or 0)
+    .. (linked and view.encode_set('dependencies', keys.dependencies(jid))
+      .. view.encode_set('dependents', keys.dependents(jid))
+      or ',"dependencies":[],"dependencies_total":0,"dependents":[],"dependents_total":0')
+    .. view.encode_history(jid, f[14])
+    .. (f[16] and ',"context":' .. json.clean_object(f[16]) or '')
+    .. (f[17] and ',"progress":' .. json.clean_object(f[17]) or '')
+    .. (f[18] and ',"start_by":' .. json.number(tonumber(f[18]) or 0) or '')
+    .. (held_back and ',"held_back":' .. held_back or '') .. '}'
 end
 
 function view.encode_many(jids)
@@ -57,10 +65,7 @@ end
 function view.encode_locked(jids, worker)
   view.limit_lists(#jids)
   local found = {}
-  for _, jid in ipairs(jids) do
-    local now = redis.call('HMGET', keys.job(jid), 'state', 'worker')
-    if now[1] == 'running' and now[2] == worker then found[#found + 1] = view.encode(jid) end
-  end
+  for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid, worker) end
   return json.list(found)
 end
 
@@ -79,14 +84,15 @@ function view.encode_set(name, key)
   local total = redis.call('SCARD', key)
   local some = {}
   if total > 0 then
-    some = total <= shown and redis.call('SMEMBERS', key) or redis.call('SRANDMEMBER', key, shown)
+    some = total <= shown_links and redis.call('SMEMBERS', key)
+      or redis.call('SRANDMEMBER', key, shown_links)
   end
-  return '"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
+  return ',"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
 end
 
 function view.encode_history(jid, old)
-  local total = redis.call('LLEN', keys.history(jid))
-  local items = total > 0 and redis.call('LRANGE', keys.history(jid), -shown, -1) or {}
+  local items = redis.call('LRANGE', keys.history(jid), -shown_events, -1)
+  local total = #items < shown_events and #items or redis.call('LLEN', keys.history(jid))
   if old then
     local all = history.convert_old(old)
     total = total + #all
@@ -94,15 +100,20 @@ function view.encode_history(jid, old)
     items = all
   end
   local presented = {}
-  for i = math.max(1, #items - shown + 1), #items do
+  for i = math.max(1, #items - shown_events + 1), #items do
     presented[#presented + 1] = view.encode_event(items[i])
   end
-  return '"history":' .. json.list(presented) .. ',"history_total":' .. total
+  return ',"history":' .. json.list(presented) .. ',"history_total":' .. total
 end
 
 -- An event as its extra object with `when` and `what`. One that is nested too deeply for readers is
--- not ours.
+-- not ours. Most of ours are plain, and need not be parsed.
 function view.encode_event(item)
+  local whole, what, name, value, fraction = string.match(item, PLAIN_EVENT)
+  if whole and name ~= 'when' and name ~= 'what' then
+    return '{"when":' .. whole .. fraction .. ',"what":"' .. what .. '","' .. name .. '":"' .. value
+      .. '"}'
+  end
   local valid, event = pcall(cjson.decode, item)
   local _, nested = string.gsub(item, '[%[{]', '')
   if not valid or type(event) ~= 'table' or nested > MOST_NESTED then

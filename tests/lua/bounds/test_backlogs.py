@@ -23,6 +23,7 @@ from tests.lua.story import Story
 async def test_expired_completed_jobs_are_pruned_a_few_per_call_until_none_is_left(
     story: Story, gauge: Gauge
 ) -> None:
+    await story.configure(jobs_history=604800)  # with any option, each call prunes
     await crowd(story, COMPLETED, "completed", "complete", queue="", step=0.001, tags='["x"]')
     await crowd(story, COMPLETED, "t:x", "complete", queue="", tags='["x"]')
     await story.change("ZADD", "tags", COMPLETED, "x")
