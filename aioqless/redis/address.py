@@ -265,3 +265,8 @@ def _tls(options: dict[str, Any]) -> ssl.SSLContext:
     if requires == "none":
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def name_node(endpoint: Endpoint) -> str:
+    """Return the address of a node as text."""
+    return endpoint if isinstance(endpoint, str) else f"{endpoint[0]}:{endpoint[1]}"

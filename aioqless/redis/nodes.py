@@ -43,8 +43,8 @@ class NodeConnections:
         """
         return NamespaceConnection(self, slot_of(namespace))
 
-    async def find(self, slot: int, seen: int) -> tuple[Connection, int]:
-        """Return the connection to the node that has a slot, and the version of that answer.
+    async def find(self, slot: int, seen: int) -> tuple[Endpoint, int]:
+        """Return the address of the node that has a slot, and the version of that answer.
 
         Args:
             slot: The slot.
@@ -57,7 +57,7 @@ class NodeConnections:
             if seen == self._version or (endpoint := self._slots.recall(slot)) is None:
                 endpoint = await self._slots.find(slot)
                 self._version += 1
-            return self.connection_to(endpoint), self._version
+            return endpoint, self._version
 
     def connection_to(self, endpoint: Endpoint) -> Connection:
         """Return the connection to a node."""
@@ -80,9 +80,13 @@ class NamespaceConnection:
     """The way to one namespace over the connections that it shares with others.
 
     Owns the choice of the connection.
+
+    Attributes:
+        endpoint: Address of the node that the latest command was for; None before the first one.
     """
 
     def __init__(self, nodes: NodeConnections, slot: int) -> None:
+        self.endpoint: Endpoint | None = None
         self._nodes = nodes
         self._slot = slot
         self._connection: Connection | None = None
@@ -117,8 +121,13 @@ class NamespaceConnection:
         await self._nodes.aclose()
 
     async def _find(self) -> Connection:
-        self._connection, self._version = await self._nodes.find(self._slot, self._version)
-        return self._connection
+        endpoint, self._version = await self._nodes.find(self._slot, self._version)
+        return self._connect(endpoint)
+
+    def _connect(self, endpoint: Endpoint) -> Connection:
+        self._connection = connection = self._nodes.connection_to(endpoint)
+        self.endpoint = endpoint
+        return connection
 
     def _look_elsewhere(self, failed: Connection, error: Exception) -> None:
         """Choose another connection before the next command, unless that was done meanwhile."""
@@ -126,7 +135,7 @@ class NamespaceConnection:
             return
         self._connection = None
         if isinstance(error, SlotMoved) and error.endpoint:
-            self._connection = self._nodes.connection_to(error.endpoint)
+            self._connect(error.endpoint)
 
 
 class _Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from aioqless.client import Client
 from aioqless.errors import NameTaken
@@ -56,6 +56,20 @@ class SourceWorker(Controllable, Protocol):
         """Begin a shutdown that releases running jobs."""
 
 
+class Shared(NamedTuple):
+    """What a source shares with other sources of its worker.
+
+    Attributes:
+        locks: Sends the renewals of locks, from another thread; closed at the end.
+        slots: Says when the source may pop.
+        outage: Whether its Redis can be reached.
+    """
+
+    locks: ScriptStore
+    slots: Slots
+    outage: Outage
+
+
 class JobSource:
     """A namespace from which a worker takes jobs, and where it stores their outcomes.
 
@@ -69,8 +83,7 @@ class JobSource:
         running: The running jobs of the worker.
         lifecycle: Whether the worker is stopping.
         watchdog: Watches the worker's loop.
-        locks: Sends the renewals of locks, from another thread; closed at the end.
-        slots: Says when this source may pop; default: while slots are free.
+        shared: What it shares with other sources of the worker; None: it is the only one.
     """
 
     def __init__(
@@ -82,12 +95,14 @@ class JobSource:
         lifecycle: Lifecycle,
         watchdog: LoopWatchdog,
         *,
-        locks: ScriptStore | None = None,
-        slots: Slots | None = None,
+        shared: Shared | None = None,
     ) -> None:
         settings, store = worker.settings, client.store
+        if shared is None:
+            locks = client.dedicated_store("locks", LOCKS_TIMEOUT)
+            shared = Shared(locks, running, Outage(settings.reconnect))
         self.store = store
-        self.outage = outage = Outage(settings.reconnect)
+        self.outage = outage = shared.outage
         self._worker = worker
         self._lifecycle = lifecycle
         self._lease: NameLease | None = None
@@ -95,7 +110,7 @@ class JobSource:
             lost = worker.stop_at_once
             self._lease = NameLease(store, worker.name, outage, lifecycle, on_lost=lost)
         self.renewer = LockRenewer(
-            locks or client.dedicated_store("locks", LOCKS_TIMEOUT),
+            shared.locks,
             worker.name,
             running.by_jid,
             watchdog,
@@ -111,7 +126,7 @@ class JobSource:
         self.poller = Poller(
             client,
             worker.name,
-            slots or running,
+            shared.slots,
             outage,
             lifecycle,
             settings,

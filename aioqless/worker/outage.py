@@ -51,12 +51,17 @@ class Outage:
     """
 
     def __init__(self, delays: ReconnectDelays | None = None) -> None:
-        self.reached = False  # whether the last call was answered
+        self._reached = False
         self._permitted = False  # whether Redis ever let this worker take jobs
         self._delays = delays or ReconnectDelays()
         self._answered = float("-inf")  # when the last answer came
         self._since: float | None = None
         self._back = asyncio.Event()
+
+    @property
+    def reached(self) -> bool:
+        """Whether the last call was answered."""
+        return self._reached
 
     def record_failure(self, error: Exception, asked: float) -> float:
         """Record a call that failed because Redis is unavailable.
@@ -82,11 +87,11 @@ class Outage:
         now = time.monotonic()
         if asked < self._answered:
             return self._delays.first
-        self.reached = False
+        self._reached = False
         self._back.clear()
         if self._since is None:
             self._since = now
-            log.error("worker.redis_lost", error=str(error))
+            self.log_lost(str(error))
         return self._delays.after(now - self._since)
 
     async def wait_after_failure(self, error: Exception, asked: float) -> None:
@@ -99,10 +104,18 @@ class Outage:
         Args:
             permitted: It let this worker take jobs.
         """
-        self.reached = True
+        self._reached = True
         self._permitted = self._permitted or permitted
         self._answered = time.monotonic()
         self._back.set()
         if self._since is not None:
-            log.info("worker.redis_reconnected", seconds=round(self._answered - self._since, 3))
+            self.log_reconnected(round(self._answered - self._since, 3))
             self._since = None
+
+    def log_lost(self, error: str) -> None:
+        """Log that an outage began."""
+        log.error("worker.redis_lost", error=error)
+
+    def log_reconnected(self, seconds: float) -> None:
+        """Log that an outage has ended, and how long it was."""
+        log.info("worker.redis_reconnected", seconds=seconds)

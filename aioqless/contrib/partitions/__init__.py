@@ -10,6 +10,7 @@ distribution.py   NodeLoad, ...       which node has which partitions, and how m
 merging.py                            makes one reply of the replies of all partitions
 worker.py         PartitionedWorker   runs the jobs of all partitions
 turns.py          Turns               when each partition of a worker may pop
+outages.py        NodeOutages         which nodes can be reached
 node_subscriptions.py                 one subscription to each node
 listener.py       PartitionListener   messages to a worker
 subscriber.py                         the events of all partitions

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.redis_server import ServerInfo
 from aioqless.redis import Address
+from aioqless.redis.address import name_node
 from aioqless.redis.cluster import ClusterSlots, slot_of
 
 
@@ -71,8 +72,9 @@ async def measure_partitions(partitions: Sequence[Client], address: Address) -> 
         endpoint = address.endpoints[0]
         if slots is not None:
             endpoint = slots.recall(slot) or await slots.find(slot)
-        node = endpoint if isinstance(endpoint, str) else f"{endpoint[0]}:{endpoint[1]}"
-        load = PartitionLoad(number=number, namespace=client.namespace, slot=slot, node=node)
+        load = PartitionLoad(
+            number=number, namespace=client.namespace, slot=slot, node=name_node(endpoint)
+        )
         try:
             queues = await client.queues()
         except REDIS_UNAVAILABLE:

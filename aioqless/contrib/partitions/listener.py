@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from typing_extensions import override
@@ -19,26 +19,11 @@ class ListeningSource(ListeningPartition, Protocol):
 
 
 class PartitionListener(NodeSubscriptions):
-    """Handles the messages to a worker of several partitions.
+    """Handles the messages to a worker of several partitions."""
 
-    Args:
-        sources: The partitions.
-        place: Called with the indexes of partitions and the node that they are on.
-    """
-
-    def __init__(
-        self,
-        sources: Sequence[ListeningSource],
-        place: Callable[[Collection[int], object], object],
-    ) -> None:
+    def __init__(self, sources: Sequence[ListeningSource]) -> None:
         super().__init__(sources, [source.listener.channels for source in sources])
         self._listeners = [source.listener for source in sources]
-        self._place = place
-
-    @override
-    def node_found(self, indexes: Collection[int], node: object) -> None:
-        """Place the partitions."""
-        self._place(indexes, node)
 
     @override
     async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:

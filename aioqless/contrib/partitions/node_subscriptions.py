@@ -54,10 +54,6 @@ class NodeSubscriptions(ABC):
         self._gaps: dict[int, Gap] = {}  # by partition, while it has no subscription
 
     @abstractmethod
-    def node_found(self, indexes: Collection[int], node: object) -> None:
-        """Note on which node some partitions are; a subscription to it will be tried."""
-
-    @abstractmethod
     async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:
         """Note that messages of these partitions arrive, and what is missing before."""
 
@@ -80,8 +76,7 @@ class NodeSubscriptions(ABC):
         ranges = await self._slot_ranges()
         for index in indexes:
             groups.setdefault(self._node_of(index, ranges), []).append(index)
-        for node, group in groups.items():
-            self.node_found(group, node)
+        for group in groups.values():
             tasks.create_task(self._listen(tasks, group))
 
     async def _listen(self, tasks: asyncio.TaskGroup, indexes: list[int]) -> None:

@@ -33,7 +33,7 @@ async def compare_count(namespace: str, stores: Sequence[ScriptStore]) -> bool:
             record.
     """
     replies = await asyncio.gather(
-        *(store.connection.execute("GET", _key(store)) for store in stores),
+        *(store.connection.execute("GET", count_key(store)) for store in stores),
         return_exceptions=True,
     )
     for reply in replies:
@@ -57,8 +57,8 @@ async def record_count(namespace: str, stores: Sequence[ScriptStore]) -> None:
         WrongPartitions: Another client was first, with another number.
     """
     first = stores[0]
-    await first.connection.execute("SET", _key(first), len(stores), "NX")
-    recorded = int(await first.connection.execute("GET", _key(first)))
+    await first.connection.execute("SET", count_key(first), len(stores), "NX")
+    recorded = int(await first.connection.execute("GET", count_key(first)))
     if recorded != len(stores):
         raise wrong_number(namespace, recorded, len(stores))
     await _record(stores[1:], len(stores))
@@ -74,12 +74,13 @@ def wrong_number(namespace: str, recorded: int, given: int) -> WrongPartitions:
 
 async def _record(stores: Sequence[ScriptStore], count: int) -> None:
     await asyncio.gather(
-        *(store.connection.execute("SET", _key(store), count, "NX") for store in stores),
+        *(store.connection.execute("SET", count_key(store), count, "NX") for store in stores),
         return_exceptions=True,  # the next client records it where that failed
     )
 
 
-def _key(store: ScriptStore) -> bytes:
+def count_key(store: ScriptStore) -> bytes:
+    """Return the key of a partition's record."""
     return Keys(store.namespace)("partitions")
 
 

@@ -75,10 +75,6 @@ class Inbox(NodeSubscriptions):
         self._reached = False
 
     @override
-    def node_found(self, indexes: Collection[int], node: object) -> None:
-        """Do nothing."""
-
-    @override
     async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:
         """Report a gap."""
         self._reached = True

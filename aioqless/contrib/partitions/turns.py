@@ -7,6 +7,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from aioqless.contrib.partitions.outages import NodeOutages
+from aioqless.contrib.partitions.record import count_key
 from aioqless.worker.job_source import JobSource
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW
@@ -36,12 +38,12 @@ class Turns:
     Owns the slots that were given for pops under way.
     """
 
-    def __init__(self, running: RunningJobs, lifecycle: Lifecycle) -> None:
+    def __init__(self, running: RunningJobs, lifecycle: Lifecycle, outages: NodeOutages) -> None:
         self.running = running
         self.lifecycle = lifecycle
+        self._outages = outages.partitions
         self.slots: list[TurnSlots] = []
         self._sources: Sequence[JobSource] = ()
-        self._nodes: dict[int, object] = {}  # by the index of a partition
         self._waiting: dict[int, Request] = {}
         self._under_way: dict[int, float] = {}  # when each pop that is under way began
         self._given = 0  # slots for these
@@ -58,10 +60,6 @@ class Turns:
         """Give turns to these sources, whose slots were added in this order."""
         self._sources = sources
 
-    def place(self, indexes: Collection[int], node: object) -> None:
-        """Note on which node some partitions are."""
-        self._nodes.update(dict.fromkeys(indexes, node))
-
     async def run(self) -> None:
         """Give out slots that runs leave, until canceled."""
         try:
@@ -75,7 +73,7 @@ class Turns:
 
     async def take(self, index: int, most: int, *, whole: bool) -> int:
         """Wait for a turn and for slots; return their number, or 0 to look again."""
-        while not self.lifecycle.stopping and self._is_away(index):
+        while not (self.lifecycle.stopping or self._outages[index].reached):
             await self._knock(self._sources[index])
         if self.lifecycle.stopping or most <= 0:
             return 0
@@ -112,20 +110,15 @@ class Turns:
             self._sources[other].poller.wake()
         return not stale
 
-    def _is_away(self, index: int) -> bool:
-        """Return whether the node did not answer one of its partitions when last asked."""
-        node = self._nodes.get(index, index)
-        return any(
-            not source.outage.reached
-            for other, source in enumerate(self._sources)
-            if other == index or self._nodes.get(other, other) == node
-        )
-
     async def _knock(self, source: JobSource) -> None:
-        """Ask a node that may be away for a sign of life, without holding slots."""
+        """Ask a node that may be away for a sign of life, without holding slots.
+
+        By a key: a node that has just started answers a PING, and refuses commands with keys until
+        it has found the others.
+        """
         asked = time.monotonic()
         try:
-            await source.store.connection.execute("PING")
+            await source.store.connection.execute("GET", count_key(source.store))
         except NOT_NOW as error:
             await source.outage.wait_after_failure(error, asked)
         else:
@@ -138,14 +131,14 @@ class Turns:
             return
         now = time.monotonic()
         fresh = any(now - since < LATE for since in self._under_way.values())
-        busy = {self._nodes.get(index, index) for index in self._under_way}
+        busy = {self._outages[index].node for index in self._under_way}
         limited = self._sources[0].poller.subscriptions.has_limits
         for index, request in list(self._waiting.items()):
             free = min(self.running.free, self.lifecycle.jobs_left) - self._given
             least = max(1, self.running.concurrency // SMALL_SHARE) if fresh else 1
             if free < least or (limited and busy):
                 break
-            node = self._nodes.get(index, index)
+            node = self._outages[index].node
             if node in busy or (request.whole and request.most > free):
                 continue
             del self._waiting[index]

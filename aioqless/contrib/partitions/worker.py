@@ -8,12 +8,13 @@ from typing import Any
 from aioqless.client import Client
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.listener import PartitionListener
+from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
 from aioqless.contrib.partitions.turns import Turns
 from aioqless.handlers import Source
 from aioqless.runtime.log import bound
 from aioqless.worker import Settings, Worker
-from aioqless.worker.job_source import LOCKS_TIMEOUT, JobSource
+from aioqless.worker.job_source import LOCKS_TIMEOUT, JobSource, Shared
 from aioqless.worker.runner import Runner
 from aioqless.worker.scheduler import Declarations
 
@@ -70,7 +71,8 @@ class PartitionedWorker(Worker):
     def _make_sources(self) -> Sequence[JobSource]:
         client = self._partitioned
         locks = client.dedicated_store("locks", LOCKS_TIMEOUT).stores
-        turns = Turns(self._running, self._lifecycle)
+        outages = NodeOutages(self.settings.reconnect)
+        turns = Turns(self._running, self._lifecycle, outages)
         sources = [
             PartitionSource(
                 client.partitions[number],
@@ -80,13 +82,16 @@ class PartitionedWorker(Worker):
                 self._running,
                 self._lifecycle,
                 self._watchdog,
-                locks=locks[number],
-                slots=turns.add(),
+                shared=Shared(
+                    locks[number],
+                    turns.add(),
+                    outages.add(number, client.partitions[number].store.connection),
+                ),
             )
             for number in self._numbers
         ]
         turns.serve(sources)
-        sources[0].parts += [turns, PartitionListener(sources, turns.place)]
+        sources[0].parts += [turns, PartitionListener(sources)]
         return sources
 
     def _declarations_of(self, number: int) -> Declarations | None:
@@ -110,8 +115,8 @@ class PartitionedWorker(Worker):
 class PartitionSource(JobSource):
     """One partition of a worker. Its part of the worker starts when its node answers."""
 
-    def __init__(self, client: Client, number: int, *parts: Any, **more: Any) -> None:
-        super().__init__(client, *parts, **more)
+    def __init__(self, client: Client, number: int, *parts: Any, shared: Shared) -> None:
+        super().__init__(client, *parts, shared=shared)
         self.redis = client.redis
         self.namespace = client.namespace
         self._number = number

@@ -1,0 +1,157 @@
+"""NodeOutages: which nodes can be reached, as all their partitions find out together."""
+
+from __future__ import annotations
+
+from redis import exceptions
+from typing_extensions import override
+
+from aioqless.client import CommandConnection
+from aioqless.redis.address import Endpoint, name_node
+from aioqless.redis.error_replies import SlotMigrating, SlotMoved
+from aioqless.redis.nodes import NamespaceConnection
+from aioqless.runtime.log import bound, log
+from aioqless.worker import ReconnectDelays
+from aioqless.worker.outage import Outage
+
+# Errors of one partition: its slot is on its way, or the user may not use it. Others of its node
+# aren't affected.
+_OF_ONE = (
+    SlotMoved,
+    SlotMigrating,
+    exceptions.TryAgainError,
+    exceptions.NoPermissionError,
+)
+
+
+class NodeOutages:
+    """Owns an `Outage` for each node, so that an outage is two lines of the log.
+
+    Args:
+        delays: How long to wait before a node is tried again.
+    """
+
+    def __init__(self, delays: ReconnectDelays) -> None:
+        self.delays = delays
+        self.partitions: list[PartitionOutage] = []
+        self._nodes: dict[Endpoint | None, NodeOutage] = {}
+
+    def add(self, number: int, connection: CommandConnection) -> PartitionOutage:
+        """Return the outage of a partition.
+
+        Args:
+            number: Number of the partition.
+            connection: Leads to its node.
+        """
+        self.partitions.append(PartitionOutage(self, number, connection))
+        return self.partitions[-1]
+
+    def of(self, connection: CommandConnection) -> NodeOutage:
+        """Return the outage of the node to which a connection leads now."""
+        node = connection.endpoint if isinstance(connection, NamespaceConnection) else None
+        if (found := self._nodes.get(node)) is None:
+            found = self._nodes[node] = NodeOutage(self, node)
+        return found
+
+    def count(self, outage: NodeOutage) -> int:
+        """Return how many partitions are on a node."""
+        return sum(partition.node is outage for partition in self.partitions)
+
+
+class NodeOutage(Outage):
+    """Whether a node can be reached.
+
+    Args:
+        nodes: All of them.
+        endpoint: Its address; None if it is the only one, or for all of them together, while none
+            has answered yet.
+    """
+
+    def __init__(self, nodes: NodeOutages, endpoint: Endpoint | None) -> None:
+        super().__init__(nodes.delays)
+        self._nodes = nodes
+        self._endpoint = endpoint
+        self._partitions = 0  # that the last outage concerned
+
+    def move_to(self, other: NodeOutage) -> None:
+        """End the outage: another node has the partitions now."""
+        self._endpoint, own = other._endpoint, self._endpoint  # of the same class
+        self.record_success()
+        self._endpoint = own
+
+    @override
+    def log_lost(self, error: str) -> None:
+        self._partitions = self._nodes.count(self)
+        with bound(partition=...):  # not the one that found out
+            log.error("worker.redis_lost", **self._node(), partitions=self._partitions, error=error)
+
+    @override
+    def log_reconnected(self, seconds: float) -> None:
+        with bound(partition=...):
+            log.info(
+                "worker.redis_reconnected",
+                **self._node(),
+                partitions=self._partitions,
+                seconds=seconds,
+            )
+
+    def _node(self) -> dict[str, str]:
+        if self._endpoint is None:
+            return {}
+        return {"node": name_node(self._endpoint)}
+
+
+class PartitionOutage(Outage):
+    """Whether a partition can be reached: its node can, and its slot isn't on its way."""
+
+    def __init__(self, nodes: NodeOutages, number: int, connection: CommandConnection) -> None:
+        super().__init__(nodes.delays)
+        self._nodes = nodes
+        self._number = number
+        self._connection = connection
+        self._failed: NodeOutage | None = None  # the node that didn't answer the last call
+
+    @property
+    def node(self) -> NodeOutage:
+        """That of the node that it was on when last called."""
+        return self._nodes.of(self._connection)
+
+    @property
+    @override
+    def reached(self) -> bool:
+        """Whether the last call was answered."""
+        return super().reached and self.node.reached
+
+    @override
+    def record_failure(self, error: Exception, asked: float) -> float:
+        if isinstance(error, _OF_ONE):
+            return super().record_failure(error, asked)
+        self._failed = self.node
+        return self._failed.record_failure(error, asked)
+
+    @override
+    async def wait_after_failure(self, error: Exception, asked: float) -> None:
+        if isinstance(error, _OF_ONE):
+            await super().wait_after_failure(error, asked)
+        else:
+            self._failed = self.node
+            await self._failed.wait_after_failure(error, asked)
+
+    @override
+    def record_success(self, *, permitted: bool = False) -> None:
+        super().record_success(permitted=permitted)
+        node = self.node
+        node.record_success()
+        if self._failed is not None:
+            if self._failed is not node:
+                self._failed.move_to(node)
+            self._failed = None
+
+    @override
+    def log_lost(self, error: str) -> None:
+        with bound(partition=self._number):
+            super().log_lost(error)
+
+    @override
+    def log_reconnected(self, seconds: float) -> None:
+        with bound(partition=self._number):
+            super().log_reconnected(seconds)
