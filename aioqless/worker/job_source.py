@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, Self
 
 from aioqless.client import Client
 from aioqless.errors import NameTaken
+from aioqless.runtime.log import log
 from aioqless.store import ScriptStore
 from aioqless.worker.importer import ImportLoop
 from aioqless.worker.lifecycle import Lifecycle
@@ -63,11 +64,13 @@ class Shared(NamedTuple):
         locks: Sends the renewals of locks, from another thread; closed at the end.
         slots: Says when the source may pop.
         outage: Whether its Redis can be reached.
+        logged: The queues that a line of the log has named as misspelled.
     """
 
     locks: ScriptStore
     slots: Slots
     outage: Outage
+    logged: set[str]
 
 
 class JobSource:
@@ -100,7 +103,7 @@ class JobSource:
         settings, store = worker.settings, client.store
         if shared is None:
             locks = client.dedicated_store("locks", LOCKS_TIMEOUT)
-            shared = Shared(locks, running, Outage(settings.reconnect))
+            shared = Shared(locks, running, Outage(settings.reconnect), set())
         self.store = store
         self.outage = outage = shared.outage
         self._worker = worker
@@ -135,7 +138,9 @@ class JobSource:
         )
         self._registration: Registration | None = None
         if not settings.burst:
-            self._registration = Registration(client, worker.name, self._queue_names, outage)
+            self._registration = Registration(
+                client, worker.name, self._queue_names, outage, logged=shared.logged
+            )
         self.writer = OutcomeWriter(store, worker.name, outage, lifecycle)
         self.listener = Listener(
             client,
@@ -165,11 +170,17 @@ class JobSource:
     async def __aenter__(self) -> Self:
         if self._lease:
             await self._lease.__aenter__()
+            if self._lease.recovered is not None:
+                self.log_recovered(self._lease.recovered)
         return self
 
     async def __aexit__(self, *failed: object) -> None:
         if self._lease:
             await self._lease.__aexit__(*failed)
+
+    def log_recovered(self, jobs: int) -> None:
+        """Log how many jobs of a former incarnation wait again."""
+        log.info("worker.recovered", jobs=jobs)
 
     async def check(self) -> None:
         """Refuse a Redis that evicts keys; wait while it is unavailable.

@@ -85,6 +85,9 @@ class Slots(Protocol):
     def drained(self) -> bool:
         """Note that a burst found nothing; return whether it has ended."""
 
+    def log_paused(self) -> None:
+        """Log that the worker is paused, now that its poller is."""
+
 
 class Poller:
     """Decides when to pop and how many. Owns the subscriptions and the pause."""
@@ -176,7 +179,7 @@ class Poller:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
         while not self._lifecycle.stopping:
             if self.paused:
-                log.info("worker.paused", worker=self._worker, running=len(self._running.by_jid))
+                self._running.log_paused()
                 await self._resumed.wait()
             elif self._lifecycle.recycling:
                 self.stop()

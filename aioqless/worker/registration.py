@@ -32,6 +32,7 @@ class Registration:
         served: Returns the names and patterns of its queues.
         outage: Whether Redis can be reached.
         interval: Seconds between two registrations.
+        logged: The queues that were logged; default: none yet.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Registration:
         outage: Outage,
         *,
         interval: float = REGISTER_INTERVAL,
+        logged: set[str] | None = None,
     ) -> None:
         self._client = client
         self._worker = worker
@@ -53,7 +55,7 @@ class Registration:
         self._looks_left = LOOKS
         self._quiet_until = 0.0  # by time.monotonic; no looks before
         self._suspects: set[str] = set()  # queues that the last look found unserved
-        self._logged: set[str] = set()
+        self._logged: set[str] = set() if logged is None else logged
 
     def wake(self) -> None:
         """Register soon: the subscriptions have changed."""

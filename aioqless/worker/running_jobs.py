@@ -12,6 +12,7 @@ from typing import Protocol
 
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
+from aioqless.runtime.log import log
 
 
 class Renewer(Protocol):
@@ -126,6 +127,10 @@ class RunningJobs:
     def drained(self) -> bool:
         """Return whether a burst has ended when its poller found nothing."""
         return True
+
+    def log_paused(self) -> None:
+        """Log that the worker is paused."""
+        log.info("worker.paused", running=len(self.by_jid))
 
     def add(self, run: Run) -> Run | None:
         """Add a run, which takes a slot; return the run of its job that it replaces, if any."""

@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 LEASE = constant("NAME_LEASE_TTL")  # seconds; after it, another worker may take the name
 RENEW = 20.0
+NEVER = float("-inf")
 RELEASE_TIMEOUT = 5.0
 
 
@@ -60,13 +61,14 @@ class NameLease:
         on_lost: Callable[[], object],
     ) -> None:
         self.lost: NameTaken | None = None  # who has the name now
+        self.recovered: int | None = None  # jobs of a former incarnation, if there was one
         self._store = store
         self._worker = worker
         self._outage = outage
         self._lifecycle = lifecycle
         self._on_lost = on_lost  # called on the worker's loop
         self._id = secrets.token_hex(8)
-        self._renewed = float("-inf")
+        self._renewed = NEVER
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> Self:
@@ -78,10 +80,9 @@ class NameLease:
             _here.discard(self._id)
             raise
         if claimed == "taken over":
-            recovered = 0
+            self.recovered = 0
             while count := await self._until_answered(self._recover):
-                recovered += count
-            log.info("worker.recovered", jobs=recovered)
+                self.recovered += count
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -93,9 +94,12 @@ class NameLease:
     async def renew(self, store: Store) -> bool:
         """Renew the lease when it is time; return whether Redis was called.
 
-        If another worker has the name by now, stop this one.
+        If another worker has the name by now, stop this one. A lease that isn't taken yet is left
+        to `__aenter__`, which recovers jobs if it takes the name over.
         """
-        if self.lost is not None or time.monotonic() - self._renewed < RENEW:
+        if self.lost is not None or self._renewed == NEVER:
+            return False
+        if time.monotonic() - self._renewed < RENEW:
             return False
         try:
             await self._claim(store)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 from redis import exceptions
 from typing_extensions import override
 
@@ -71,6 +74,16 @@ class NodeOutage(Outage):
         self._nodes = nodes
         self._endpoint = endpoint
         self._partitions = 0  # that the last outage concerned
+        self._checked = False
+        self._checking = asyncio.Lock()
+
+    async def check_once(self, check: Callable[[], Awaitable[None]]) -> None:
+        """Call `check` unless it was called for this node; all callers wait for its end."""
+        async with self._checking:
+            if not self._checked:
+                with bound(partition=...):
+                    await check()
+                self._checked = True
 
     def move_to(self, other: NodeOutage) -> None:
         """End the outage: another node has the partitions now."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.record import count_key
+from aioqless.runtime.log import bound, log
 from aioqless.worker.job_source import JobSource
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW
@@ -48,6 +49,9 @@ class Turns:
         self._under_way: dict[int, float] = {}  # when each pop that is under way began
         self._given = 0  # slots for these
         self._drained: dict[int, int] = {}  # how many jobs could begin when each was found empty
+        self._paused: set[int] = set()
+        self._claimed: set[int] = set()
+        self._recovered: int | None = None  # jobs of former incarnations, until that is logged
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -73,8 +77,8 @@ class Turns:
 
     async def take(self, index: int, most: int, *, whole: bool) -> int:
         """Wait for a turn and for slots; return their number, or 0 to look again."""
-        while not (self.lifecycle.stopping or self._outages[index].reached):
-            await self._knock(self._sources[index])
+        self._paused.discard(index)
+        await self.reach(index)
         if self.lifecycle.stopping or most <= 0:
             return 0
         request = Request(most, whole, asyncio.get_running_loop().create_future())
@@ -109,6 +113,37 @@ class Turns:
         for other in stale:
             self._sources[other].poller.wake()
         return not stale
+
+    def log_paused(self, index: int) -> None:
+        """Note that a partition is paused; log it with the last one."""
+        self._paused.add(index)
+        if self._are_all(self._paused):
+            with bound(partition=...):
+                self.running.log_paused()
+            self._paused.clear()
+
+    def note_recovered(self, jobs: int) -> None:
+        """Count jobs of a former incarnation in a partition."""
+        self._recovered = (self._recovered or 0) + jobs
+
+    def note_claimed(self, index: int) -> None:
+        """Note that a partition has the worker's name; log recovered jobs with the last one."""
+        self._claimed.add(index)
+        if self._recovered is not None and self._are_all(self._claimed):
+            with bound(partition=...):
+                log.info("worker.recovered", jobs=self._recovered)
+            self._recovered = None
+
+    def _are_all(self, indexes: set[int]) -> bool:
+        """Return whether these are all partitions, except for those whose nodes are away."""
+        return all(
+            index in indexes or not outage.reached for index, outage in enumerate(self._outages)
+        )
+
+    async def reach(self, index: int) -> None:
+        """Wait until the node of a partition answers, or the worker stops."""
+        while not (self.lifecycle.stopping or self._outages[index].reached):
+            await self._knock(self._sources[index])
 
     async def _knock(self, source: JobSource) -> None:
         """Ask a node that may be away for a sign of life, without holding slots.
@@ -190,3 +225,19 @@ class TurnSlots:
     def drained(self) -> bool:
         """Return whether a burst has ended in all partitions."""
         return self._turns.drained(self._index)
+
+    def log_paused(self) -> None:
+        """Log that the worker is paused if all partitions are."""
+        self._turns.log_paused(self._index)
+
+    def note_recovered(self, jobs: int) -> None:
+        """Note that the partition had jobs of a former incarnation."""
+        self._turns.note_recovered(jobs)
+
+    def note_claimed(self) -> None:
+        """Log recovered jobs if all partitions have the worker's name."""
+        self._turns.note_claimed(self._index)
+
+    async def reach(self) -> None:
+        """Wait until the partition's node answers, or the worker stops."""
+        await self._turns.reach(self._index)

@@ -8,11 +8,12 @@ from typing import Any
 from aioqless.client import Client
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.listener import PartitionListener
-from aioqless.contrib.partitions.outages import NodeOutages
+from aioqless.contrib.partitions.outages import NodeOutages, PartitionOutage
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
-from aioqless.contrib.partitions.turns import Turns
+from aioqless.contrib.partitions.turns import Turns, TurnSlots
 from aioqless.handlers import Source
 from aioqless.runtime.log import bound
+from aioqless.store import ScriptStore
 from aioqless.worker import Settings, Worker
 from aioqless.worker.job_source import LOCKS_TIMEOUT, JobSource, Shared
 from aioqless.worker.runner import Runner
@@ -73,6 +74,7 @@ class PartitionedWorker(Worker):
         locks = client.dedicated_store("locks", LOCKS_TIMEOUT).stores
         outages = NodeOutages(self.settings.reconnect)
         turns = Turns(self._running, self._lifecycle, outages)
+        logged: set[str] = set()
         sources = [
             PartitionSource(
                 client.partitions[number],
@@ -82,11 +84,10 @@ class PartitionedWorker(Worker):
                 self._running,
                 self._lifecycle,
                 self._watchdog,
-                shared=Shared(
-                    locks[number],
-                    turns.add(),
-                    outages.add(number, client.partitions[number].store.connection),
-                ),
+                locks=locks[number],
+                slots=turns.add(),
+                outage=outages.add(number, client.partitions[number].store.connection),
+                logged=logged,
             )
             for number in self._numbers
         ]
@@ -115,11 +116,22 @@ class PartitionedWorker(Worker):
 class PartitionSource(JobSource):
     """One partition of a worker. Its part of the worker starts when its node answers."""
 
-    def __init__(self, client: Client, number: int, *parts: Any, shared: Shared) -> None:
-        super().__init__(client, *parts, shared=shared)
+    def __init__(
+        self,
+        client: Client,
+        number: int,
+        *parts: Any,
+        locks: ScriptStore,
+        slots: TurnSlots,
+        outage: PartitionOutage,
+        logged: set[str],
+    ) -> None:
+        super().__init__(client, *parts, shared=Shared(locks, slots, outage, logged))
         self.redis = client.redis
         self.namespace = client.namespace
         self._number = number
+        self._slots = slots
+        self._outage = outage
         self._claimed = False
         self.parts.remove(self.listener)  # there is one for the partitions of each node
 
@@ -130,13 +142,19 @@ class PartitionSource(JobSource):
         if self._claimed and self.outage.reached:  # a lease on a node that is down expires
             await super().__aexit__(*failed)
 
+    def log_recovered(self, jobs: int) -> None:
+        """Have it logged with those of the other partitions."""
+        self._slots.note_recovered(jobs)
+
     async def check(self) -> None:
         """Check nothing yet: other partitions needn't wait for this one's node."""
 
     async def run(self, runner: Runner) -> None:
         """Claim the worker's name and check Redis, then pop and start jobs until stopped."""
         with bound(partition=self._number):
+            await self._slots.reach()
             await super().__aenter__()
             self._claimed = True
-            await super().check()
+            self._slots.note_claimed()
+            await self._outage.node.check_once(super().check)
             await super().run(runner)

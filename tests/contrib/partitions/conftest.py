@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioqless.contrib.partitions import PartitionedClient
+from tests.worker.conftest import lines
+
+__all__ = ["lines"]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from aioqless.contrib.private_redis.server_binary import is_older
 from aioqless.redis.cluster import slot_of
 from tests.conftest import Until
 from tests.servers.processes import Cluster, Server, server_program
+from tests.worker.conftest import Lines
 
 
 @pytest.fixture(scope="module", params=[3, pytest.param(6, marks=pytest.mark.long)])
@@ -103,6 +104,27 @@ async def test_stopped_node_delays_its_own_jobs_only(
             jid = next(f"b{n}" for n in range(1000) if client.partition_of(f"b{n}") == 0)
             await client.put(greet, queue="mail", jid=jid)
             await until(lambda: jid in ran and late in ran, 20)
+
+
+async def test_node_that_is_killed_and_restarted_is_two_lines_of_the_log(
+    cluster: Cluster, namespace: str, until: Until, lines: Lines
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    settings = Settings(queues=("mail",), poll=0.2)
+    async with PartitionedClient(cluster.url, namespace=namespace, partitions=12) as client:
+        node = cluster.masters[1]
+        async with PartitionedWorker(client, greet, settings=settings) as worker:
+            await until(lambda: worker.idle)
+            node.kill()
+            await until(lambda: lines.of("worker.redis_lost"))
+            node.start()
+            await until(lambda: lines.of("worker.redis_reconnected"), 20)
+            await until(lambda: worker.idle)
+        (lost,), (back,) = lines.of("worker.redis_lost"), lines.of("worker.redis_reconnected")
+        assert lost["node"] == back["node"] == node.address
+        assert lost["partitions"] == back["partitions"] == 12 // len(cluster.masters)
 
 
 async def test_events_of_other_nodes_continue_while_one_is_stopped(

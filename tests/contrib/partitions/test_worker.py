@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
 import time
 from collections import Counter
@@ -15,7 +16,9 @@ import pytest
 from aioqless import Job, NewJob, Settings, chain, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.errors import NameTaken
+from aioqless.worker.stable_name import _this_process
 from tests.conftest import Until
+from tests.worker.conftest import Lines
 
 QUIET = Settings(queues=("mail",), poll=60)
 
@@ -252,6 +255,29 @@ async def test_stable_name_is_taken_in_all_partitions(
     again = PartitionedWorker(client, greet, settings=QUIET, name="ann")
     async with again:
         await until(lambda: again.idle)
+
+
+async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
+    partitioned: PartitionedClient, until: Until, lines: Lines
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    ended = {"id": "former", "host": "here", **_this_process(), "pid": 2**22 + 1}
+    for number, partition in enumerate(partitioned.partitions):
+        await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
+        await partition.store.incarnation_claim(worker="ann", told=json.dumps(ended))
+        await partition.queue("mail").pop(worker="ann")
+    async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
+        await until(lambda: lines.of("worker.recovered") and worker.idle)
+        worker.pause()
+        await until(lambda: lines.of("worker.paused"))
+        worker.resume()
+        worker.pause()
+        await until(lambda: len(lines.of("worker.paused")) == 2)
+    assert [line["jobs"] for line in lines.of("worker.recovered")] == [4]
+    assert len(lines.of("worker.paused")) == 2
+    assert not any("partition" in line for line in lines.all if line["event"].startswith("worker."))
 
 
 @pytest.mark.parametrize("only", [[], [4], [-1]])
