@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -40,7 +41,7 @@ async def total(worker: Running, name: str, **labels: str) -> float:
 
 
 async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one_is_killed(
-    client: Client, start: Start, until: Until
+    client: Client, folder: Path, start: Start, until: Until
 ) -> None:
     mail = client.queue("mail")
 
@@ -50,9 +51,11 @@ async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one
     await client.queue("elsewhere").put("Slow")
     async with start("-w", "2", "-c", "1", "--metrics", "127.0.0.1:0") as worker:
         await until(lambda: len(worker.logged("process.became_ready")) == 2)
-        for _ in range(6):
-            await mail.put("Slow", 0.05)
-        await until(lambda: completed(6))
+        for klass in ("Wait", "Wait", *["Slow"] * 6):
+            await mail.put(klass)
+        await until(lambda: len(worker.logged("job.started")) == 2)  # one in each process
+        (folder / "go").touch()
+        await until(lambda: completed(8))
         assert {line["process"] for line in worker.logged("job.completed")} == {1, 2}
         assert await total(worker, "aioqless_run_seconds_count", klass="Slow") == 6
         samples = await scrape(worker)
@@ -62,17 +65,17 @@ async def test_one_endpoint_counts_each_run_of_all_processes_once_also_after_one
         )
 
         await mail.put("Stay", jid="stay")
-        (running,) = await until(lambda: worker.logged("job.started")[6:] or None)
+        (running,) = await until(lambda: worker.logged("job.started")[8:] or None)
         assert await total(worker, "aioqless_running", klass="Stay") == 1
         os.kill(pid_of(worker, running["process"]), signal.SIGKILL)
         await until(lambda: worker.logged("process.died"))
         await client.jobs.cancel("stay")
-        assert await completed(6)
+        assert await completed(8)
         await until(lambda: len(worker.logged("process.became_ready")) == 3)
         assert await total(worker, "aioqless_running", klass="Stay") == 0
         for _ in range(6):
             await mail.put("Slow", 0.05)
-        await until(lambda: completed(12))
+        await until(lambda: completed(14))
         worker.process.terminate()
         assert await worker.ended() == 0
 

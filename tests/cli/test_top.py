@@ -198,7 +198,7 @@ async def test_rates_are_shown_while_jobs_complete(
             for line in screen.text.splitlines()
         )
 
-    await until(work, 15)
+    await until(work)
 
 
 async def test_screen_fits_a_small_terminal(screen: Terminal) -> None:

@@ -204,7 +204,7 @@ async def test_thread_that_returns_during_shutdown_has_its_own_outcome(
 
     @job(klass="Blocking")
     def blocking(job: Job[Any]) -> None:
-        ends.wait(10)
+        ends.wait(60)
 
     await client.queue("mail").put(blocking, jid="a")
     async with work(blocking, grace=5 if in_time else 0) as worker:

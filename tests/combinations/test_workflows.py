@@ -198,7 +198,7 @@ async def test_progress_of_a_thread_without_its_lock_is_refused(
     @job(klass="Pages")
     def pages(job: Job[Any]) -> None:
         job.progress(0.1)
-        gone.wait(10)
+        gone.wait(60)
         job.progress(0.9)
 
     async with work(pages):

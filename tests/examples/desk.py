@@ -51,7 +51,7 @@ def desk(redis_url: str, folder: Path, limit: float = 90) -> Iterator[str]:
         yield found[1]
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def put_all(redis_url: str) -> None:

@@ -197,7 +197,7 @@ async def test_workers_of_both_clients_share_queues_and_run_each_job_once(
     their_worker = await asyncio.create_subprocess_exec(sys.executable, *command, cwd=module)
     try:
         await until(
-            lambda: peer.redis.llen("ran") > 0, 20
+            lambda: peer.redis.llen("ran") > 0, 60
         )  # otherwise ours would be done before qless-py has started
         async with Worker(ours, note, settings=Settings(queues=tuple(QUEUES), concurrency=2)):
             await until(lambda: _all_complete(ours), 60)

@@ -361,8 +361,8 @@ async def test_commands_outside_a_role_are_refused(
         with pytest.raises(exceptions.NoPermissionError):
             async with client.redis.pubsub() as pubsub:
                 await pubsub.subscribe("other:log")
-                await pubsub.get_message(timeout=1)
-                await pubsub.get_message(timeout=1)
+                await pubsub.get_message(timeout=30)
+                await pubsub.get_message(timeout=30)
     assert await root.redis.get("other:key") == b"secret"
 
 

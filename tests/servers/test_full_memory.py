@@ -174,8 +174,12 @@ async def test_put_into_a_full_queue_waits_for_a_completion(client: Client, unti
     many = asyncio.create_task(
         mail.put_many([NewJob("Greet", jid=jid) for jid in jids[50:]], wait=30)
     )
-    await until(mail.length)
-    assert await mail.length() == 10 and not putting.done()
+
+    async def is_full() -> bool:
+        return await mail.length() == 10
+
+    await until(is_full)
+    assert not putting.done()
     async with Worker(client, greet, settings=Settings(queues=("mail",), poll=0.05)):
         assert await putting == jids[:50] and await many == jids[50:]
         await until(lambda: len(ran) == 100)

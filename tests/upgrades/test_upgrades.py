@@ -141,7 +141,7 @@ async def test_every_job_runs_to_its_end(restored: Client, until: Until) -> None
         recurring = await restored.jobs.recurring(jid)
         assert recurring is not None and not recurring.paused
     async with Worker(restored, greet, settings=Settings(queues=("*",), poll=0.05)):
-        await until(lambda: _all_complete(restored, jobs), 20)
+        await until(lambda: _all_complete(restored, jobs))
     made = [each.jid async for each in restored.recurring()]
     assert set(made) == {"interval", "cron", "paused"}
 

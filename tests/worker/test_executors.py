@@ -260,7 +260,7 @@ async def test_process_over_its_timeout_is_killed_and_its_job_fails(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.hasty, executors=ExecutorLimits(kill_after=0.1)) as worker:
+    async with work(in_processes.hasty, executors=ExecutorLimits(kill_after=1.5)) as worker:
         pid = await began("a")
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
         assert is_alive(pid) and worker.running == [
@@ -276,7 +276,7 @@ async def test_waiting_for_a_process_does_not_count_towards_the_timeout(
 ) -> None:
     for jid in "ab":
         await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid=jid)
-    async with work(in_processes.hasty, executors=ExecutorLimits(processes=1, kill_after=0.3)):
+    async with work(in_processes.hasty, executors=ExecutorLimits(processes=1, kill_after=1)):
         await began("a")
         await began("b")
         await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)

@@ -82,7 +82,11 @@ async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
             {"concurrency_key": "k", "rate_limit": (2, 0.5)} if of == "key" else {}
         )
         await client.queue("mail").put_many(NewJob(visit, **rate) for _ in range(6))
-        await until(lambda: len(runs) == 6, 5)
-    began = sorted(run[1] for run in runs)
-    assert all(later - earlier > 0.45 for earlier, later in zip(began, began[2:], strict=False))
-    assert began[-1] - began[0] < 3
+        await until(lambda: len(runs) == 6, 20)  # a poll is 30 away
+    popped = sorted(
+        event["when"]
+        for each in await client.jobs.multiget(*(run[0] for run in runs))
+        for event in each.events
+        if event["what"] == "popped"
+    )
+    assert all(later - earlier > 0.49 for earlier, later in zip(popped, popped[2:], strict=False))

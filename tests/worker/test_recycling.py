@@ -95,7 +95,7 @@ async def test_scratch_directory_is_deleted_however_its_job_ends(
 ) -> None:
     found: list[Path] = []
 
-    @job(klass="Files", timeout=0.2)
+    @job(klass="Files", timeout=1 if ends == "is cancelled" else 60)
     async def files(job: Job[Any]) -> None:
         async with job.scratch() as folder:
             (folder / "file").write_text("text")

@@ -129,7 +129,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     reading.start()
     yield told.split()[-1]
     process.terminate()
-    process.wait(10)
+    process.wait(60)
     reading.join(10)
     process.stderr.close()
 
@@ -165,6 +165,6 @@ async def page(browser: Browser, site: str) -> AsyncIterator[Page]:
             ),
         )
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         yield page
         assert complaints == []

@@ -15,7 +15,7 @@ from tests.contrib.dashboard.conftest import browser_context, worked
 from tests.contrib.dashboard.sample_jobs import BROKEN, put_day
 
 pytestmark = pytest.mark.xdist_group("browser")
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 async def says(page: Page, text: str) -> None:
@@ -44,7 +44,7 @@ async def shop(client: Client, until: Until) -> AsyncIterator[Client]:
                 == {"mail-ValueError", "billing-CardRefused"}
             )
 
-        await until(at_rest, 30)
+        await until(at_rest, 60)
         yield client
 
 

@@ -52,7 +52,7 @@ def running_server(folder: Path) -> Iterator[None]:
         yield
     finally:
         server.send_signal(signal.SIGINT)  # fast shutdown: SIGTERM waits for connections
-        server.wait(30)
+        server.wait(60)
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:

@@ -94,7 +94,7 @@ async def test_process_handler_gets_decrypted_data_and_no_key(
     async with encrypted(KEY, required=True) as client:
         jid = await client.queue("mail").put(in_processes.resize, {"path": "a.png"}, jid="a")
         async with Worker(client, in_processes.resize, settings=Settings(queues=("mail",))):
-            await until(lambda: client.queue("billing").jobs("waiting"), 20)
+            await until(lambda: client.queue("billing").jobs("waiting"))
         moved = await client.jobs.get(jid)
         assert moved is not None and moved.data["width"] == 100 and moved.data["jid"] == "a"
         assert "aioqless-sealed" in moved.raw_data
@@ -264,7 +264,7 @@ async def test_result_of_another_job_or_changed_or_unencrypted_is_refused(
                 await client.queue("mail").put(weigh.data(value=number)) for number in (1, 2)
             ]
             for jid in (mine, other):
-                await (await got(client, jid)).wait(10)
+                await (await got(client, jid)).wait(60)
         redis, key = client.redis, f"{client.namespace}:x:result:"
         fence, _, text = (await redis.get(key + mine)).partition(b" ")  # type: ignore[arg-type]
         for proxied_client in (
@@ -284,7 +284,7 @@ async def test_result_is_not_accepted_as_data(encrypted: With) -> None:
     async with encrypted(KEY, required=True) as client:
         async with Worker(client, weigh, settings=Settings(queues=("mail",), poll=0.05)):
             jid = await client.queue("mail").put(weigh.data(value={"card": "x"}))
-            await (await got(client, jid)).wait(10)
+            await (await got(client, jid)).wait(60)
         _, _, text = (await client.redis.get(f"{client.namespace}:x:result:{jid}")).partition(b" ")  # type: ignore[arg-type]
         other = await client.queue("mail").put("Charge", SECRET)
         await client.redis.hset(f"{client.namespace}:j:{other}", "data", text)

@@ -67,12 +67,12 @@ class Served(uvicorn.Server):
 
     def __enter__(self) -> Served:
         self._thread.start()
-        assert self._told.wait(10)
+        assert self._told.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.should_exit = True
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 @pytest.fixture(scope="module")
