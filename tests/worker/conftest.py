@@ -16,6 +16,10 @@ Idle: TypeAlias = Callable[[Worker], Awaitable[None]]
 Work: TypeAlias = Callable[..., AbstractAsyncContextManager[Worker]]
 
 
+# Events that a machine logs when it stalls.
+BUSY = ("worker.loop_blocked", "worker.loop_resumed", "worker.heartbeat_delayed")
+
+
 class Lines(logging.Handler):
     """The log, line by line."""
 

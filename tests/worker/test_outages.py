@@ -15,7 +15,7 @@ from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, 
 from aioqless.worker import outcome_writer
 from tests.conftest import Until
 from tests.server import OwnServer
-from tests.worker.conftest import Lines, Work
+from tests.worker.conftest import BUSY, Lines, Work
 
 
 @pytest.fixture
@@ -31,10 +31,7 @@ async def restarted(server: OwnServer) -> None:
 
 def is_problem(line: dict[str, Any]) -> bool:
     """Return whether a line is a warning or error that a busy machine does not cause."""
-    return line["level"] in ("error", "warning") and line["event"] not in (
-        "worker.loop_blocked",
-        "worker.heartbeat_delayed",
-    )
+    return line["level"] in ("error", "warning") and line["event"] not in BUSY
 
 
 async def state_of(client: Client, jid: str) -> str | None:

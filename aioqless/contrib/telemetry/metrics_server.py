@@ -112,7 +112,6 @@ class SharedMetrics(Collector):
     def __init__(self, folder: Path, find_numbers: Callable[[], Collection[int]]) -> None:
         self._folder = folder
         self._find_numbers = find_numbers
-        self._files = MultiProcessCollector(None, str(folder))  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
         self._queues = QueueCollector(SharedReading(folder).find)
 
     def collect(self) -> Iterator[Metric]:
@@ -122,13 +121,22 @@ class SharedMetrics(Collector):
             owner = path.stem.rpartition("_")[2]
             if owner not in alive and not (owner.isdigit() and _is_alive(int(owner))):
                 path.unlink(missing_ok=True)
-        yield from self._files.collect()  # type: ignore[no-untyped-call]  # the same
+        files = [str(path) for path in self._folder.glob("*.db") if _has_content(path)]
+        yield from MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
         yield from self._queues.collect()
 
 
 def identity_of(number: int) -> str:
     """Return how the files of a worker process are named."""
     return f"worker-{number}"
+
+
+def _has_content(path: Path) -> bool:
+    """Return whether a file can be read: a process that creates one sets its size afterwards."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:  # of a process that has ended, and removed by another request
+        return False
 
 
 def _is_alive(pid: int) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
 from prometheus_client import REGISTRY
+from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
 from aioqless import Client, Fail, Job, job
 from aioqless.contrib.telemetry import metrics_server, prometheus, queue_readings
@@ -96,6 +98,15 @@ async def test_queues_are_read_while_a_worker_runs_and_not_reported_when_that_wa
         await until(lambda: waiting() == 1)
     monkeypatch.setattr(queue_readings, "MAX_AGE", 0)
     assert waiting() == 0
+
+
+def test_file_that_a_process_is_just_creating_is_left_out(tmp_path: Path) -> None:
+    counted = MmapedDict(str(tmp_path / "counter_worker-1.db"))
+    counted.write_value(mmap_key("runs_total", "runs_total", [], [], "Runs"), 3.0, 0.0)
+    counted.close()
+    (tmp_path / "gauge_livesum_worker-1.db").touch()  # it gets its size in a second step
+    shared = metrics_server.SharedMetrics(tmp_path, lambda: [1])
+    assert [sample.value for metric in shared.collect() for sample in metric.samples] == [3.0]
 
 
 async def test_metrics_are_served_over_http(lines: Lines) -> None:
