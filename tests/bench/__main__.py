@@ -54,6 +54,8 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
 
 def main() -> None:
     options = _options()
+    # A worker's start is measured as it is where bytecode is kept.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("ended")
     )  # SIGTERM ends the started processes as Ctrl-C does
