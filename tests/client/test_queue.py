@@ -13,6 +13,7 @@ import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
 from aioqless.client import put
+from aioqless.client.client import QUEUES_PER_CALL
 from aioqless.client.queue_clearing import ClearResult
 from aioqless.errors import InvalidArgument
 from tests.conftest import Until
@@ -468,6 +469,15 @@ async def test_queues_are_listed_in_order_of_creation_page_by_page(client: Clien
         await client.queue(name).put("Greet")
     assert [each.name for each in await client.queues()] == ["c", "a", "b"]
     assert [each.name for each in await client.queues(offset=1, count=1)] == ["a"]
+
+
+async def test_more_queues_than_one_call_counts_are_read_by_several(client: Client) -> None:
+    names = [f"q{number}" for number in range(QUEUES_PER_CALL + 2)]
+    await asyncio.gather(*(client.queue(name).put("Greet") for name in names))
+    assert {each.name for each in await client.queues()} == set(names)
+    assert len(await client.queues(offset=1, count=QUEUES_PER_CALL + 1)) == QUEUES_PER_CALL + 1
+    assert len(await client.queues(offset=QUEUES_PER_CALL)) == 2
+    assert await client.queues(count=0) == []
 
 
 async def test_forgotten_queue_keeps_its_jobs_and_is_listed_again_after_a_put(
