@@ -257,7 +257,7 @@ async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> Non
 async def test_events_come_from_all_partitions(partitioned: PartitionedClient) -> None:
     async with partitioned.events(kind="put") as events:
         jids = await partitioned.put_many([NewJob("Greet") for _ in range(20)])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             seen: set[str] = set()
             async for event in events:
                 seen.add(getattr(event, "jid", ""))
@@ -270,7 +270,7 @@ async def test_end_of_a_job_is_waited_for_in_any_partition(
     partitioned: PartitionedClient,
 ) -> None:
     jids = [await partitioned.put("Greet") for _ in range(8)]
-    waiting = [asyncio.create_task(partitioned.jobs.wait(jid, 10)) for jid in jids]
+    waiting = [asyncio.create_task(partitioned.jobs.wait(jid, 60)) for jid in jids]
     for each in await partitioned.queue("default").pop(8):
         await each.complete()
     assert {(await each).state for each in waiting} == {"complete"}

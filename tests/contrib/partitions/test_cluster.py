@@ -63,7 +63,7 @@ async def test_jobs_are_spread_evenly_and_each_node_has_one_connection_for_comma
         assert set(placed.values()) == {48 // len(cluster.masters)}
         jids = await client.put_many([NewJob(greet) for _ in range(480)], queue="mail")
         settings = Settings(queues=("mail",), concurrency=50, burst=True)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await PartitionedWorker(client, greet, settings=settings).run()
         assert ran == Counter(jids)
         for node in cluster.masters:
@@ -96,14 +96,14 @@ async def test_stopped_node_delays_its_own_jobs_only(
                     if client.partition_of(f"a{n}") in elsewhere
                 ]
                 await until(lambda: all(jid in ran for jid in jids))
-                assert max(ran.values()) - began < 5
+                assert max(ran.values()) - began < 20
                 assert worker.ready
             finally:
                 stopped.resume()
             late = await client.put(greet, queue="mail", jid=client.jid_for("late"))
             jid = next(f"b{n}" for n in range(1000) if client.partition_of(f"b{n}") == 0)
             await client.put(greet, queue="mail", jid=jid)
-            await until(lambda: jid in ran and late in ran, 20)
+            await until(lambda: jid in ran and late in ran)
 
 
 async def test_node_that_is_killed_and_restarted_is_two_lines_of_the_log(
@@ -120,7 +120,7 @@ async def test_node_that_is_killed_and_restarted_is_two_lines_of_the_log(
             node.kill()
             await until(lambda: lines.of("worker.redis_lost"))
             node.start()
-            await until(lambda: lines.of("worker.redis_reconnected"), 20)
+            await until(lambda: lines.of("worker.redis_reconnected"))
             await until(lambda: worker.idle)
         (lost,), (back,) = lines.of("worker.redis_lost"), lines.of("worker.redis_reconnected")
         assert lost["node"] == back["node"] == node.address
@@ -130,7 +130,7 @@ async def test_node_that_is_killed_and_restarted_is_two_lines_of_the_log(
 async def test_events_of_other_nodes_continue_while_one_is_stopped(
     cluster: Cluster, namespace: str, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioqless.redis.pubsub.MAX_SILENCE", 0.2)
+    monkeypatch.setattr("aioqless.redis.pubsub.MAX_SILENCE", 0.6)
     seen: list[AnyEvent] = []
 
     async def read(events: Stream) -> None:
@@ -145,7 +145,7 @@ async def test_events_of_other_nodes_continue_while_one_is_stopped(
         return {*jids} <= {event.jid for event in seen if isinstance(event, Put)}
 
     async with PartitionedClient(
-        cluster.url, namespace=namespace, partitions=12, timeout=1.5
+        cluster.url, namespace=namespace, partitions=12, timeout=6
     ) as client:
         homes = owners(cluster, client)
         stopped = homes[5]
@@ -156,7 +156,7 @@ async def test_events_of_other_nodes_continue_while_one_is_stopped(
             stopped.suspend()
             try:
                 # Long enough for the silent connection to be given up.
-                for attempt in "abcde":
+                for attempt in "abcdeghijk":
                     for jid in jids(there, attempt):
                         await client.put("Greet", queue="mail", jid=jid)
                     await until(lambda: are_seen(*jids(there, attempt)))  # noqa: B023  # awaited
@@ -186,7 +186,7 @@ async def test_messages_stay_on_the_node_of_their_partition(
         PartitionedWorker(client, greet, settings=Settings(queues=("mail",))) as worker,
     ):
         jids = [await client.put(greet, queue="mail") for _ in range(50)]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             for jid in jids:
                 await (await jid.job()).wait()
         assert await client.workers.listening(worker.name, "bob") == {worker.name}
@@ -219,6 +219,6 @@ async def test_partition_that_moves_is_followed_by_clients_and_workers(
                     target = cluster.id_of(new)
                     old.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", target)
                     await until(lambda: cluster.owner(slot) is new)
-            await until(lambda: len(ran) == len(jids), 20)
+            await until(lambda: len(ran) == len(jids))
         assert ran == Counter(jids)
         assert await client.check() == []

@@ -41,7 +41,7 @@ def key_of(client: PartitionedClient, partition: int) -> str:
 
 async def run_all(client: PartitionedClient, *jobs: Any, **options: Any) -> None:
     settings = Settings(queues=("mail",), burst=True, **options)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await PartitionedWorker(client, *jobs, settings=settings).run()
 
 
@@ -141,7 +141,7 @@ async def test_limit_of_a_queue_counts_the_jobs_of_all_partitions(
 
     await client.put_many([NewJob(stay) for _ in range(40)], queue="mail")
     settings = Settings(queues={"mail": 2}, burst=True)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await PartitionedWorker(client, stay, settings=settings).run()
     assert most == 2
 
