@@ -95,22 +95,16 @@ class NodeOutage(Outage):
     def log_lost(self, error: str) -> None:
         self._partitions = self._nodes.count(self)
         with bound(partition=...):  # not the one that found out
-            log.error("worker.redis_lost", **self._node(), partitions=self._partitions, error=error)
+            log.error("worker.redis_lost", error=error, **self._fields())
 
     @override
     def log_reconnected(self, seconds: float) -> None:
         with bound(partition=...):
-            log.info(
-                "worker.redis_reconnected",
-                **self._node(),
-                partitions=self._partitions,
-                seconds=seconds,
-            )
+            log.info("worker.redis_reconnected", seconds=seconds, **self._fields())
 
-    def _node(self) -> dict[str, str]:
-        if self._endpoint is None:
-            return {}
-        return {"node": name_node(self._endpoint)}
+    def _fields(self) -> dict[str, str | int]:
+        node = {} if self._endpoint is None else {"node": name_node(self._endpoint)}
+        return {**node, "partitions": self._partitions}
 
 
 class PartitionOutage(Outage):
