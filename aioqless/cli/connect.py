@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from typing import TypeVar
+
+from redis.exceptions import RedisError
 
 from aioqless.cli.extension_loader import load_partitioned_client
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
+from aioqless.redis.cluster import FIRST_PARTITION
+from aioqless.store import Keys
 
 T = TypeVar("T")
+
+LONGEST_LOOK = 1.0  # seconds for Redis to say whether a namespace has partitions
 
 PARTITIONS_VARIABLE = "AIOQLESS_PARTITIONS"
 # The number of partitions that the command line or the environment names.
@@ -24,6 +33,8 @@ def run_with_client(url: str | None, namespace: str, act: Callable[[Client], Awa
 
     async def connected() -> T:
         async with make_client(url, namespace) as client:
+            if chosen_partitions.get() is None:
+                await check_unpartitioned(client)
             return await act(client)
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -35,6 +46,33 @@ def make_client(url: str | None, namespace: str) -> Client:
     if (partitions := chosen_partitions.get()) is None:
         return Client(url, namespace=namespace)
     return load_partitioned_client()(url, namespace=namespace, partitions=partitions)
+
+
+async def check_unpartitioned(client: Client) -> None:
+    """Refuse a namespace that has partitions in Redis: all its jobs are there.
+
+    What Redis doesn't say within a second is left to the command.
+
+    Raises:
+        AioqlessError: It has.
+    """
+    name = client.namespace
+    if re.fullmatch(r"\{[^{}]+\}", name):
+        name = name[1:-1]
+    if "{" in name:  # one of the partitions
+        return
+    first = f"{name}{{{FIRST_PARTITION}}}"
+    count = None
+    with contextlib.suppress(RedisError, TimeoutError):
+        async with asyncio.timeout(LONGEST_LOOK), AsyncExitStack() as stack:
+            if name != client.namespace:  # in a Cluster, the first partition may be on another node
+                client = await stack.enter_async_context(Client(client.url, namespace=first))
+            count = await client.store.connection.execute("GET", Keys(first)("partitions"))
+    if count is not None:
+        raise AioqlessError(
+            f"namespace {name!r} has {int(count)} partitions: give their number by --partitions "
+            f"{int(count)}, or set {PARTITIONS_VARIABLE}={int(count)}"
+        )
 
 
 def check_one_partition(namespace: str) -> None:

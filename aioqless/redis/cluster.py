@@ -18,6 +18,8 @@ from aioqless.redis.resp_protocol import Reply
 
 SLOTS = 16384
 
+FIRST_PARTITION = "0.8631"  # hash tag of the first partition, however many there are
+
 _PARTITION = re.compile(r"[^{}]*\{\d+\.\d+\}")
 
 
@@ -37,7 +39,8 @@ def slot_of(namespace: str) -> int:
     if not (tag := hash_tag(namespace)):
         raise ValueError(
             f"the namespace {namespace!r} has no hash tag: in a Redis Cluster all its keys must be "
-            f"on one node, so name it {{{namespace}}}"
+            f"on one node, so name it {{{namespace}}}, or give the number of its partitions if it "
+            "has some"
         )
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 

@@ -19,15 +19,12 @@ from zlib import crc32
 
 import msgspec
 
-from aioqless.redis.cluster import SLOTS
+from aioqless.redis.cluster import FIRST_PARTITION, SLOTS
 
 MAX_PARTITIONS = 1024
 
 _GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)?")
 _TAGGED = re.compile(r"\{([^}]+)\}")
-# Of any number of partitions, the first has one of these slots, so that all clients of a namespace
-# meet there.
-_FIRST_SLOTS = range(4, 12)
 
 
 def check_count(partitions: int) -> int:
@@ -144,10 +141,10 @@ def _find_tag(number: int, partitions: int) -> str:
 
     Not near its ends, where the range of the next node may begin.
     """
+    if number == 0:  # all clients of a namespace meet there
+        return FIRST_PARTITION
     width = SLOTS / partitions
     slots = range(int((number + 0.25) * width), int((number + 0.75) * width))
-    if number == 0:
-        slots = _FIRST_SLOTS
     prefix = binascii.crc_hqx(f"{number}.".encode(), 0)
     for attempt in itertools.count():
         if binascii.crc_hqx(str(attempt).encode(), prefix) % SLOTS in slots:

@@ -57,10 +57,25 @@ async def test_partitions_shows_distribution_size_and_load(
 async def test_missing_and_wrong_number_of_partitions_are_refused(
     partitioned: PartitionedClient, run: Run
 ) -> None:
-    missing, wrong = run("partitions"), run("queues", "--partitions", "5")
+    missing = run("partitions", "--namespace", f"{partitioned.namespace}-new")
+    wrong = run("queues", "--partitions", "5")
     assert "say how many partitions the namespace has: --partitions" in missing.stderr
     assert "has 4 partitions in Redis, not 5" in wrong.stderr
     assert (missing.returncode, wrong.returncode) == (1, 1)
+
+
+@pytest.mark.parametrize("command", [("worker", "tests.contrib.partitions.handlers"), ("queues",)])
+def test_command_without_the_number_of_partitions_is_refused(
+    partitioned: PartitionedClient, run: Run, namespace: str, command: tuple[str, ...]
+) -> None:
+    missing = run(*command)
+    assert missing.stderr.splitlines()[-1] == (
+        f"aioqless: namespace {namespace!r} has 4 partitions: give their number by --partitions 4, "
+        "or set AIOQLESS_PARTITIONS=4"
+    )
+    assert missing.returncode == 1
+    first = partitioned.partitions[0].namespace
+    assert run("queues", "--namespace", first).returncode == 0
 
 
 def test_dashboard_of_a_whole_namespace_is_refused(
