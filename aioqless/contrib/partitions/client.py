@@ -13,7 +13,6 @@ from typing_extensions import TypeVar, Unpack
 
 from aioqless.client import Client, CommandConnection
 from aioqless.client.codec import Codec
-from aioqless.client.consistency import Finding
 from aioqless.client.jid import Jid
 from aioqless.client.put import Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions
@@ -33,7 +32,6 @@ from aioqless.contrib.partitions.routing import (
     partition_of,
 )
 from aioqless.contrib.partitions.sender import PartitionedSender
-from aioqless.contrib.partitions.shared_config import find_differences
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.contrib.partitions.subscriber import PartitionedSubscriber
 from aioqless.redis import Topology, make_topology
@@ -221,18 +219,6 @@ class PartitionedClient(Client):
             loads: What `measure_partitions` returned.
         """
         return await measure_nodes(self.partitions, loads)
-
-    async def reconcile(self) -> list[Finding]:
-        """Let all partitions have the options and paused queues of the first one.
-
-        They differ after a node couldn't be reached while they were changed. `check` finds that,
-        too.
-
-        Returns:
-            What differed.
-        """
-        found = await find_differences(self._partitioned_store.stores, resolve=True)
-        return [Finding.from_record(record) for record in found]
 
     def dedicated_store(self, name: str, timeout: float) -> PartitionedStore:
         """Return a store with connections of its own, for an event loop in another thread.

@@ -364,7 +364,7 @@ async def test_differing_options_and_pauses_are_found_and_repaired(
         ("config-differs", 2, "own"),
         ("pause-differs", partitioned.partitions.index(paused), "mail"),
     }
-    assert len(await partitioned.reconcile()) == 3
+    assert len(await partitioned.check(resolve=True)) == 3
     assert await partitioned.check() == []
 
 
