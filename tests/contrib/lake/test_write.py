@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.lake.session import plainly
+from aioqless.contrib.lake.source import register
 from aioqless.errors import AioqlessError
 from tests.contrib.lake.conftest import needs_spark
 
@@ -77,6 +79,17 @@ async def test_rows_that_are_written_twice_become_jobs_once(
         rows.write.format("aioqless").mode("overwrite").option("url", client.url).options(
             queue="q", klass="k"
         ).save()
+
+
+async def test_rows_are_written_from_another_thread_that_registers_the_source(
+    client: Client, spark: SparkSession
+) -> None:
+    def write_there() -> None:
+        register(spark)
+        write(spark.range(3), client, queue="mail", klass="app.send")
+
+    await asyncio.to_thread(write_there)
+    assert await client.queue("mail").length() == 3
 
 
 @needs_spark(4, 1)

@@ -95,8 +95,12 @@ class AioqlessSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session use the format `aioqless`."""
+    """Let a session use the format `aioqless`: reads in any thread, writes in the calling one.
+
+    A write finds formats in the session that is active in its thread.
+    """
     spark.dataSource.register(AioqlessSource)
+    spark.createDataFrame([], "nothing int")  # which makes it the active session of the thread
 
 
 def _require_spark(major: int, minor: int, what: str) -> None:
