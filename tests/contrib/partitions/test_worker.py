@@ -114,7 +114,7 @@ async def test_no_more_jobs_run_at_once_than_there_are_slots(client: Partitioned
         nonlocal most, now
         now += 1
         most = max(most, now)
-        await asyncio.sleep(0.002)
+        await asyncio.sleep(0.02)
         now -= 1
 
     await client.put_many([NewJob(stay) for _ in range(150)], queue="mail")
