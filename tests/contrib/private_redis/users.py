@@ -17,7 +17,7 @@ from redis.retry import Retry
 from aioqless.contrib.private_redis import Server, Settings
 from aioqless.contrib.private_redis.data_dir import DataDir, is_unlocked
 
-BRIEF = Settings(idle_timeout=0.5)
+BRIEF = Settings(idle_timeout=1.5)
 SOURCES = Path(__file__).parents[3]
 USER = """
 import sys
