@@ -25,8 +25,8 @@ function json.texts(list)
   return cjson.encode(list)
 end
 
--- Join a list of JSON texts. The brackets go to the first and the last one, since Redis' Lua goes
--- through each text that a script makes.
+-- Join a list of JSON texts. The brackets go to the first and the last one, since Redis' Lua hashes
+-- every byte of each string that a script makes.
 function json.list(items)
   if #items == 0 then return '[]' end
   items[1] = '[' .. items[1]

@@ -17,7 +17,8 @@ function view.limit_lists(jobs)
 end
 
 -- nil for a job that doesn't exist, or that the worker, if there is one, doesn't hold. It is one
--- expression, since Redis' Lua goes through each text that a script makes, and data may be long.
+-- expression, since Redis' Lua hashes every byte of each string that a script makes, and data may
+-- be long.
 function view.encode(jid, worker)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
