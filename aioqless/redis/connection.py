@@ -1,8 +1,8 @@
 """One connection to Redis that all callers share.
 
-Commands of one event-loop iteration go out in one write, and replies are matched to them in order.
-Sharing is safe since nothing sent here blocks in Redis or changes the state of the connection. The
-reply to a caller that was canceled is thrown away.
+A command goes out at once while no reply is pending; the others of an event-loop iteration go out
+in one write. Replies are matched to them in order. Sharing is safe since nothing sent here blocks in
+Redis or changes the state of the connection. The reply to a caller that was canceled is thrown away.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Connection:
         protocol = self._protocol
         if protocol is None or protocol.broken or not protocol.writable.is_set():
             protocol = await self._wait_writable()
-        sent = [protocol.send(command) for command in commands]
+        sent = [protocol.send(command, at_once=False) for command in commands]
         replies = [await reply for reply in sent]
         for reply in replies:
             if isinstance(reply, Exception):

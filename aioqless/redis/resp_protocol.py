@@ -52,8 +52,13 @@ class RespProtocol(asyncio.Protocol):
         self._writer = writer  # kept: a StreamWriter that is deleted closes its transport
         self._transport = writer.transport
 
-    def send(self, command: Command) -> asyncio.Future[Reply]:
-        """Send a command with this event-loop iteration's write.
+    def send(self, command: Command, *, at_once: bool = True) -> asyncio.Future[Reply]:
+        """Send a command.
+
+        Args:
+            command: The command.
+            at_once: Whether it goes out at once if no reply is pending; otherwise it waits for the
+                other commands of this event-loop iteration.
 
         Returns:
             A future of the reply; error replies are results, too.
@@ -63,16 +68,22 @@ class RespProtocol(asyncio.Protocol):
         if self.broken:
             reply.set_exception(exceptions.ConnectionError("the connection to Redis broke"))
             return reply
+        if at_once and self._transport is not None and not self._waiting:
+            self._transport.write(packed)
+        else:
+            self._gather(packed)
+        self._waiting.append((reply, self._loop.time()))
+        if self._timer is None and self._timeout is not None:
+            self._timer = self._loop.call_later(self._timeout, self._check_timeout)
+        return reply
+
+    def _gather(self, packed: bytes) -> None:
         if not self._outgoing:
             self._loop.call_soon(self._write)
         self._outgoing.append(packed)
         self._size += len(packed)
         if self._size > _MAX_WRITE:
             self.writable.clear()
-        self._waiting.append((reply, self._loop.time()))
-        if self._timer is None and self._timeout is not None:
-            self._timer = self._loop.call_later(self._timeout, self._check_timeout)
-        return reply
 
     def _write(self) -> None:
         if self._transport is not None and not self.broken:
