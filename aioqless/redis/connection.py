@@ -1,8 +1,9 @@
 """One connection to Redis that all callers share.
 
 A command goes out at once while no reply is pending; the others of an event-loop iteration go out
-in one write. Replies are matched to them in order. Sharing is safe since nothing sent here blocks in
-Redis or changes the state of the connection. The reply to a caller that was canceled is thrown away.
+in one write. Replies are matched to them in order. Sharing is safe since nothing sent here blocks
+in Redis or changes the state of the connection. The reply to a caller that was canceled is thrown
+away.
 """
 
 from __future__ import annotations
