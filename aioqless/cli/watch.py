@@ -36,10 +36,11 @@ async def watch_jobs(client: Client, jids: Sequence[str], *, wait: bool) -> Asyn
         yield
         return
     async with client.events(jid=jids) as events:
-        printing = asyncio.create_task(_print_events(events))
         began = time.time()
+        yield
+        # Not earlier: what the block prints, such as the jid, comes first.
+        printing = asyncio.create_task(_print_events(events))
         try:
-            yield
             ended = [await client.jobs.wait(jid) for jid in jids]
             await asyncio.sleep(LAST_EVENTS)
         finally:

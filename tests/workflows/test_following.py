@@ -138,4 +138,16 @@ async def test_closing_the_client_ends_follow(redis_url: str, namespace: str, un
         )
         await until(lambda: seen)
     with pytest.raises(exceptions.ConnectionError):
-        await following
+        await asyncio.wait_for(following, 60)
+
+
+async def test_closing_ends_follow_although_redis_still_answers(
+    client: Client, until: Until
+) -> None:
+    """The connection is closed after the watcher, so a reading may succeed meanwhile."""
+    seen: list[Any] = []
+    following = asyncio.create_task(follow(client, await client.queue("mail").put("Greet"), seen))
+    await until(lambda: seen)
+    await client.backend.watcher.aclose()
+    with pytest.raises(exceptions.ConnectionError, match="the client was closed"):
+        await asyncio.wait_for(following, 5)

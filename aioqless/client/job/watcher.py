@@ -105,6 +105,8 @@ class JobWatcher:
             while True:
                 await changed.wait()
                 changed.clear()
+                if self._closed:
+                    raise exceptions.ConnectionError("the client was closed")
                 try:
                     reading = await read()
                 except REDIS_UNAVAILABLE as error:
