@@ -18,10 +18,10 @@ from aioqless.contrib.private_redis.server_binary import find_server_binary
 
 
 def free_port() -> int:
-    """Return a port below those that the system gives to clients.
+    """Return a free port outside the range that the system assigns to clients.
 
-    One of theirs may be taken before the server that is to have it binds it, or while that is
-    killed: on loopback, a client that tries to reconnect may even connect to itself.
+    A client could take a port of that range before the server binds it, or while the server is
+    down: on loopback, a client that tries to reconnect may even connect to itself.
     """
     while True:
         port = 10_000 + secrets.randbelow(12_000)  # a Cluster node's bus has it plus 10,000

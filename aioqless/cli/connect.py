@@ -21,7 +21,7 @@ from aioqless.store import Keys
 
 T = TypeVar("T")
 
-LONGEST_LOOK = 1.0  # seconds for Redis to say whether a namespace has partitions
+PARTITIONS_TIMEOUT = 1.0  # seconds for Redis to say whether a namespace has partitions
 
 PARTITIONS_VARIABLE = "AIOQLESS_PARTITIONS"
 # The number of partitions that the command line or the environment names.
@@ -64,7 +64,7 @@ async def check_unpartitioned(client: Client) -> None:
     first = f"{name}{{{FIRST_PARTITION}}}"
     count = None
     with contextlib.suppress(RedisError, TimeoutError):
-        async with asyncio.timeout(LONGEST_LOOK), AsyncExitStack() as stack:
+        async with asyncio.timeout(PARTITIONS_TIMEOUT), AsyncExitStack() as stack:
             if name != client.namespace:  # in a Cluster, the first partition may be on another node
                 client = await stack.enter_async_context(Client(client.url, namespace=first))
             count = await client.store.connection.execute("GET", Keys(first)("partitions"))

@@ -73,6 +73,7 @@ class NodeOutage(Outage):
         super().__init__(nodes.delays)
         self._nodes = nodes
         self._endpoint = endpoint
+        self._logged = endpoint  # the address in the next line: after a failover, the other node's
         self._partitions = 0  # that the last outage concerned
         self._checked = False
         self._checking = asyncio.Lock()
@@ -87,13 +88,13 @@ class NodeOutage(Outage):
 
     def move_to(self, other: NodeOutage) -> None:
         """End the outage: another node has the partitions now."""
-        self._endpoint, own = other._endpoint, self._endpoint  # of the same class
+        self._logged = other._endpoint  # of the same class
         self.record_success()
-        self._endpoint = own
 
     @override
     def log_lost(self, error: str) -> None:
         self._partitions = self._nodes.count(self)
+        self._logged = self._endpoint
         with bound(partition=...):  # not the one that found out
             log.error("worker.redis_lost", error=error, **self._fields())
 
@@ -103,7 +104,7 @@ class NodeOutage(Outage):
             log.info("worker.redis_reconnected", seconds=seconds, **self._fields())
 
     def _fields(self) -> dict[str, str | int]:
-        node = {} if self._endpoint is None else {"node": name_node(self._endpoint)}
+        node = {} if self._logged is None else {"node": name_node(self._logged)}
         return {**node, "partitions": self._partitions}
 
 

@@ -143,9 +143,9 @@ class Turns:
     async def reach(self, index: int) -> None:
         """Wait until the node of a partition answers, or the worker stops."""
         while not (self.lifecycle.stopping or self._outages[index].reached):
-            await self._knock(self._sources[index])
+            await self._probe(self._sources[index])
 
-    async def _knock(self, source: JobSource) -> None:
+    async def _probe(self, source: JobSource) -> None:
         """Ask a node that may be away for a sign of life, without holding slots.
 
         By a key: a node that has just started answers a PING, and refuses commands with keys until
