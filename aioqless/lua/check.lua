@@ -91,7 +91,7 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
--- @writes  held_back rate_starts skipped x:pruned
+-- @writes  held_back rate_starts skipped
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
 --                                 cursor is "0" at the end
 

@@ -400,7 +400,7 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     await every.update(
         priority=3,
         retries=1,
-        interval=120,
+        every=120,
         data={"n": [1.0]},
         klass="Weekly",
         queue="billing",
@@ -410,11 +410,9 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
         every.backlog, every.coalesce) == (
         3, 1, 120, {"n": [1.0]}, "Weekly", "billing", 4, False,
     )  # fmt: skip
-    with pytest.raises(InvalidArgument):
-        await every.update(priority=9, interval=0)
-    with pytest.raises(
-        InvalidArgument, match="is not an option of a recurring job that can be changed"
-    ):
+    with pytest.raises(ValueError):
+        await every.update(priority=9, every=0)
+    with pytest.raises(TypeError, match="update has no option colour; it has priority, "):
         await every.update(priority=9, colour="red")  # type: ignore[call-arg]  # on purpose
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))

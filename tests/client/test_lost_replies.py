@@ -179,7 +179,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("config", "unset", lambda client: client.config.unset("grace-period")),
     ("recur", "recur", mail(lambda queue: queue.recur("Greet", every=60, jid="s"))),
     ("recur", "recur by cron", mail(lambda queue: queue.recur("Greet", cron="0 2 * * *", jid="s"))),
-    ("recur", "update", of_template("r", lambda recurring: recurring.update(interval=70,
+    ("recur", "update", of_template("r", lambda recurring: recurring.update(every=70,
         data=[1]))),
     ("recur", "tag a template", of_template("r", lambda recurring: recurring.tag("y"))),
     ("recur", "untag a template", of_template("r", lambda recurring: recurring.untag("x"))),

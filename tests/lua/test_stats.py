@@ -299,7 +299,6 @@ async def test_resolving_check_prunes_statistics_of_unlisted_queues(
                 "HSET", f"s:{kind}:{day * DAY}:a:queue", "total", 3, "mean", 1.5, "vk", 2, "s1", 3
             )
         await story.change("HSET", f"s:stats:{day * DAY}:a:queue", "failures", 1)
-    await story.change("HSET", "x:pruned", "days:a:queue", 86400)  # of a former version
     before = await story.all_keys()
     assert await findings(story, at=60 * DAY) == [] and await story.all_keys() == before
     assert await findings(story, at=60 * DAY, resolve="resolve") == []
@@ -309,7 +308,6 @@ async def test_resolving_check_prunes_statistics_of_unlisted_queues(
     }
     assert "s1" not in await story.day("run", day=31 * DAY, queue="a:queue")
     assert "s1" in await story.day("run", day=59 * DAY, queue="a:queue")
-    assert not await story.exists("x:pruned")
     assert await findings(story, at=100 * DAY, resolve="resolve") == []
     assert await story.all_keys() == {}
 

@@ -1,8 +1,7 @@
 """A program that tests run with an earlier version of aioqless.
 
 `earlier_version.py URL NAMESPACE` evaluates one Python expression per line of standard input,
-awaits its value if it is awaitable, and prints it as JSON. It uses the names of the earlier
-version.
+awaits its value if it is awaitable, and prints it as JSON.
 """
 
 import asyncio
@@ -14,17 +13,18 @@ from typing import Any
 
 import aioqless
 from aioqless import Client, NewJob, Settings, Worker, chain, job
+from tests.command_calls import make_call
 
 
 async def main(url: str, namespace: str) -> None:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(url, namespace=namespace))
 
-        @job(klass="Greet", keep_result=60)
+        @job(klass="Greet", result_ttl=60)
         async def greet(job: Any) -> str:
             return "earlier"
 
-        @job(klass="Hold", keep_result=60)
+        @job(klass="Hold", result_ttl=60)
         async def hold(job: Any) -> str:
             await client.redis.blpop(f"{namespace}-released")
             return "earlier"
@@ -32,8 +32,8 @@ async def main(url: str, namespace: str) -> None:
         async def work(queue: str) -> None:
             """Start a worker that runs until the program ends."""
             settings = Settings(queues=(queue,), concurrency=5, poll=0.05, grace=0)
-            names["worker"] = Worker(client, greet, hold, settings=settings)
-            await stack.enter_async_context(names["worker"])
+            worker = Worker(client, greet, hold, settings=settings)
+            names["worker"] = await stack.enter_async_context(worker)
 
         async def result(jid: str) -> Any:
             return await (await client.jobs.get(jid)).result()
@@ -43,8 +43,12 @@ async def main(url: str, namespace: str) -> None:
             job = await client.jobs.get(jid)
             return {name: getattr(job, name) for name in names}
 
+        async def call(command: str, form: str | None, **arguments: Any) -> Any:
+            """Call a command of the state machine."""
+            return await make_call(client.store, command, form, **arguments)
+
         names = {"aioqless": aioqless, "client": client, "NewJob": NewJob, "chain": chain}
-        names |= {"work": work, "result": result, "read": read}
+        names |= {"work": work, "result": result, "read": read, "call": call}
         answers, sys.stdout = sys.stdout, sys.stderr  # log lines would go to standard output
         while line := await asyncio.to_thread(sys.stdin.readline):
             try:

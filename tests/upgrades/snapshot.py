@@ -1,8 +1,7 @@
 """Write a snapshot of this version's data in Redis: `python -m tests.upgrades.snapshot`.
 
-Run it before each release. A snapshot is what the code of its time stored, so an existing file is
-never written again, neither by hand nor by later code. Snapshots of an unreleased version are named
-`0.1.0.dev1` and so on.
+Run it before each release. A snapshot is what the code of its time stored: that of a released
+version is never written again.
 """
 
 from __future__ import annotations
@@ -236,7 +235,7 @@ async def restore(redis: Redis, entries: list[dict[str, Any]]) -> None:
 async def main() -> None:
     file = FOLDER / f"{aioqless.__version__}.jsonl"
     if file.exists():
-        sys.exit(f"{file} is there, and stays as it is")
+        sys.exit(f"{file} is there: delete it if {aioqless.__version__} is not released yet")
     with server() as url:
         async with (
             Client(url, clock=lambda: THEN, name="snapshot") as client,

@@ -23,7 +23,6 @@ KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
 # Reused by later calls, or written again by each running worker.
 BRIEF = {"request", "todo", "left", "fallen", "serves"}
 PARTITIONED = {"partitions"}  # only in the namespaces of partitions
-NO_LONGER = {"x:pruned"}  # keys that only former versions write
 JIDS = {
     "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed",
     "failed", "retried", "exhausted", "running",
@@ -93,12 +92,7 @@ async def test_this_version_writes_the_same_keys_and_fields_as_former_ones(
     async with now:
         await put_everything(now)
         mine = {line["key"]: line for line in await dump(client.redis, client.namespace)}
-    former = [
-        line
-        for line in entries(version, client.namespace)
-        if line["key"].removeprefix(f"{client.namespace}:") not in NO_LONGER
-    ]
-    for line in former:
+    for line in entries(version, client.namespace):
         here = mine[line["key"]]
         assert here["type"] == line["type"], line["key"]
         if line["type"] == "hash":
@@ -158,7 +152,7 @@ async def test_resolving_check_prunes_old_statistics_of_former_versions(
         key.decode().removeprefix(f"{restored.namespace}:")
         async for key in restored.redis.scan_iter(f"{restored.namespace}:*")
     ]
-    assert [key for key in keys if key.startswith("s:") or key in NO_LONGER] == []
+    assert [key for key in keys if key.startswith("s:")] == []
 
 
 async def test_data_beside_jobs_is_read(latest: Client) -> None:
@@ -191,5 +185,5 @@ async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
 
 async def test_encrypted_data_is_decrypted_with_the_key(restored: Client) -> None:
     found = await restored.jobs.get("sealed")
-    if found is not None:  # the first snapshot has none
-        assert found.data == {"card": 1} and "card" not in found.raw_data
+    assert found is not None
+    assert found.data == {"card": 1} and "card" not in found.raw_data

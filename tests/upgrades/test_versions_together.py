@@ -23,10 +23,9 @@ ROOT = Path(__file__).parents[2]
 GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
-EARLIER = (
-    # the last commit before modules and options were renamed
-    "022343ae80da2cbf5e19c9f3c4c8504ca30e5f17"
-)
+# The tag of the last release; before the first, a commit with the API of 0.1.0.
+EARLIER = "c25be8348186fd1474d99078651fc83d4de30076"
+NEEDED = ("aioqless", "tests/__init__.py", "tests/command_calls.py")
 PATIENCE = 60.0  # seconds
 
 Command: TypeAlias = Callable[..., Awaitable[Any]]
@@ -49,7 +48,7 @@ class Earlier:
 
     async def command(self, command: str, word: str | None = None, /, **arguments: Any) -> Any:
         """Call a command of the state machine there."""
-        return await self.run(f"client.scripts({command!r}, {word!r}, **{arguments!r})")
+        return await self.run(f"call({command!r}, {word!r}, **{arguments!r})")
 
     async def end(self) -> None:
         """Stop its workers and end the process."""
@@ -63,9 +62,9 @@ class Earlier:
 def earlier_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Check out the earlier version's package; returns the folder."""
     folder = tmp_path_factory.mktemp("earlier")
-    archived = subprocess.run([*GIT, "archive", EARLIER, "aioqless"], check=False, **CAPTURED)
+    archived = subprocess.run([*GIT, "archive", EARLIER, *NEEDED], check=False, **CAPTURED)
     if archived.returncode:
-        why = f"commit {EARLIER[:7]} is not there: {archived.stderr.decode(errors='replace')}"
+        why = f"{EARLIER} is not there: {archived.stderr.decode(errors='replace')}"
         shallow = subprocess.run(
             [*GIT, "rev-parse", "--is-shallow-repository"], check=False, **CAPTURED
         )
@@ -252,7 +251,7 @@ async def test_limits_of_one_version_hold_for_the_other(
     versions: tuple[Command, Command], earlier: Earlier, client: Client
 ) -> None:
     first, second = versions
-    limited = "limit_key='user', limit=1, rate=(3, 3600))"
+    limited = "concurrency_key='user', max_concurrent=1, rate_limit=(3, 3600))"
     await earlier.run(f"client.queue('mail').put('Greet', {{'user': 7}}, jid='a', {limited}")
     for jid in "bcd":
         await client.queue("mail").put(

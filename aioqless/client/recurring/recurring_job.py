@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypedDict, cast
 from zoneinfo import ZoneInfo
@@ -80,7 +80,6 @@ class RecurringChanges(TypedDict, total=False):
         queue: Queue of its instances.
         backlog: Maximum number of missed instances to make up for, 0 for all.
         every: Interval, in seconds or as a timedelta, if it has one.
-        interval: The same.
         cron: Cron expression, if it has one.
         timezone: Time zone of the cron expression, by its name or as a ZoneInfo.
         until: When it ends, as a datetime or in seconds since 1970; None: never.
@@ -95,12 +94,18 @@ class RecurringChanges(TypedDict, total=False):
     queue: str
     backlog: int
     every: Seconds
-    interval: Seconds
     cron: str
     timezone: str | ZoneInfo
     until: float | datetime | None
     max_runs: int | None
     jitter: Seconds | None
+
+
+def _refuse_unknown(method: str, names: Iterable[str], options: Mapping[str, object]) -> None:
+    if unknown := set(names) - options.keys():
+        raise TypeError(
+            f"{method} has no option {', '.join(sorted(unknown))}; it has {', '.join(options)}"
+        )
 
 
 async def recur(
@@ -117,11 +122,7 @@ async def recur(
         TypeError: There is no such option, one has the wrong type, or there is no jid.
         ValueError: An option is out of range.
     """
-    if unknown := options.keys() - RecurOptions.__annotations__.keys():
-        raise TypeError(
-            f"recur has no option {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(RecurOptions.__annotations__)}"
-        )
+    _refuse_unknown("recur", options.keys(), RecurOptions.__annotations__)
     store, schedule = backend.store, make_schedule(options)
     backlog = check_backlog(schedule, options.get("backlog"))
     offset = validation.check_seconds("offset", options.get("offset", 0))
@@ -309,18 +310,15 @@ class RecurringJob:
             changes: See RecurringChanges.
 
         Raises:
-            TypeError: Both `every` and `interval` are given.
+            TypeError: There is no such option, or one has the wrong type.
             ValueError: The interval, cron expression or time zone is not valid.
             InvalidData: The data can't be encoded.
             InvalidArgument: Another value is refused, or belongs to the other kind of schedule.
         """
+        _refuse_unknown("update", changes.keys(), RecurringChanges.__annotations__)
         pairs: dict[str, Any] = dict(changes)
         if "every" in changes:
-            if "interval" in changes:
-                raise TypeError("every and interval are the same: pass one of them")
             pairs["interval"] = make_every(pairs.pop("every")).seconds
-        elif "interval" in changes:
-            pairs["interval"] = validation.check_seconds("interval", changes["interval"])
         codec, klass = self._backend.codec, changes.get("klass", self.klass)
         if "data" not in changes and codec.bound_to_klass and klass != self.klass:
             pairs["data"] = self.data

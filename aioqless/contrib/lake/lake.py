@@ -120,11 +120,6 @@ class Lake:
         return self.storage.list_names()
 
     def _refuse_other_contents(self, names: list[str]) -> None:
-        if "lake.json" in names:
-            raise LakeError(
-                f"{self.url} is a lake of Parquet folders, as earlier versions wrote them, not of "
-                "Delta tables: archive into a new folder, and keep the old one for its files"
-            )
         strange = [name for name in names if name not in _LAYERS]
         if not strange and (first := EVENTS.partition("/")[0]) in names:
             # All that creating the first table can leave behind when it is killed.

@@ -127,16 +127,6 @@ def test_a_newer_table_is_refused_before_redis_is_called_or_a_table_changed(
     assert {name: open_table(lake, name).version() for name in TABLES} == before
 
 
-def test_a_folder_lake_of_parquet_files_is_refused_before_redis_is_called(
-    tmp_path: Path, run_pipeline: RunPipeline
-) -> None:
-    (tmp_path / "lake.json").touch()
-    code, out, err = run_pipeline("archive", *UNREACHABLE, "--lake", tmp_path)
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "archive into a new folder" in err
-    assert [each.name for each in tmp_path.iterdir()] == ["lake.json"]
-
-
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

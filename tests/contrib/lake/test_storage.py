@@ -240,7 +240,6 @@ def test_credentials_are_not_shown(store: dict[str, str], monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("lake.json", "archive into a new folder"),
         ("notes.txt", "it has 'notes.txt'"),
         ("bronze/events/namespace=ql/date=2026-11-21/a.parquet", "it has 'namespace=ql'"),
     ],

@@ -37,7 +37,7 @@ async def update(request: ActionRequest) -> str:
     template = await _template(request)
     changes: RecurringChanges = {}
     if template.cron is None and request.form.get("interval"):
-        changes["interval"] = request.number("interval")
+        changes["every"] = request.number("interval")
     if template.cron is not None and request.form.get("cron"):
         changes["cron"] = request.text("cron").strip()
         changes["timezone"] = request.text("timezone").strip()

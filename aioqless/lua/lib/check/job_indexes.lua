@@ -78,9 +78,3 @@ function job_indexes.check_expiry(here, _, _, problem, seconds)
   end
   return 1
 end
-
--- Delete keys that only former versions of aioqless read, and recreate when needed.
-function job_indexes.delete_obsolete(here)
-  if findings.is_resolving() then redis.call('UNLINK', here.key) end
-  return 1
-end

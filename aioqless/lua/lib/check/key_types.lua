@@ -39,7 +39,6 @@ function key_types.families()
     {'zset', '^x:starts:(.+)$', constraint_keys.check_starts},
     {'stream', '^x:archive$', function() return 1 end},
     {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},
-    {'hash', '^x:pruned$', job_indexes.delete_obsolete},
   }
   return families
 end
