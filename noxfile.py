@@ -217,6 +217,14 @@ def newer(session: nox.Session) -> None:
 
 
 @nox.session
+def release(session: nox.Session) -> None:
+    """Build and test the files of a release into dist/, from the last commit."""
+    project = nox.project.load_toml("pyproject.toml")
+    session.install(*nox.project.dependency_groups(project, "release"))
+    session.run("python", "-m", "tests.release", *interpreters("3.11", "3.12", "3.13"))
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, that imports keep to the layers, and the wording of prose."""
     install(session, "lint")
