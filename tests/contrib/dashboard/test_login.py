@@ -28,7 +28,9 @@ from tests.contrib.dashboard.test_access import HASH, PASSWORD, USERS, client_of
 from tests.server import OwnServer
 
 SECRET = "a secret of several processes"
-CHEAP = PasswordHasher(time_cost=1, memory_cost=8).hash(PASSWORD)  # for many sign-ins
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(
+    PASSWORD
+)  # for many sign-ins
 BEHIND = Access(users=USERS, trusted_proxies=("127.0.0.1",))
 
 
