@@ -18,7 +18,7 @@ json_types.py        JsonType          values of annotated types, pydantic's too
 jid.py               Jid               the id of a job that was put, and its typed result
 recurring/           RecurringJob      templates of jobs, and cron
 workers.py           Workers           workers, and remote control
-coverage.py          Coverage          which queues workers serve, and which they don't
+coverage.py          Coverage          which queues workers serve, and why jobs wait
 events/              Events            the event stream
 archive/             Archive           the stream of ended jobs
 config.py            Config            shared configuration

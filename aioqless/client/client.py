@@ -29,7 +29,7 @@ from aioqless.client.browser_sessions import SessionRecords
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
-from aioqless.client.coverage import Coverage, find_coverage
+from aioqless.client.coverage import Coverage, find_coverage, read_limits
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
 from aioqless.client.foreign_jobs import ForeignJobs
@@ -439,7 +439,7 @@ class Client:
         return found
 
     async def coverage(self, *, most: int = 10_000) -> Coverage:
-        """Return which queues workers serve, and which they don't, as far as 1,000 workers say.
+        """Return which queues workers serve, and why jobs wait, as far as 1,000 workers say.
 
         Args:
             most: Maximum number of queues to look at.
@@ -450,7 +450,8 @@ class Client:
             queues += page
             if len(page) < QUEUES_PER_PAGE:
                 break
-        return find_coverage(queues, await self.workers.counts(), await self.store.now())
+        limits = await read_limits(self.store, queues)
+        return find_coverage(queues, await self.workers.counts(), await self.store.now(), limits)
 
     async def lags(self, *queues: str) -> list[float]:
         """Return how many seconds ago the next job of each queue could have started; 0 for none.

@@ -1,18 +1,26 @@
-"""Coverage: which queues workers serve, and which they don't."""
+"""Coverage: which queues workers serve, which they don't, and why jobs wait."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Literal, TypeAlias
 
-from aioqless.client.queue_statistics import QueueOverview
+import msgspec
+
+from aioqless.client.queue_statistics import QueueCounts
 from aioqless.client.workers import WorkerCounts
+from aioqless.store import Store
 
 REGISTER_INTERVAL = 30.0  # seconds between two registrations of a worker
 GONE_AFTER = 3 * REGISTER_INTERVAL + 10  # seconds of silence; a worker that was killed says nothing
+DELAYED_AFTER = 30.0  # seconds for which the next job of a queue is ready and doesn't run
+NEARLY_REACHED = 0.9  # of a rate limit
+QUEUES_PER_CALL = 500  # for which Redis is busy a few milliseconds
 
 _PATTERN = re.compile(r"[*?[]")
 
@@ -39,6 +47,64 @@ class QueueGap:
         return f"a worker serves {self.queue}, into which no job was put{hint}"
 
 
+class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What may keep the next job of a queue from running, as the command `delays` returns it.
+
+    Attributes:
+        lag: For how many seconds the next job has been ready to run.
+        limit: The concurrency limit of the queue; 0: none.
+        running: Running jobs that count towards it.
+        rate: The rate limit of the queue, as a number of starts and seconds; (0, 0): none.
+        starts: Starts that count towards it.
+        next_start: When the next start may be, in seconds since 1970.
+        klass: Klass of the next job that workers without a handler have declined.
+        declined: Since when they have; 0 if none has.
+    """
+
+    lag: float = 0.0
+    limit: float = 0
+    running: int = 0
+    rate: tuple[float, float] = (0, 0)
+    starts: int = 0
+    next_start: float = 0.0
+    klass: str = ""
+    declined: float = 0.0
+
+
+Reason: TypeAlias = Literal[
+    "paused",
+    "concurrency_limit",
+    "rate_limit",
+    "no_worker",
+    "unknown_klass",
+    "workers_busy",
+    "workers_idle",
+]
+
+
+@dataclass(frozen=True)
+class QueueDelay:
+    """A queue whose jobs wait, and why.
+
+    Attributes:
+        queue: Name of the queue.
+        jobs: Number of waiting jobs.
+        lag: For how many seconds the next one has been ready to run.
+        reason: What keeps them from running.
+        detail: The reason with its numbers, as a clause about the queue.
+    """
+
+    queue: str
+    jobs: int
+    lag: float
+    reason: Reason
+    detail: str
+
+    def __str__(self) -> str:
+        jobs = "1 job waits" if self.jobs == 1 else f"{self.jobs} jobs wait"
+        return f"{jobs} in {self.queue}: {self.detail}"
+
+
 @dataclass(frozen=True)
 class Coverage:
     """Which queues are served by the workers that say so.
@@ -49,16 +115,22 @@ class Coverage:
         unused: Queues that a worker serves by name, and into which no job was ever put.
         silent: Number of workers that don't say what they serve: those of other qless clients, and
             people. Unserved queues may be theirs.
+        delays: By queue, why its jobs wait: those of a paused queue, and those of others whose next
+            job has been ready for 30 seconds.
     """
 
     workers: dict[str, int] = field(default_factory=dict)
     unserved: list[QueueGap] = field(default_factory=list)
     unused: list[QueueGap] = field(default_factory=list)
     silent: int = 0
+    delays: dict[str, QueueDelay] = field(default_factory=dict)
 
 
 def find_coverage(
-    queues: Sequence[QueueOverview], workers: Iterable[WorkerCounts], now: float
+    queues: Sequence[QueueCounts],
+    workers: Iterable[WorkerCounts],
+    now: float,
+    limits: Mapping[str, QueueLimits] = MappingProxyType({}),
 ) -> Coverage:
     """Compare the existing queues with the queues that workers serve.
 
@@ -66,29 +138,90 @@ def find_coverage(
         queues: All queues of the namespace.
         workers: All workers.
         now: The time, in seconds since 1970. Workers that were silent for long don't count.
+        limits: What `read_limits` returned for these queues.
     """
     alive = [worker for worker in workers if now - worker.seen <= GONE_AFTER]
-    subscribed = [worker.queues for worker in alive if worker.queues is not None]
+    subscribed = [worker for worker in alive if worker.queues is not None]
     known = [queue.name for queue in queues]
-    named = {name for each in subscribed for name in each if not _PATTERN.search(name)}
-    counts = {
-        name: sum(any(_matches(name, pattern) for pattern in each) for each in subscribed)
+    named = {name for each in subscribed for name in each.queues or () if not _PATTERN.search(name)}
+    serving = {
+        name: [each for each in subscribed if any(matches(name, of) for of in each.queues or ())]
         for name in {*known, *named}
     }
-    unserved = [
-        queue for queue in queues if queue.waiting and not queue.running and not counts[queue.name]
-    ]
+    delays: dict[str, QueueDelay] = {}
+    unserved: list[QueueCounts] = []
+    for queue in queues:
+        of = limits.get(queue.name) or QueueLimits()
+        delay = _find_delay(queue, of, serving[queue.name], now)
+        if delay and delay.reason == "no_worker":
+            unserved.append(queue)
+        if delay and (delay.reason == "paused" or _is_late(of, now)):
+            delays[queue.name] = delay
     unused = sorted(named.difference(known))
     candidates = [queue.name for queue in unserved] or known
     return Coverage(
-        counts,
+        {name: len(each) for name, each in serving.items()},
         [QueueGap(each.name, _similar(each.name, named), each.waiting) for each in unserved],
         [QueueGap(name, _similar(name, candidates)) for name in unused],
         len(alive) - len(subscribed),
+        delays,
     )
 
 
-def _matches(queue: str, pattern: str) -> bool:
+async def read_limits(store: Store, queues: Iterable[QueueCounts]) -> dict[str, QueueLimits]:
+    """Read what may keep the next jobs of queues from running; of those in which jobs wait."""
+    names = [each.name for each in queues if (each.waiting or each.scheduled) and not each.paused]
+    found: dict[str, QueueLimits] = {}
+    for first in range(0, len(names), QUEUES_PER_CALL):
+        page = names[first : first + QUEUES_PER_CALL]
+        records = msgspec.convert(await store.delays(queues=page), list[QueueLimits])
+        found.update(zip(page, records, strict=True))
+    return found
+
+
+def _is_late(of: QueueLimits, now: float) -> bool:
+    return of.lag > DELAYED_AFTER or bool(of.declined and now - of.declined > DELAYED_AFTER)
+
+
+def _find_delay(
+    queue: QueueCounts, of: QueueLimits, serving: Sequence[WorkerCounts], now: float
+) -> QueueDelay | None:
+    """Return why the jobs of a queue wait; None if none does."""
+    if not queue.waiting and not of.declined:
+        return None
+    most, seconds = of.rate
+    reason: Reason
+    if queue.paused:
+        reason, detail = "paused", "the queue is paused"
+    elif of.limit and of.running >= of.limit:
+        reason = "concurrency_limit"
+        detail = f"{of.running} of {of.limit:g} jobs run (concurrency limit)"
+    # Between the end of one start's window and the next start, a reached limit has a little room.
+    elif most and of.starts >= max(1, int(most * NEARLY_REACHED)):
+        reason = "rate_limit"
+        detail = f"{of.starts} of {most:g} starts in {seconds:g} s are used (rate limit)"
+        if of.next_start > now:
+            detail += f", the next is possible in {of.next_start - now:.0f} s"
+    elif not serving and not queue.running and not of.starts:
+        reason, detail = "no_worker", "no worker serves it"
+    elif of.declined:
+        reason = "unknown_klass"
+        detail = f"no worker has a handler for {of.klass}, declined for {now - of.declined:.0f} s"
+    elif held := sum(each.jobs for each in serving) or queue.running:
+        reason = "workers_busy"
+        detail = f"its {_plural(len(serving), 'worker')} may be full, with {_plural(held, 'job')}"
+    else:
+        reason = "workers_idle"
+        detail = f"its {_plural(len(serving), 'worker')} may be quiet or stopped, with 0 jobs"
+    return QueueDelay(queue.name, queue.waiting or 1, of.lag, reason, detail)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def matches(queue: str, pattern: str) -> bool:
+    """Return whether a queue is the one that a subscription names, or matches its pattern."""
     return fnmatchcase(queue, pattern) if _PATTERN.search(pattern) else queue == pattern
 
 

@@ -397,6 +397,11 @@ class Store(ABC):
             durable=True,
         )
 
+    def delays(self, *, queues: Sequence[str], now: float | None = None) -> Call[Json]:
+        """For how long the next job of each queue has been ready to run, and what may keep it."""
+        argv = [self._encode_time(now)]
+        return Call(self.send, "delays", read_json, list(map(self._encode_queue, queues)), argv)
+
     def dependency_results(self, *, jid: str, start: int | None = None) -> Call[Json]:
         """The kept results of the jobs that a job was last put to depend on."""
         argv = [encode(jid)]

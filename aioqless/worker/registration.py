@@ -1,4 +1,4 @@
-"""Registration: which queues this worker serves, and a warning about queues without workers."""
+"""Registration: which queues this worker serves, and a warning about queues whose jobs wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from aioqless.client import Client
-from aioqless.client.coverage import REGISTER_INTERVAL
+from aioqless.client.coverage import REGISTER_INTERVAL, matches
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -23,8 +23,9 @@ class Registration:
     """Says in Redis what a worker serves, and logs once which queues are misspelled.
 
     A queue is unserved when two looks in a row find jobs that wait there, and no worker: others may
-    be starting. It looks twice at the start, and later at most every five minutes, after a queue
-    was announced that this worker doesn't serve and that no look has seen.
+    be starting. Other reasons why jobs wait are logged for the queues that this worker serves. It
+    looks twice at the start, and later at most every five minutes, after a queue was announced that
+    this worker doesn't serve and that no look has seen.
 
     Args:
         client: A client of the namespace.
@@ -54,7 +55,8 @@ class Registration:
         self._seen: set[str] = set()  # queues that a look has seen, or that were announced
         self._looks_left = LOOKS
         self._quiet_until = 0.0  # by time.monotonic; no looks before
-        self._suspects: set[str] = set()  # queues that the last look found unserved
+        # why the jobs of a queue wait, as the last look found it
+        self._suspects: dict[str, str] = {}
         self._logged: set[str] = set() if logged is None else logged
 
     def wake(self) -> None:
@@ -90,12 +92,21 @@ class Registration:
         if not self._looks_left:
             self._quiet_until = time.monotonic() + LOOK_PAUSE
         self._seen.update(list(coverage.workers)[:MOST_ANNOUNCED])
-        suspects = {gap.queue: gap for gap in coverage.unserved}
-        for queue in self._suspects & suspects.keys():
-            if self._is_new(queue):
-                log.warning("queue.unserved", queue=queue, why=str(suspects[queue]))
-        self._suspects = set(suspects)
         mine = set(self._served())
+        suspects = {gap.queue: gap for gap in coverage.unserved}
+        for queue, gap in suspects.items():
+            if self._suspects.get(queue) == "no_worker" and self._is_new(queue):
+                log.warning("queue.unserved", queue=queue, why=str(gap))
+        for queue, delay in coverage.delays.items():
+            if (
+                queue not in suspects
+                and self._suspects.get(queue) == delay.reason
+                and any(matches(queue, pattern) for pattern in mine)
+                and self._is_new(queue)
+            ):
+                log.warning("queue.delayed", queue=queue, reason=delay.reason, why=str(delay))
+        self._suspects = {queue: delay.reason for queue, delay in coverage.delays.items()}
+        self._suspects |= dict.fromkeys(suspects, "no_worker")
         for gap in coverage.unused:
             # Without jobs in a queue of a similar name, it may only be too early for the first.
             if gap.queue in mine and gap.similar in suspects and self._is_new(gap.queue):

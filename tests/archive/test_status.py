@@ -72,7 +72,7 @@ async def test_worker_check_and_dashboard_warn(
     await worker.check()
     assert "archive.unread" in caplog.text
     sample = await Sampler(client).refresh()
-    assert any(what.startswith("Ended jobs have waited for") for what, _, _ in find_alarms(sample))
+    assert any(each.problem.startswith("Ended jobs have waited") for each in find_alarms(sample))
 
 
 def test_command_warns_with_its_exit_code(

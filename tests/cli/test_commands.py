@@ -174,6 +174,14 @@ async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) 
     assert await client.queue("mail").jobs("waiting") == ["a"]
 
 
+@pytest.mark.parametrize("command", ["queues", "check"])
+async def test_reason_why_jobs_wait_is_printed(client: Client, cli: Aioqless, command: str) -> None:
+    await client.queue("mail").put("Greet")
+    await client.queue("mail").pause()
+    ended = await cli(command)
+    assert ended.err.startswith("1 job waits in mail: the queue is paused\n")
+
+
 async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet", jid="a")
     ended = await cli("lua", "get")

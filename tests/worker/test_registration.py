@@ -74,6 +74,21 @@ async def test_queue_that_another_worker_serves_is_not_logged(
     assert not lines.of("queue.unserved") and not lines.of("queue.unused")
 
 
+async def test_reason_why_jobs_wait_is_logged_once_by_workers_of_the_queue(
+    client: Client, until: Until, lines: Lines
+) -> None:
+    for queue in ("mail", "other"):
+        await client.queue(queue).put(known)
+        await client.queue(queue).pause()
+    async with registered(client, "ma*"):
+        await until(lambda: lines.of("queue.delayed"))
+        await asyncio.sleep(0.1)  # the time of several looks
+    (line,) = lines.of("queue.delayed")
+    assert (line["queue"], line["reason"]) == ("mail", "paused")
+    assert line["why"] == "1 job waits in mail: the queue is paused"
+    assert not lines.of("queue.unserved")
+
+
 async def test_queue_announced_later_is_looked_at_after_a_pause(
     client: Client, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

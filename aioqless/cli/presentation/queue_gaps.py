@@ -1,4 +1,4 @@
-"""Prints queues that no worker serves, and queues that workers serve without jobs."""
+"""Prints why jobs wait, and queues that workers serve without jobs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from aioqless.validation import plain
 
 
 def print_gaps(coverage: Coverage) -> None:
-    """Print a line for each gap to the standard error."""
+    """Print a line for each gap and each delay to the standard error."""
     errors = make_console(errors=True)
-    for gap in (*coverage.unserved, *coverage.unused):
+    delays = [each for each in coverage.delays.values() if each.reason != "no_worker"]
+    for gap in (*coverage.unserved, *delays, *coverage.unused):
         errors.print(plain(str(gap)), style="yellow", soft_wrap=True, markup=False)
     if coverage.unserved and coverage.silent:
         others = pluralize(coverage.silent, "worker")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from redis import exceptions
 
 from aioqless.client import Client
-from aioqless.client.queue_statistics import QueueCounts, QueueOverview, rates_between
+from aioqless.client.coverage import Coverage, find_coverage, read_limits
+from aioqless.client.queue_statistics import QueueOverview, rates_between
 from aioqless.client.redis_server import ServerInfo
 from aioqless.client.workers import WorkerCounts
 
@@ -20,8 +21,6 @@ MAX_QUEUES = 10_000
 QUEUES_PER_CALL = 500  # for which Redis is busy a few milliseconds
 WORKERS_PER_CALL = 100
 MAX_AGE = 2.0  # seconds
-# seconds for which jobs wait, while none runs, before their queue counts as unserved
-UNSERVED_AFTER = 30
 # seconds without a pop or a renewed lock after which a worker that doesn't listen counts as lost
 LOST_AFTER = 30
 ALARM_FOR = 3600  # seconds for which a lost worker is reported
@@ -39,7 +38,7 @@ class Sample:
         workers: The known workers, those seen last first.
         server: Memory, persistence and load of Redis.
         archive_problem: What is wrong with the archive, if anything.
-        unserved: Queues as `find_unserved` returns them.
+        coverage: Which queues workers serve, and why jobs wait.
         lost: Workers as `find_lost` returns them.
     """
 
@@ -49,7 +48,7 @@ class Sample:
     workers: tuple[WorkerCounts, ...] = ()
     server: ServerInfo = field(default_factory=ServerInfo)
     archive_problem: str | None = None
-    unserved: Mapping[str, int] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
     lost: Mapping[str, float] = field(default_factory=dict)
 
     def sum(self, count: str) -> int:
@@ -111,27 +110,9 @@ async def _take_sample(client: Client) -> Sample:
         workers=workers,
         archive_problem=archive.describe_problem(now),
         server=await client.server.info(),
-        unserved=await find_unserved(client, queues),
+        coverage=find_coverage(queues, workers, now, await read_limits(client.store, queues)),
         lost=await find_lost(client, [each.name for each in workers], now),
     )
-
-
-async def find_unserved(client: Client, queues: Iterable[QueueCounts]) -> dict[str, int]:
-    """Return the queues that no worker seems to serve, each with the time since when.
-
-    Jobs wait there, none runs, and the next one could have been running for a while.
-    """
-    names = [
-        queue.name for queue in queues if queue.waiting and not queue.running and not queue.paused
-    ]
-    lags: list[float] = []
-    for first in range(0, len(names), QUEUES_PER_CALL):
-        lags += await client.lags(*names[first : first + QUEUES_PER_CALL])
-    return {
-        name: round(time.time() - lag)
-        for name, lag in zip(names, lags, strict=True)
-        if lag > UNSERVED_AFTER
-    }
 
 
 async def find_lost(client: Client, names: Sequence[str], now: float) -> dict[str, float]:

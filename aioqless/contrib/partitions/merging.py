@@ -191,10 +191,18 @@ def _longest(replies: Sequence[Sequence[float]]) -> list[float]:
     return [max(lags) for lags in zip(*replies, strict=True)]
 
 
+def _most_delayed(replies: Sequence[Sequence[Record]]) -> list[Record]:
+    return [
+        max(delays, key=lambda delay: (delay["lag"], delay["declined"]))
+        for delays in zip(*replies, strict=True)
+    ]
+
+
 # Of commands that all partitions carry out.
 SUMS: dict[str, Merge] = {
     "archive_state": combine_archive_states,
     "days": add_in_order,
+    "delays": _most_delayed,
     "failed": add_counters,
     "failures": combine_failures,
     "lag": _longest,

@@ -51,6 +51,11 @@ class QueueCollector(Collector):
                 "For how long the next job of a queue has been waiting",
                 labels=("queue",),
             ),
+            GaugeMetricFamily(
+                "aioqless_queue_delay_seconds",
+                "For how long the next job of a delayed queue has been waiting, by what keeps it",
+                labels=("queue", "reason"),
+            ),
             GaugeMetricFamily("aioqless_failed_jobs", "Failed jobs by group", labels=("group",)),
             GaugeMetricFamily(
                 "aioqless_archive_entries", "Entries of the archive that are in Redis", labels=()
@@ -67,12 +72,14 @@ class QueueCollector(Collector):
         reading = self._find_latest()
         if reading is None:
             return []
-        jobs, lags, failed, entries, archive_lag = metrics = self.describe()
+        jobs, lags, delays, failed, entries, archive_lag = metrics = self.describe()
         for queue, counts in reading.jobs.items():
             for state, count in counts.items():
                 jobs.add_metric((queue, state), count)
         for queue, seconds in reading.lags.items():
             lags.add_metric((queue,), seconds)
+        for queue, (reason, seconds) in reading.delays.items():
+            delays.add_metric((queue, reason), seconds)
         for group, count in reading.failed.items():
             failed.add_metric((group,), count)
         entries.add_metric((), reading.archive_entries)

@@ -13,6 +13,7 @@ from redis import exceptions
 
 from aioqless import Client
 from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.client.coverage import find_coverage, read_limits
 from aioqless.runtime.tasks import cancel_and_wait
 
 INTERVAL = 15.0  # seconds between two readings
@@ -29,6 +30,7 @@ class QueueReading(msgspec.Struct, frozen=True):
         read_at: When it was read, in seconds since 1970.
         jobs: The number of jobs, by queue and state.
         lags: For how many seconds the next job of each queue has been waiting.
+        delays: By queue, why its jobs wait, and the lag; of those queues that are delayed.
         failed: The number of failed jobs, by group.
         archive_entries: The number of the archive's entries in Redis.
         archive_lag: For how many seconds the archive's oldest entry has been unread.
@@ -37,6 +39,7 @@ class QueueReading(msgspec.Struct, frozen=True):
     read_at: float
     jobs: dict[str, dict[str, int]]
     lags: dict[str, float]
+    delays: dict[str, tuple[str, float]]
     failed: dict[str, int]
     archive_entries: int
     archive_lag: float
@@ -66,6 +69,9 @@ async def read_queues(client: Client) -> QueueReading:
     """Read what Redis knows of all queues, failure groups and the archive."""
     queues = await client.queues()
     lags = await client.lags(*[counts.name for counts in queues])
+    limits = await read_limits(client.store, queues)
+    workers, clock = await client.workers.counts(), await client.store.now()
+    delays = find_coverage(queues, workers, clock, limits).delays
     archive = await client.archive.state()
     now = time.time()
     return QueueReading(
@@ -74,6 +80,7 @@ async def read_queues(client: Client) -> QueueReading:
             counts.name: {state: getattr(counts, state) for state in STATES} for counts in queues
         },
         lags={counts.name: lag for counts, lag in zip(queues, lags, strict=True)},
+        delays={name: (delay.reason, delay.lag) for name, delay in delays.items()},
         failed=await client.jobs.failed(),
         archive_entries=archive.length,
         archive_lag=archive.unread_since(now),

@@ -28,6 +28,30 @@ function listing.read_lag(queue, now)
   return math.max(0, now - since)
 end
 
+-- What may keep the next job of a queue from running, as JSON.
+function listing.describe_delay(queue, now)
+  local rate, starts, next_start = config.rate(queue) or {0, 0}, 0, 0
+  if rate[1] > 0 then starts, next_start = rates.peek('q:' .. queue, rate, now) end
+  local limit = config.max_concurrency(queue)
+  local klass, declined = listing.find_declined(queue)
+  return '{"lag":' .. json.number(listing.read_lag(queue, now))
+    .. ',"running":' .. (limit > 0 and redis.call('ZCOUNT', keys.locks(queue), now, '+inf') or 0)
+    .. ',"limit":' .. json.number(limit)
+    .. ',"rate":[' .. json.number(rate[1]) .. ',' .. json.number(rate[2]) .. '],"starts":' .. starts
+    .. ',"next_start":' .. json.number(next_start)
+    .. ',"klass":' .. cjson.encode(klass) .. ',"declined":' .. json.number(declined) .. '}'
+end
+
+-- The klass of the next waiting or scheduled job that workers have declined, and since when.
+function listing.find_declined(queue)
+  for _, jid in ipairs({redis.call('ZRANGE', keys.waiting(queue), -1, -1)[1] or false,
+    redis.call('ZRANGE', keys.scheduled(queue), 0, 0)[1] or false}) do
+    local job = jid and redis.call('HMGET', keys.job(jid), 'klass', 'x-declined') or {}
+    if job[2] then return job[1] or '', tonumber(job[2]) or 0 end
+  end
+  return '', 0
+end
+
 function listing.list_state(state, queue, now, offset, count)
   if state == 'complete' then
     return listing.read_page(keys.completed(), 0, math.huge, offset, count, 'REV')

@@ -16,6 +16,15 @@ function rates.read_capacity(of, rate, now)
   return math.max(0, rate[1] - redis.call('ZCARD', keys.rate_starts(of)))
 end
 
+-- How many starts count, and when the next one may be. Writes nothing.
+function rates.peek(of, rate, now)
+  local starts = redis.call('ZCOUNT', keys.rate_starts(of), '(' .. json.number(now - rate[2]),
+    '+inf')
+  local oldest = starts >= rate[1]
+    and redis.call('ZRANGE', keys.rate_starts(of), -rate[1], -rate[1], 'WITHSCORES')[2]
+  return starts, oldest and oldest + rate[2] or now
+end
+
 -- When the next one may start, after `ahead` others.
 function rates.find_next_start(of, rate, ahead, now)
   local counted = redis.call('ZCARD', keys.rate_starts(of))

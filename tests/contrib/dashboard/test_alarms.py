@@ -84,8 +84,8 @@ async def test_killed_worker_raises_an_alarm(
     sample = await Sampler(client).refresh()
     assert name in sample.lost
     assert not any(
-        "disappeared" in what
-        for what, _, _ in find_alarms(replace(sample, when=sample.when + ALARM_FOR))
+        "disappeared" in each.problem
+        for each in find_alarms(replace(sample, when=sample.when + ALARM_FOR))
     )
 
 
@@ -117,3 +117,35 @@ async def test_queue_without_workers_raises_an_alarm_at_any_place_of_the_list(
             page = (await http.get("/")).text
         assert "Jobs are waiting, and no worker takes them: unserved." in page
         assert 'href="/queue?name=unserved"' in page  # first in the list, too
+
+
+async def test_limited_queue_names_its_limit_and_asks_for_no_worker(
+    redis_url: str, client: Client
+) -> None:
+    begun = time.time() - 1000
+    await client.config.set("mail-rate-limit", "1/3600")
+    async with (
+        Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier,
+        client_of(create_app(client)) as http,
+    ):
+        for _ in range(3):
+            await earlier.queue("mail").put("Greet", {})
+        (job,) = await client.queue("mail").pop(worker="ruby")  # does not say what it serves
+        await job.complete()
+        pages = [(await http.get(path)).text for path in ("/", "/queue?name=mail")]
+    for page in pages:
+        assert "1 of 1 starts in 3600 s are used (rate limit), the next is possible in" in page
+        assert "no worker" not in page and "Start a worker" not in page
+
+
+async def test_urgent_alarms_come_first(redis_url: str, client: Client) -> None:
+    begun = time.time() - 1000
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
+        await earlier.queue("held").put("Greet", {})
+        await earlier.queue("held").pause()
+        await earlier.queue("alone").put("Greet", {})
+        await client.store.register(worker="ann", queues=["held"])
+        await client.queue("other").pop(worker="ann")
+        first, second = find_alarms(await Sampler(client).refresh())
+    assert first.is_urgent and "no worker takes them: alone" in first.problem
+    assert not second.is_urgent and "Paused queues" in second.problem

@@ -143,7 +143,7 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
             told = [
                 each
                 for each in ("mail", "held", "new", "other")
-                if "no worker takes it" in (await http.get(f"/queue?name={each}")).text
+                if "no worker serves it" in (await http.get(f"/queue?name={each}")).text
             ]
             assert told == ["mail"]
             assert "-q mail</code>" in (await http.get("/queue?name=mail")).text
@@ -266,7 +266,7 @@ async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
         assert "when a worker polls this queue" in (await http.get("/queue?name=stuck")).text
         await client.queue("stuck").pause()
         assert "Resume the queue" in (await http.get("/queue?name=stuck")).text
-        told = [what for what, _, _ in find_alarms(await Sampler(client).refresh())]
+        told = [each.problem for each in find_alarms(await Sampler(client).refresh())]
         assert any(what.startswith("Paused queues with waiting jobs: stuck") for what in told)
 
 

@@ -108,12 +108,11 @@ SERIES: dict[str, list[dict[str, str]]] = {
         {"series": 'aioqless_queue_lag_seconds{job="aioqless",queue="mail"}', "values": "400x120"}
     ],
     "AioqlessQueueNotServed": [
-        {"series": f'aioqless_queue_{name}{{job="aioqless",queue="mail"{state}}}', "values": values}
-        for name, state, values in (
-            ("jobs", ',state="waiting"', "3x120"),
-            ("jobs", ',state="running"', "0x120"),
-            ("lag_seconds", "", "601x120"),
-        )
+        {
+            "series": 'aioqless_queue_delay_seconds{job="aioqless",queue="mail",'
+            'reason="no_worker"}',
+            "values": "601x120",
+        }
     ],
     **{
         alert: [
@@ -161,6 +160,34 @@ def test_each_alert_fires_when_its_series_say_so(tmp_path: Path) -> None:
     ]
     file = tmp_path / "tests.yml"
     file.write_text(json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": tests}))
+    ended = subprocess.run(
+        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool")
+@pytest.mark.parametrize("reason", ["paused", "rate_limit", "concurrency_limit", "workers_busy"])
+def test_no_alert_asks_for_a_worker_where_a_limit_or_a_pause_holds_jobs(
+    tmp_path: Path, reason: str
+) -> None:
+    of_mail = 'job="aioqless",queue="mail"'
+    series = {
+        f'aioqless_queue_delay_seconds{{{of_mail},reason="{reason}"}}': "4000x120",
+        f"aioqless_queue_lag_seconds{{{of_mail}}}": "4000x120",
+        f'aioqless_queue_jobs{{{of_mail},state="waiting"}}': "3x120",
+        f'aioqless_queue_jobs{{{of_mail},state="running"}}': "0x120",
+    }
+    wrong = "AioqlessQueueNotServed" + ("|AioqlessQueueLag" if reason == "paused" else "")
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {"expr": f'ALERTS{{alertname=~"{wrong}"}}', "eval_time": "75m", "exp_samples": []}
+        ],
+    }
+    file = tmp_path / "tests.yml"
+    file.write_text(json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": [test]}))
     ended = subprocess.run(
         ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
     )

@@ -119,6 +119,21 @@ async def test_metrics_are_served_over_http(lines: Lines) -> None:
         await asyncio.to_thread(build_opener(ProxyHandler({})).open, url)
 
 
+async def test_delayed_queue_is_reported_with_the_reason(client: Client) -> None:
+    await client.queue("held").put(measured)
+    await client.queue("held").pause()
+    await client.queue("mail").put(measured)
+    reading = await read_queues(client)
+    assert reading.delays == {"held": ("paused", 0)}
+    (sample,) = (
+        sample
+        for metric in metrics_server.QueueCollector(lambda: reading).collect()
+        for sample in metric.samples
+        if sample.name == "aioqless_queue_delay_seconds"
+    )
+    assert sample.labels == {"queue": "held", "reason": "paused"}
+
+
 async def test_the_lag_of_the_archive_is_read(client: Client) -> None:
     await client.config.set("archive", "on")
     jid = await client.queue("mail").put("Send", {})

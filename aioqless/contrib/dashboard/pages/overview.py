@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from aioqless.client.coverage import Reason
 from aioqless.client.queue_statistics import QueueOverview
-from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
 MAX_QUEUES = 12
@@ -15,12 +16,43 @@ NEARLY_FULL = 0.9  # of the memory limit
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
 
 
+# What to do about jobs that wait, by reason, and whether it is urgent; paused queues aside.
+ADVICE: dict[Reason, tuple[bool, str]] = {
+    "no_worker": (True, "Start a worker for these queues."),
+    "unknown_klass": (True, "Deploy the handler, or fix the name."),
+    "workers_idle": (True, "Resume or restart the workers."),
+    "rate_limit": (False, "Raise the limit if that is too slow."),
+    "concurrency_limit": (False, "Raise the limit if that is too slow."),
+    "workers_busy": (False, "Start more workers, or see what they run."),
+}
+# Queues come in this order, those with stalled jobs behind the second.
+TROUBLES: tuple[Reason, ...] = (
+    "no_worker",
+    "unknown_klass",
+    "workers_idle",
+    "paused",
+    "workers_busy",
+    "concurrency_limit",
+    "rate_limit",
+)
+
+
 class Alarm(NamedTuple):
-    """A problem, what to do about it, and the page that shows it."""
+    """A problem, what to do about it, and the page that shows it.
+
+    Attributes:
+        problem: What is wrong.
+        advice: What to do about it.
+        page: Path of the page that shows it.
+        is_urgent: Whether jobs don't run, or may be lost.
+        key: Its kind and what it is about, without numbers: it was dismissed if this was.
+    """
 
     problem: str
     advice: str
     page: str
+    is_urgent: bool
+    key: str
 
 
 async def show_overview(request: PageRequest) -> Page:
@@ -63,11 +95,12 @@ async def list_queues(request: PageRequest) -> Page:
 
 
 def _urgency(sample: Sample, queue: QueueOverview) -> tuple[object, ...]:
-    """Return a sort key: unserved and stalled first, then paused with jobs, then by length."""
+    """Return a sort key: stalled jobs and delays by their reason, then by number of jobs."""
+    delay = sample.coverage.delays.get(queue.name)
     return (
-        queue.name not in sample.unserved,
+        TROUBLES.index(delay.reason) if delay else 1.5 if queue.stalled else len(TROUBLES),
+        -delay.lag if delay else 0,
         -queue.stalled,
-        not (queue.paused and queue.waiting),
         -queue.waiting,
         -queue.running,
         -queue.completed,
@@ -76,40 +109,54 @@ def _urgency(sample: Sample, queue: QueueOverview) -> tuple[object, ...]:
 
 
 def find_alarms(sample: Sample) -> list[Alarm]:
-    """Return what is wrong."""
-    return [*_worker_alarms(sample), *_queue_alarms(sample), *_redis_alarms(sample)]
+    """Return what is wrong, the urgent first."""
+    found = [*_worker_alarms(sample), *_queue_alarms(sample), *_redis_alarms(sample)]
+    return sorted(found, key=lambda alarm: not alarm.is_urgent)
 
 
 def _worker_alarms(sample: Sample) -> list[Alarm]:
     found = []
     if not sample.workers and sample.sum("waiting"):
         advice = "Start one: aioqless worker your.module -q QUEUE"
-        found.append(Alarm("Jobs are waiting, and there is no worker.", advice, "/workers"))
-    elif sample.unserved:
-        problem = f"Jobs are waiting, and no worker takes them: {_join(list(sample.unserved))}."
-        found.append(Alarm(problem, "Start a worker for these queues.", "/queues"))
+        problem = "Jobs are waiting, and there is no worker."
+        found.append(Alarm(problem, advice, "/workers", True, "workers"))
+    else:
+        found += _delay_alarms(sample)
     if lost := [name for name, seen in sample.lost.items() if seen > sample.when - ALARM_FOR]:
-        advice = "They may have been killed. Their jobs run again when the locks expire."
-        found.append(
-            Alarm(f"Workers disappeared without shutting down: {_join(lost)}.", advice, "/workers")
-        )
+        advice = "Were they killed? Their jobs run again when the locks expire."
+        problem = f"Workers disappeared without shutting down: {_join(lost)}."
+        found.append(Alarm(problem, advice, "/workers", True, f"lost {sorted(lost)}"))
+    return found
+
+
+def _delay_alarms(sample: Sample) -> list[Alarm]:
+    found = []
+    for reason, (is_urgent, advice) in ADVICE.items():
+        delays = [each for each in sample.coverage.delays.values() if each.reason == reason]
+        if not delays:
+            continue
+        names = [each.queue for each in delays]
+        problem = f"Jobs are waiting, and no worker takes them: {_join(names)}."
+        if reason != "no_worker":
+            others = f" {_join(names[1:])} too." if len(names) > 1 else ""
+            problem = f"Jobs are waiting in {_join(names[:1])}: {delays[0].detail}.{others}"
+        page = address("/queue", name=names[0]) if len(names) == 1 else "/queues"
+        found.append(Alarm(problem, advice, page, is_urgent, f"{reason} {sorted(names)}"))
     return found
 
 
 def _queue_alarms(sample: Sample) -> list[Alarm]:
     found = []
     if stalled := [queue.name for queue in sample.queues if queue.stalled]:
-        problem = (
-            f"{sample.sum('stalled'):,} stalled in {_join(stalled)}: their workers stopped sending "
-            "heartbeats."
-        )
+        problem = f"{sample.sum('stalled'):,} stalled in {_join(stalled)}: their locks expired."
         advice = "They run again when a worker polls these queues."
-        found.append(Alarm(problem, advice, "/queues"))
+        found.append(Alarm(problem, advice, "/queues", True, f"stalled {sorted(stalled)}"))
     if paused := [
         queue.name for queue in sample.queues if queue.paused and (queue.waiting or queue.stalled)
     ]:
         problem = f"Paused queues with waiting jobs: {_join(paused)}."
-        found.append(Alarm(problem, "Resume them to continue.", "/queues"))
+        advice = "Resume them to continue."
+        found.append(Alarm(problem, advice, "/queues", False, f"paused {sorted(paused)}"))
     return found
 
 
@@ -117,16 +164,20 @@ def _redis_alarms(sample: Sample) -> list[Alarm]:
     found, server = [], sample.server
     if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
         advice = "New jobs are rejected when its memory is full. Raise maxmemory or drain queues."
-        found.append(Alarm("The memory of Redis is nearly full.", advice, "/redis"))
+        problem = "The memory of Redis is nearly full."
+        found.append(Alarm(problem, advice, "/redis", True, "memory"))
     if server.memory_limit and server.eviction_policy != "noeviction":
         problem = f"Redis may evict jobs (maxmemory-policy {server.eviction_policy})."
-        found.append(Alarm(problem, "Set maxmemory-policy to noeviction.", "/redis"))
+        advice = "Set maxmemory-policy to noeviction."
+        found.append(Alarm(problem, advice, "/redis", True, "eviction"))
     if not server.saved:
         advice = "Check its log: jobs may be lost when it exits."
-        found.append(Alarm("Redis cannot write to its disk.", advice, "/redis"))
+        problem = "Redis cannot write to its disk."
+        found.append(Alarm(problem, advice, "/redis", True, "disk"))
     if archive := sample.archive_problem:
         problem = f"{archive[0].upper()}{archive[1:]}."
-        found.append(Alarm(problem, "Run the archiver, or turn the archive off.", "/config"))
+        advice = "Run the archiver, or turn the archive off."
+        found.append(Alarm(problem, advice, "/config", False, "archive"))
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
-from aioqless.contrib.dashboard.sampler import find_unserved
 
 DAY = 86_400
 TABS = ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics")
@@ -17,7 +16,7 @@ async def show_queue(request: PageRequest) -> Page:
     if not name:
         raise KeyError(name)
     queue, sampler = request.client.queue(name), request.dashboard.sampler
-    counts = await queue.counts()
+    sample, counts = await sampler.refresh(request.client), await queue.counts()
     groups = await request.client.jobs.failed()
     values: dict[str, object] = {
         "queue": counts,
@@ -27,8 +26,8 @@ async def show_queue(request: PageRequest) -> Page:
         "total": 0,
         "rates": sampler.rates(name),
         "failed": sum(count for group, count in groups.items() if name.lower() in group.lower()),
-        "unserved_since": (await find_unserved(request.client, [counts])).get(name),
-        "known": any(each.name == name for each in sampler.latest.queues),
+        "delay": sample.coverage.delays.get(name),
+        "known": any(each.name == name for each in sample.queues),
     }
     if tab == "statistics":
         now = round(time.time())
