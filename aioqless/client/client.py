@@ -554,7 +554,7 @@ class Client:
 
     def _connect(self, redis: Redis, store: ScriptStore) -> _Connected:
         subscriber = self._make_subscriber(redis)
-        watcher = JobWatcher(subscriber, store)
+        watcher = JobWatcher(subscriber)
         backend = JobBackend(store, self.codec, self.max_data, watcher, ProgressReporter(store))
         return _Connected(
             redis=redis,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -13,7 +12,8 @@ from aioqless.client.jid import ResultType
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.job import read_result
+from aioqless.client.job.job import read_result, wait_for_result
+from aioqless.client.job.state import ENDED
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.recurring import RecurringJob
 from aioqless.errors import HasDependents, NoSuchJob
@@ -72,10 +72,14 @@ class Jobs:
             TimeoutError: It has not ended in time.
             NoSuchJob: There is no such job, or it was canceled.
         """
-        await self._backend.watcher.wait_for_end(jid, timeout)
-        if (job := await self.get(jid)) is None:
-            raise NoSuchJob("get", "NOJOB", {"jid": jid, "why": "it was deleted meanwhile"})
-        return job
+
+        async def read() -> Job | None:
+            if (job := await self.get(jid)) is None:
+                detail = {"jid": jid, "why": "there is no such job, or no longer"}
+                raise NoSuchJob("wait", "NOJOB", detail)
+            return job if job.state in ENDED else None
+
+        return await self._backend.watcher.wait_for_end(jid, read, timeout)
 
     @overload
     async def result(self, jid: str, *, timeout: Seconds | None = None) -> Any: ...
@@ -105,10 +109,10 @@ class Jobs:
             InvalidData: The result isn't of the handler's type.
             DecryptionError: The result can't be decrypted.
         """
-        if timeout is not None:
-            with suppress(NoSuchJob):  # a result may be kept longer than its job
-                await self._backend.watcher.wait_for_end(jid, timeout)
-        value = await read_result(self._backend, jid)
+        if timeout is None:
+            value = await read_result(self._backend, jid)
+        else:
+            value = await wait_for_result(self._backend, jid, timeout)
         return value if handler is None else handler.read_result(value)
 
     async def recurring(self, jid: str) -> RecurringJob | None:

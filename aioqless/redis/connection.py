@@ -16,14 +16,19 @@ from typing import Protocol
 from redis import exceptions
 
 from aioqless.redis import Topology, connect, read_topology
-from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
+from aioqless.redis.error_replies import (
+    REDIS_UNAVAILABLE,
+    ReadOnlyServer,
+    SlotMigrating,
+    SlotMoved,
+)
 from aioqless.redis.resp_protocol import Command, Reply, RespProtocol, Word
 from aioqless.runtime.tasks import cancel_and_wait
 
 __all__ = ["REDIS_UNAVAILABLE", "Command", "CommandConnection", "Connection", "Reply", "Word"]
 
 CLOSE_TIMEOUT = 1.0  # seconds
-_REDIRECTS = (exceptions.ReadOnlyError, SlotMoved, SlotMigrating)
+_REDIRECTS = (ReadOnlyServer, SlotMoved, SlotMigrating)
 
 
 class CommandConnection(Protocol):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from redis import exceptions
 
 
-class SlotMoved(exceptions.ResponseError):
+class TemporaryError(exceptions.ConnectionError):
+    """The server can't carry out the call now, and didn't. It is no error of the call."""
+
+
+class ReadOnlyServer(TemporaryError):
+    """The server is a replica, perhaps since a fail-over."""
+
+
+class SlotMoved(TemporaryError):
     """In a Cluster, another node has the slot: `endpoint`. The call was not carried out."""
 
     @property
@@ -15,7 +23,7 @@ class SlotMoved(exceptions.ResponseError):
         return (host, int(port)) if host else None
 
 
-class SlotMigrating(exceptions.ResponseError):
+class SlotMigrating(TemporaryError):
     """In a Cluster, the slot is being moved to another node, key by key.
 
     The call was not carried out; it would find half of the keys.
@@ -25,31 +33,29 @@ class SlotMigrating(exceptions.ResponseError):
 _ERRORS: dict[str, type[Exception]] = {
     "NOSCRIPT": exceptions.NoScriptError,
     "OOM": exceptions.OutOfMemoryError,
-    "READONLY": exceptions.ReadOnlyError,
+    "READONLY": ReadOnlyServer,
     "LOADING": exceptions.BusyLoadingError,
-    "MASTERDOWN": exceptions.MasterDownError,
-    "CLUSTERDOWN": exceptions.ClusterDownError,
-    "TRYAGAIN": exceptions.TryAgainError,
+    "MASTERDOWN": TemporaryError,
+    "CLUSTERDOWN": TemporaryError,
     **dict.fromkeys(("BUSY", "MISCONF", "NOREPLICAS", "UNBLOCKED"), exceptions.BusyLoadingError),
     "NOAUTH": exceptions.AuthenticationError,
     "WRONGPASS": exceptions.AuthenticationError,
     "NOPERM": exceptions.NoPermissionError,
     "MOVED": SlotMoved,
     "ASK": SlotMigrating,
+    "TRYAGAIN": SlotMigrating,
 }
 # Redis closes the connection after it. Another wording counts a Cluster's own connections, too.
 _TOO_MANY_CLIENTS = "max number of clients"
 
 # Redis can't be reached, or can't do anything now. Nothing is wrong with the call: it may be sent
-# again later.
+# again later. The last three come from connections of redis-py, such as subscriptions.
 REDIS_UNAVAILABLE = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
     exceptions.ClusterDownError,
     exceptions.TryAgainError,
-    SlotMoved,
-    SlotMigrating,
 )
 
 

@@ -183,7 +183,11 @@ class _TargetConnection(AbstractConnection):
             return type(known)(
                 f"Redis at {address} refused this client: {f'{code} ' if code else ''}{known}"
             )
-        kind = type(known) if away else exceptions.ConnectionError
+        kind = (
+            type(known)
+            if isinstance(known, exceptions.ConnectionError)
+            else exceptions.ConnectionError
+        )
         return kind(f"can't connect to Redis at {address}: {str(known) or type(known).__name__}")
 
 

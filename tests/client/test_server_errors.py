@@ -9,6 +9,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, NewJob, QueueFull
+from aioqless.redis.error_replies import make_error
 from tests.client.proxy import Proxy
 from tests.server import OwnServer
 
@@ -50,11 +51,39 @@ async def test_server_that_became_a_replica_is_left_for_the_new_master(
         await away.queue("mail").put("Greet", jid="a")
         async with Client(own_server.url) as old:
             await old.redis.replicaof("127.0.0.1", 1)
-        with pytest.raises(exceptions.ReadOnlyError):
+        with pytest.raises(exceptions.ConnectionError, match="READONLY"):
             await away.queue("mail").put("Greet", jid="b")
         proxy.upstream = redis_url
         await away.queue("mail").put("Greet", jid="b")
     assert await client.queue("mail").jobs("waiting") == ["b"]
+
+
+async def test_replica_without_its_master_raises_a_connection_error(own_server: OwnServer) -> None:
+    async with Client(own_server.url) as client:
+        await client.redis.config_set("replica-serve-stale-data", "no")
+        await client.redis.replicaof("127.0.0.1", 1)
+        with pytest.raises(exceptions.ConnectionError, match="MASTERDOWN"):
+            await client.queue("mail").length()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "ASK 11 127.0.0.1:7631",
+        "BUSY Redis is busy running a script",
+        "CLUSTERDOWN The cluster is down",
+        "LOADING Redis is loading the dataset in memory",
+        "MASTERDOWN Link with MASTER is down",
+        "MISCONF Redis is configured to save RDB snapshots",
+        "MOVED 11 127.0.0.1:7631",
+        "NOREPLICAS Not enough good replicas to write.",
+        "READONLY You can't write against a read only replica.",
+        "TRYAGAIN Multiple keys request during rehashing of slot",
+    ],
+)
+def test_reply_of_a_temporary_state_is_a_connection_error(reply: str) -> None:
+    error = make_error(reply)
+    assert isinstance(error, exceptions.ConnectionError) and str(error) == reply
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "nonsense", "redis://127.0.0.1:port"])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Fail, Job, JobFailed, NoSuchJob, Retry, job
+from aioqless import Client, Fail, Job, JobFailed, NoSuchJob, Retry, Settings, Worker, job
+from aioqless.client.jid import Jid
+from aioqless.store import ATTEMPTS
+from aioqless.store.script_composer import compose
+from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Work
@@ -155,6 +160,54 @@ async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: 
         await client.jobs.cancel(jid)
         with pytest.raises(NoSuchJob):
             await waiting
+
+
+WAITS: dict[str, Callable[[Client, Jid[Any], Job[Any]], Awaitable[Any]]] = {
+    "jobs.wait": lambda client, jid, job: client.jobs.wait(jid, timeout=60),
+    "jobs.result": lambda client, jid, job: client.jobs.result(jid, timeout=60),
+    "job.wait": lambda client, jid, job: job.wait(timeout=60),
+    "job.outcome": lambda client, jid, job: job.outcome(timeout=60),
+    "jid.result": lambda client, jid, job: jid.result(timeout=60),
+}
+
+
+@pytest.mark.parametrize("lost", ["get", "result", "states"])
+@pytest.mark.parametrize("wait", WAITS)
+async def test_replies_lost_after_the_end_are_waited_for(
+    wait: str, lost: str, client: Client, work: Work, redis_url: str, until: Until
+) -> None:
+    async with (
+        Proxy(redis_url) as proxy,
+        Client(proxy.url, namespace=client.namespace) as proxied,
+    ):
+        jid = await proxied.queue("mail").put(greet)
+        found = await proxied.jobs.get(jid)
+        assert found
+        waiting = asyncio.create_task(WAITS[wait](proxied, jid, found))  # type: ignore[arg-type]
+        await until(lambda: proxied.backend.watcher.is_subscribed)
+        await until(lambda: no_calls(proxied))
+        proxy.about = compose(lost, client.namespace).sha.encode()
+        proxy.drop = 2 * ATTEMPTS
+        async with work(greet):
+            ended = await waiting
+        assert ended == f"hello {jid}" or ended.state == "complete"
+
+
+@pytest.mark.parametrize("wait", WAITS)
+async def test_wait_that_begins_in_an_outage_goes_through_it(
+    wait: str, own_server: OwnServer, until: Until
+) -> None:
+    async with Client(own_server.url) as client:
+        jid = await client.queue("mail").put(greet)
+        found = await client.jobs.get(jid)
+        assert found
+        await Worker(client, greet, settings=Settings(queues=("mail",), burst=True)).run()
+        own_server.kill()
+        waiting = asyncio.create_task(WAITS[wait](client, jid, found))
+        with pytest.raises(exceptions.ConnectionError):
+            await client.queue("mail").length()
+        own_server.start()
+        assert await waiting == f"hello {jid}" or (await waiting).state == "complete"
 
 
 async def test_closing_the_client_ends_wait(redis_url: str, namespace: str, until: Until) -> None:

@@ -239,8 +239,7 @@ class Job(JobFields, Generic[Data]):
             TimeoutError: It has not ended in time.
             NoSuchJob: It was canceled.
         """
-        await self._backend.watcher.wait_for_end(self.jid, timeout)
-        return await self.refresh()
+        return await self._backend.watcher.wait_for_end(self.jid, self._read_end, timeout)
 
     async def follow(self) -> AsyncGenerator[Self, None]:
         """Yield the job now and whenever it has changed, until it is complete or failed.
@@ -274,10 +273,27 @@ class Job(JobFields, Generic[Data]):
             TimeoutError: It has not ended in time.
             NoSuchJob: It was canceled.
         """
-        await self.wait(timeout)
+        watcher = self._backend.watcher
+        (outcome,) = await watcher.wait_for_end(self.jid, self._read_outcome, timeout)
+        return outcome
+
+    async def _read_end(self) -> Self | None:
+        """Read the job again if it has ended; else return None, and leave it as it is."""
+        record = await self._store.get(jid=self.jid)
+        if record is None:
+            raise NoSuchJob("get", "NOJOB", {"jid": self.jid, "why": "there is no such job"})
+        found = decode_record(record)
+        if found.state not in ENDED:
+            return None
+        self._load(found)
+        return self
+
+    async def _read_outcome(self) -> tuple[Any] | None:
+        if not await self._read_end():
+            return None
         if self.state == JobState.FAILED and self.failure is not None:
             raise JobFailed(self.jid, self.failure.group, self.failure.message)
-        return await self.result()
+        return (await self.result(),)
 
     async def result(self) -> Any:
         """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
@@ -616,6 +632,28 @@ class Job(JobFields, Generic[Data]):
 
     def __repr__(self) -> str:
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"
+
+
+async def wait_for_result(backend: JobBackend, jid: str, timeout: Seconds | None) -> Any:
+    """Wait for the end of a job, and return its stored result.
+
+    Raises:
+        JobFailed: It failed.
+        NoResult: There is no such job, or no result is kept.
+        TimeoutError: It has not ended in time.
+        DecryptionError: The result can't be decrypted.
+    """
+
+    async def read() -> tuple[Any] | None:
+        try:
+            return (await read_result(backend, jid),)
+        except NoResult as error:
+            if error.state in (None, JobState.COMPLETE):
+                raise
+            return None
+
+    (result,) = await backend.watcher.wait_for_end(jid, read, timeout)
+    return result
 
 
 async def read_result(backend: JobBackend, jid: str) -> Any:

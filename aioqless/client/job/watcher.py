@@ -10,12 +10,9 @@ from typing import TypeVar
 from redis import exceptions
 
 from aioqless import validation
-from aioqless.client.job.state import ENDED
-from aioqless.errors import NoSuchJob
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.redis.pubsub import Gap, Subscriber, read_event
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.store import Store
 from aioqless.validation import Seconds
 
 PAUSE = 0.5  # seconds before Redis is tried again
@@ -33,9 +30,8 @@ class JobWatcher:
     again.
     """
 
-    def __init__(self, subscriber: Subscriber, store: Store) -> None:
+    def __init__(self, subscriber: Subscriber) -> None:
         self._subscriber = subscriber
-        self._store = store
         self._changed: dict[str, set[asyncio.Event]] = {}
         self._every_event = 0  # number of callers that wait for more than the end
         self._listener: asyncio.Task[None] | None = None
@@ -52,16 +48,21 @@ class JobWatcher:
         """Whether events arrive."""
         return self._subscribed
 
-    async def wait_for_end(self, jid: str, timeout: Seconds | None = None) -> None:
-        """Wait until a job is complete or failed, also through outages.
+    async def wait_for_end(
+        self,
+        jid: str,
+        read: Callable[[], Awaitable[T | None]],
+        timeout: Seconds | None = None,
+    ) -> T:
+        """Wait until a job is complete or failed, also through outages; return what `read` returns.
 
         Args:
             jid: Jid of the job.
+            read: Reads the job; returns None if it has not ended.
             timeout: Time to wait at most.
 
         Raises:
-            NoSuchJob: There is no such job, or it was canceled.
-            TimeoutError: It has not ended in time.
+            TimeoutError: It has not ended, or could not be read, in time.
             redis.exceptions.ConnectionError: The client was closed.
         """
         seconds = None if timeout is None else validation.check_seconds("timeout", timeout)
@@ -69,22 +70,20 @@ class JobWatcher:
         try:
             async with (
                 asyncio.timeout(seconds),
-                aclosing(self.watch(jid, lambda: self._store.states(jids=[jid]))) as readings,
+                aclosing(self.watch(jid, read)) as readings,
             ):
-                async for (state,) in readings:
+                async for reading in readings:
                     was_read = True
-                    if _has_ended(jid, state):
-                        return
+                    if reading is not None:
+                        return reading
         except TimeoutError:
             if not was_read:  # so short a time says nothing about the job
                 with suppress(TimeoutError, exceptions.RedisError):
                     async with asyncio.timeout(FIRST_READ):
-                        (state,) = await self._store.states(jids=[jid])
-                    if _has_ended(jid, state):
-                        return
-            raise TimeoutError(
-                f"job {jid} is neither complete nor failed after {timeout} s"
-            ) from None
+                        reading = await read()
+                    if reading is not None:
+                        return reading
+        raise TimeoutError(f"job {jid} is neither complete nor failed after {timeout} s")
 
     async def watch(
         self, jid: str, read: Callable[[], Awaitable[T]], *, every_event: bool = False
@@ -171,15 +170,3 @@ class JobWatcher:
         for jid in jids:
             for changed in self._changed.get(jid or "", ()):
                 changed.set()
-
-
-def _has_ended(jid: str, state: str | None) -> bool:
-    """Return whether a job in this state has ended.
-
-    Raises:
-        NoSuchJob: It has no state.
-    """
-    if not state:
-        detail = {"jid": jid, "why": "there is no such job, or no longer"}
-        raise NoSuchJob("wait", "NOJOB", detail)
-    return state in ENDED

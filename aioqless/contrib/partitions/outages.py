@@ -21,7 +21,6 @@ from aioqless.worker.outage import Outage
 _OF_ONE = (
     SlotMoved,
     SlotMigrating,
-    exceptions.TryAgainError,
     exceptions.NoPermissionError,
 )
 
