@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -162,7 +162,7 @@ async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: 
             await waiting
 
 
-WAITS: dict[str, Callable[[Client, Jid[Any], Job[Any]], Awaitable[Any]]] = {
+WAITS: dict[str, Callable[[Client, Jid[Any], Job[Any]], Coroutine[Any, Any, Any]]] = {
     "jobs.wait": lambda client, jid, job: client.jobs.wait(jid, timeout=60),
     "jobs.result": lambda client, jid, job: client.jobs.result(jid, timeout=60),
     "job.wait": lambda client, jid, job: job.wait(timeout=60),
@@ -183,7 +183,7 @@ async def test_replies_lost_after_the_end_are_waited_for(
         jid = await proxied.queue("mail").put(greet)
         found = await proxied.jobs.get(jid)
         assert found
-        waiting = asyncio.create_task(WAITS[wait](proxied, jid, found))  # type: ignore[arg-type]
+        waiting = asyncio.create_task(WAITS[wait](proxied, jid, found))
         await until(lambda: proxied.backend.watcher.is_subscribed)
         await until(lambda: no_calls(proxied))
         proxy.about = compose(lost, client.namespace).sha.encode()
