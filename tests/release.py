@@ -9,6 +9,7 @@ checksums.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -99,6 +100,14 @@ def main(*interpreters: str) -> None:
             *("--pyproject", source / "pyproject.toml", "--mc-type", "library"),
             *("--output-file", bill, install(sys.executable, folder / "core", str(wheel))),
         )
+        content = json.loads(bill.read_text())
+        name, version = source.name.split("-")
+        # The tool finds no version in pyproject.toml, which leaves it to the build.
+        content["metadata"]["component"] |= {
+            "version": version,
+            "purl": f"pkg:pypi/{name}@{version}",
+        }
+        bill.write_text(json.dumps(content, indent=2) + "\n")
         kept = ROOT / "dist"
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir()

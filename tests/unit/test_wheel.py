@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from readme_renderer import markdown
 
+import aioqless
 from tests.unit.source import PACKAGE
 
 
@@ -87,6 +88,12 @@ def test_readme_is_rendered_by_pypi_with_links_and_images_that_work_there(
     assert [
         name for name in (*links, *images) if not (PACKAGE.parent / path_of(name)).exists()
     ] == []
+
+
+def test_changelog_begins_with_the_version_of_the_package() -> None:
+    changelog = (PACKAGE.parent / "docs" / "changelog.md").read_text("utf-8")
+    heading = re.search(r"^## (\S+) - (?:unreleased|\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE)
+    assert heading and heading[1] == aioqless.__version__
 
 
 def path_of(link: str) -> str:
