@@ -3,8 +3,8 @@
 The first word of an event names its logger: `aioqless.job` logs `job.completed`. Where records go
 is up to the program; `write_to` decides it for commands. Events are an interface to operators and
 tests: docs/monitoring.md lists them. Start and end of a job are `info`, what is periodic is
-`debug`. Every record within a run has its jid, klass and queue, every record of a worker its name;
-a job's data is never logged.
+`debug`. Every record of a job has its jid, klass and queue, every record of a worker its name; a
+job's data is never logged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple, TextIO, TypeAlias, TypedDict
 import structlog
 from structlog.contextvars import bind_contextvars as bind
 from structlog.contextvars import bound_contextvars as bound
-from structlog.contextvars import merge_contextvars
+from structlog.contextvars import get_contextvars
 from structlog.dev import ConsoleRenderer
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
 from structlog.typing import EventDict, ExcInfo
@@ -36,13 +36,19 @@ class LogOptions(TypedDict):
 
 
 class Fields(dict[str, object]):
-    """An event and its fields; the text has `name=value` of each field."""
+    """An event and its fields; the text has `name=value` of each field, tracebacks at its end."""
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={_text(self[name])}" for name in self if name != "event")
+        texts = {name: _text(self[name]) for name in self if name != "event"}
+        names = sorted(texts, key=lambda name: "\n" in texts[name])
+        return " ".join(f"{name}={texts[name]}" for name in names)
 
 
 def _text(value: object) -> str:
+    if isinstance(value, str) and "\n" in value:  # indented, so that no line looks like a record
+        return "".join(
+            f"\n    {line if line.isprintable() else repr(line)}" for line in value.split("\n")
+        )
     if isinstance(value, str) and value.isprintable() and value and " " not in value:
         return value
     return repr(value)
@@ -67,6 +73,13 @@ LEVELS = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
+# The fields that come first in each line; the others follow as they were logged.
+ORDER = ("timestamp", "level", "event", "jid", "klass", "queue", "worker")
+# Records of these are about the job that runs. Others may come from its context by chance: a worker
+# finds out by any call that Redis is gone.
+OF_JOBS = ("job.", "hook.")
+JOB_FIELDS = ("jid", "klass", "queue")
+
 # Attributes that every record has: a field of that name gets an underscore, such as `message_`.
 RESERVED = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 
@@ -122,7 +135,11 @@ class Log:
         before = output.dropped.lines
         caller = sys._getframe(2)  # noqa: SLF001  # `Logger.findCaller` takes as long as the rest
         try:
-            parts = split_event(merge_contextvars(None, "", {**fields, "event": event}))
+            bound = get_contextvars()
+            if not event.startswith(OF_JOBS):
+                for name in JOB_FIELDS:
+                    bound.pop(name, None)
+            parts = split_event(_merge({**fields, "event": event}, bound))
             logger = self._loggers[event]
             record = logger.makeRecord(
                 logger.name,
@@ -163,6 +180,20 @@ def split_event(event_dict: EventDict) -> RecordParts:
         message += " %s"
     extra = {f"{name}_" if name in RESERVED else name: fields[name] for name in fields}
     return RecordParts(message, fields, raised, extra)
+
+
+def _merge(fields: EventDict, bound: Mapping[str, object]) -> EventDict:
+    """Add bound fields; the order is the same in all processes, unlike that of context variables."""
+    return _in_order({**dict(sorted(bound.items())), **fields})
+
+
+def _in_order(line: EventDict) -> EventDict:
+    return {name: line[name] for name in ORDER if name in line} | dict(line)
+
+
+def _merge_bound(_logger: object, _method: str, event_dict: EventDict) -> EventDict:
+    """Add the bound fields, as a processor of structlog."""
+    return _merge(event_dict, get_contextvars())
 
 
 def _to_logger(_logger: object, _method: str, event_dict: EventDict) -> LoggerArguments:
@@ -216,7 +247,7 @@ def write_to(
     root.addHandler(handler)
     root.setLevel(LEVELS[level])
     structlog.configure(
-        processors=[merge_contextvars, _to_logger],
+        processors=[_merge_bound, _to_logger],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
@@ -251,19 +282,21 @@ class LineFormatter(logging.Formatter):
         else:
             line.update(event=record.getMessage(), logger=record.name)
             line.update(
-                (name, value) for name, value in vars(record).items() if name not in RESERVED
+                (name, value)
+                for name, value in vars(record).items()
+                if name not in RESERVED and name != "color_message"  # uvicorn's, with escapes
             )
-            merge_contextvars(None, "", line)
+            line = _merge(line, get_contextvars())
         line["level"] = level = record.levelname.lower()
         if record.exc_info:
             line["exc_info"] = record.exc_info
         self._add_time(None, level, line)
         if self._as_json:
             format_exc_info(None, level, line)
-        return str(self._render(None, level, line))
+        return str(self._render(None, level, _in_order(line)))
 
 
 def _console_renderer(terminal: bool) -> ConsoleRenderer:
-    if terminal:
-        return ConsoleRenderer(pad_event_to=20)  # the default of `colors` depends on the system
-    return ConsoleRenderer(pad_event_to=20, colors=False)
+    if terminal:  # the default of `colors` depends on the system
+        return ConsoleRenderer(pad_event_to=20, sort_keys=False)
+    return ConsoleRenderer(pad_event_to=20, sort_keys=False, colors=False)

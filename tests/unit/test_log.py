@@ -143,6 +143,63 @@ def test_lines_of_handlers_have_the_format_of_events_and_the_bound_fields(log_it
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("logger", ["log", "logging", "structlog"])
+@pytest.mark.parametrize("names", ["worker queue klass jid user", "jid user klass queue worker"])
+def test_fields_have_the_same_order_in_each_line(logger: str, names: str) -> None:
+    stream = io.StringIO()
+    log.write_to(stream, process=2)
+    with log.bound(**dict.fromkeys(names.split(), "x")):
+        match logger:
+            case "log":
+                log.log.info("job.retried", seconds=1, delay=2)
+            case "logging":
+                logging.getLogger("shop").info("charged", extra={"seconds": 1, "delay": 2})
+            case "structlog":
+                structlog.get_logger().info("charged", seconds=1, delay=2)
+    line = list(json.loads(stream.getvalue()))
+    assert line[:7] == ["timestamp", "level", "event", "jid", "klass", "queue", "worker"]
+    assert line.index("seconds") < line.index("delay")
+
+
+def test_console_lines_begin_with_the_job_and_the_worker() -> None:
+    stream = io.StringIO()
+    log.write_to(stream, as_json=False)
+    with log.bound(worker="w", jid="a"):
+        log.log.info("job.retried", seconds=1, delay=2)
+    assert stream.getvalue().split()[1:] == [
+        "[info", "]", "job.retried", "jid=a", "worker=w", "seconds=1", "delay=2",
+    ]  # fmt: skip
+
+
+def test_events_of_the_worker_itself_have_no_fields_of_a_job() -> None:
+    stream = io.StringIO()
+    log.write_to(stream)
+    with log.bound(worker="w", jid="a", klass="Greet", queue="mail"):
+        log.log.error("worker.redis_lost", error="gone")
+        log.log.warning("queue.unserved", queue="post", why="nobody")
+        log.log.error("hook.failed", hook="f", end="job.failed", error="x")
+    lost, unserved, hook = map(json.loads, stream.getvalue().splitlines())
+    assert not {"jid", "klass", "queue"} & set(lost) and lost["worker"] == "w"
+    assert unserved["queue"] == "post" and "jid" not in unserved
+    assert (hook["jid"], hook["klass"], hook["queue"]) == ("a", "Greet", "mail")
+
+
+def test_colored_copy_of_a_message_is_left_out() -> None:
+    stream = io.StringIO()
+    log.write_to(stream)
+    logging.getLogger("uvicorn.error").info(
+        "Started server process [%d]", 5, extra={"color_message": "Started \x1b[36m%d\x1b[0m"}
+    )
+    assert "color_message" not in json.loads(stream.getvalue())
+
+
+def test_traceback_in_a_message_of_logging_has_lines(caplog: pytest.LogCaptureFixture) -> None:
+    log.log.warning("job.failed", message="Traceback:\n  a line\nError: \x1b[2J", seconds=1)
+    assert caplog.messages == [
+        "job.failed seconds=1 message=\n    Traceback:\n      a line\n    'Error: \\x1b[2J'"
+    ]
+
+
 def test_traceback_is_a_field_of_the_line() -> None:
     stream = io.StringIO()
     log.write_to(stream)
@@ -160,7 +217,7 @@ def test_record_has_the_fields_as_attributes_and_in_its_message(
         log.log.warning("job.failed", group="typo", message="50% %s off", process=1)
     (record,) = caplog.records
     assert record.name == "aioqless.job" and record.filename == "test_log.py"
-    assert record.getMessage() == "job.failed group=typo message='50% %s off' process=1 jid=a"
+    assert record.getMessage() == "job.failed jid=a group=typo message='50% %s off' process=1"
     assert record.msg == "job.failed %s"  # what Sentry groups by
     fields = vars(record)
     assert (fields["event"], fields["group"], fields["jid"]) == ("job.failed", "typo", "a")
