@@ -183,7 +183,7 @@ def split_event(event_dict: EventDict) -> RecordParts:
 
 
 def _merge(fields: EventDict, bound: Mapping[str, object]) -> EventDict:
-    """Add bound fields; the order is the same in all processes, unlike that of context variables."""
+    """Add bound fields, in the same order in all processes; that of context variables varies."""
     return _in_order({**dict(sorted(bound.items())), **fields})
 
 

@@ -28,6 +28,7 @@ from aioqless.handlers import (
 )
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.store.script_composer import compose
 from aioqless.worker.job_source import JobSource
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.lock_renewer import RenewerThread
@@ -266,6 +267,8 @@ class Worker:
         """
         with bound(worker=self.name), self._client.as_current():
             try:
+                # The first script takes long: all Lua libraries are read. Redis isn't needed for it.
+                await asyncio.to_thread(compose, "pop_many", self._client.namespace)
                 async with contextlib.AsyncExitStack() as stack:
                     for source in self._sources:
                         await stack.enter_async_context(source)
