@@ -2,6 +2,7 @@
 
 import sys
 
+from aioqless import __version__
 from aioqless.runtime import signals
 
 
@@ -10,6 +11,9 @@ def main() -> None:
 
     Signals that a worker handles later don't end it while it is importing.
     """
+    if sys.argv[1:] == ["--version"]:
+        print(f"aioqless {__version__}")
+        return
     if sys.argv[1:2] == ["worker"]:
         signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
     from aioqless.cli import main as cli

@@ -1,7 +1,8 @@
 """The command line: the only place that knows argv and exit codes.
 
 main.py              runs the command that argv names
-app.py               the Typer app of all other commands, and the sections of its help
+app.py               the Typer app of all other commands
+help.py              the help of `aioqless` itself
 options.py           options that several commands share
 commands/            one file per group of commands; those of extensions are in contrib/commands
 presentation/        tables, JSON, prompts, job details

@@ -10,15 +10,10 @@ from inspect import Parameter, signature
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
 
 from aioqless.cli.connect import PARTITIONS_VARIABLE, chosen_partitions
+from aioqless.cli.help import INTRODUCTION
 
-HELP = """A job queue on Redis.
-
-When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edit JID`,
-`aioqless retry JID --wait`.
-"""
 Run = TypeVar("Run", bound=Callable[..., Any])
 
 Partitions = Annotated[
@@ -35,7 +30,6 @@ WITHOUT_PARTITIONS = (
     "aioqless.contrib.commands.dashboard",
     "aioqless.contrib.commands.foreign_queues",
 )
-MAX_SUMMARY = 300  # characters of a command's line in the help
 
 
 class Section(StrEnum):
@@ -46,22 +40,6 @@ class Section(StrEnum):
     QUEUES = "Manage queues and workers"
     RUN = "Run"
     ADMIN = "Administer"
-
-
-class SectionedGroup(TyperGroup):
-    """Lists the commands by section in the help."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (Click passes it)
-        """Write the list of commands; the arguments are Click's, which Typer keeps private."""
-        width = max(map(len, self.commands)) + 2
-        for section in Section:
-            rows = [
-                (name.ljust(width), command.get_short_help_str(MAX_SUMMARY))
-                for name, command in sorted(self.commands.items())
-                if getattr(command, "rich_help_panel", None) == section and not command.hidden
-            ]
-            with formatter.section(section):
-                formatter.write_dl(rows)
 
 
 class App(typer.Typer):
@@ -111,10 +89,9 @@ def _with_partitions(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 app = App(
-    cls=SectionedGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help=HELP,
+    help=INTRODUCTION,
     rich_markup_mode=None,
 )
 

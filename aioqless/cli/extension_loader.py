@@ -6,10 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
-from aioqless.client import Client
-from aioqless.worker import Worker
+if TYPE_CHECKING:
+    from aioqless.client import Client
+    from aioqless.worker import Worker
 
 EXTENSION_COMMANDS = "aioqless.contrib.commands"
 PARTITIONS = "aioqless.contrib.partitions"
@@ -37,7 +38,7 @@ def load_partitioned_client() -> MakePartitionedClient:
 
 def load_partitioned_worker() -> type[Worker]:
     """Return the class of workers of all partitions."""
-    return cast(type[Worker], import_module(PARTITIONS).PartitionedWorker)
+    return cast("type[Worker]", import_module(PARTITIONS).PartitionedWorker)
 
 
 class Supervise(Protocol):

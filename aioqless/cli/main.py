@@ -9,14 +9,13 @@ import pkgutil
 import sys
 import textwrap
 from importlib import import_module
+from importlib.util import find_spec
 
-from redis import exceptions
-
-from aioqless import __version__
 from aioqless.cli.exit_codes import INTERRUPTED, REFUSED, UNREACHABLE, USAGE
 from aioqless.cli.extension_loader import EXTENSION_COMMANDS
+from aioqless.cli.help import render_help
 from aioqless.cli.open_file_limit import describe_exhaustion
-from aioqless.errors import AioqlessError, MissingExtra, ServerUnavailable, require_extra
+from aioqless.errors import AioqlessError, ServerUnavailable, require_extra
 from aioqless.runtime.output import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
@@ -58,12 +57,8 @@ def main() -> None:
             _run_app()
         finally:
             sys.stdout.flush()
-    except (exceptions.RedisError, ServerUnavailable) as error:
-        _exit(str(error), UNREACHABLE)
-    except (AioqlessError, ValueError, TypeError) as error:
-        _exit(str(error), REFUSED)
-    except OSError as error:
-        _exit_on_os_error(error)
+    except Exception as error:
+        _exit_on_error(error)
 
 
 def _run_worker() -> int:
@@ -84,23 +79,25 @@ def _run_app() -> None:
     completing = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     words = completing.split() if completing else sys.argv
     command = words[1] if len(words) > (2 if completing else 1) else None
-    extra = next((each for each, names in COMMANDS.items() if command in names.split()), "cli")
-    try:
-        with require_extra(extra):
-            load_command(command)
-            from aioqless.cli.app import app
-    except MissingExtra:
-        if command not in (None, "--help", "--version"):
-            raise
-        print(f"aioqless {__version__}" if command == "--version" else _core_help())
+    if not completing and command in (None, "--help"):
+        print(render_help())
+        try:
+            installed = find_spec("typer")
+        except ImportError:  # an import hook refuses it
+            installed = None
+        if installed is None:
+            print(_describe_extras())
         sys.exit(USAGE if command is None else 0)
+    extra = next((each for each, names in COMMANDS.items() if command in names.split()), "cli")
+    with require_extra(extra):
+        load_command(command)
+        from aioqless.cli.app import app
     app(prog_name="aioqless")
 
 
-def _core_help() -> str:
-    """Return the help where only the core is installed."""
-    lines = ["Usage: aioqless COMMAND [OPTIONS]", "", "Commands:"]
-    lines.append("  worker  Run jobs; `aioqless worker --help` lists its options.")
+def _describe_extras() -> str:
+    """Return what to install for each command, where only the core is installed."""
+    lines = ["", "`worker` runs without extras."]
     for extra, names in COMMANDS.items():
         lines += ["", f'These need pip install "aioqless[{extra}]":']
         lines += textwrap.wrap(names, 78, initial_indent="  ", subsequent_indent="  ")
@@ -116,6 +113,20 @@ def load_command(command: str | None = None) -> None:
     }
     for module in [modules[command]] if command in modules else modules.values():
         import_module(module)
+
+
+def _exit_on_error(error: Exception) -> None:
+    """Exit with a message and a code, unless the error is a mistake in the program."""
+    from redis import exceptions  # takes long, and most commands need no more of it
+
+    match error:
+        case exceptions.RedisError() | ServerUnavailable():
+            _exit(str(error), UNREACHABLE)
+        case AioqlessError() | ValueError() | TypeError():
+            _exit(str(error), REFUSED)
+        case OSError():
+            _exit_on_os_error(error)
+    raise error
 
 
 def _exit_on_os_error(error: OSError) -> None:

@@ -267,7 +267,7 @@ class Worker:
         """
         with bound(worker=self.name), self._client.as_current():
             try:
-                # The first script takes long: all Lua libraries are read. Redis isn't needed for it.
+                # The first script takes long, since it reads all Lua libraries.
                 await asyncio.to_thread(compose, "pop_many", self._client.namespace)
                 async with contextlib.AsyncExitStack() as stack:
                     for source in self._sources:

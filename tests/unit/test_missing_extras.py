@@ -103,7 +103,7 @@ def test_core_alone_lists_all_commands_and_what_to_install() -> None:
     for words, code in ((["--help"], 0), ([], 2)):
         done = run(*words)
         assert (done.returncode, done.stderr) == (code, "")
-        assert done.stdout.startswith("Usage: aioqless COMMAND [OPTIONS]")
+        assert done.stdout.startswith("Usage: aioqless [OPTIONS] COMMAND")
         assert listed | {"worker"} <= set(done.stdout.split())
         assert 'pip install "aioqless[cli]"' in done.stdout
     assert run("--version").stdout == f"aioqless {aioqless.__version__}\n"

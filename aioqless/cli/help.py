@@ -1,0 +1,96 @@
+"""The help of `aioqless` itself. It is shown without importing the commands, which takes long."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping
+
+INTRODUCTION = """A job queue on Redis.
+
+When something failed: `aioqless failed`, then `aioqless get JID`, `aioqless edit JID`,
+`aioqless retry JID --wait`.
+"""
+OPTIONS = {
+    "--version": "Print the version and exit.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the "
+    "installation.",
+    "--help": "Show this message and exit.",
+}
+# The commands by section, with the first line of their docstring.
+COMMANDS = {
+    "Inspect": {
+        "failed": "Show the failure groups, or the failed jobs of one.",
+        "get": "Show a job: state, failure, data, history.",
+        "jobs": "List jobs by queue, state, failure group, or tag.",
+        "queues": "Show how many jobs each queue has in each state.",
+        "stats": "Show how long jobs of a day waited and ran, and how many failed or were retried.",
+        "tail": "Print events of jobs until Ctrl-C.",
+        "top": "Show queues, failures and workers live, list their jobs, retry and edit them.",
+        "workers": "List workers: their queues, how many jobs each holds, how many locks expired; "
+        "or show one.",
+    },
+    "Manage jobs": {
+        "cancel": "Delete jobs by jid, failure group or tag.",
+        "edit": "Change the data of a failed job, and retry it.",
+        "move": "Move a job to another queue, to run there.",
+        "put": "Put a job; print its jid.",
+        "retry": "Retry failed jobs by jid, group, or all.",
+        "tag": "Tag a job and show its tags.",
+        "track": "Track jobs: publish their events one by one (`aioqless tail --tracked`).",
+        "unfail": "Retry failed jobs of a group in a given queue; print how many.",
+    },
+    "Manage queues and workers": {
+        "clear": "Delete the jobs of a queue, except running jobs and dependencies of other jobs.",
+        "pause": "Pause queues.",
+        "quiet": "Pause a running worker: it finishes current jobs and takes no new ones.",
+        "recur": "Recurring jobs.",
+        "resume": "Resume a quiet worker.",
+        "subscribe": "Subscribe a running worker to a queue, or change its limit and weight.",
+        "unpause": "Resume paused queues.",
+        "unsubscribe": "Unsubscribe a running worker from a queue.",
+    },
+    "Run": {
+        "intake": "Import jobs that clients of another system push into this Redis, until SIGTERM "
+        "or SIGINT.",
+        "outbox": "Put the jobs that database transactions left in an outbox, until SIGTERM or "
+        "SIGINT.",
+        "pipeline": "Ended runs: a lake of Delta tables, and a report.",
+        "web": "Serve the dashboard until SIGTERM or SIGINT.",
+        "web-user": "Print a line for the dashboard's file of users.",
+        "worker": "Run jobs.",
+    },
+    "Administer": {
+        "acl": "Print a user of Redis with the least privileges of a role, as a line for its "
+        "ACL file.",
+        "check": "Check the consistency of the namespace; exit code 1 if a problem remains.",
+        "config": "Show the configuration of all workers and clients, or set an option of it.",
+        "lua": "Print the script of a Lua command, to call it from other programs.",
+        "partitions": "Show how the partitions of a namespace are distributed over nodes, and the "
+        "nodes' load.",
+        "redis": "The private Redis server.",
+    },
+}
+WIDTHS = (50, 80)  # columns
+
+
+def render_help() -> str:
+    """Return the help, as Typer would render it."""
+    least, most = WIDTHS
+    width = max(min(shutil.get_terminal_size().columns, most) - 2, least)
+    lines = ["Usage: aioqless [OPTIONS] COMMAND [ARGS]..."]
+    for paragraph in INTRODUCTION.split("\n\n"):
+        lines += ["", textwrap.fill(paragraph, width, initial_indent="  ", subsequent_indent="  ")]
+    lines += ["", "Options:", *_rows(OPTIONS, width)]
+    for section, commands in COMMANDS.items():
+        lines += ["", f"{section}:", *_rows(commands, width)]
+    return "\n".join(lines)
+
+
+def _rows(texts: Mapping[str, str], width: int) -> Iterator[str]:
+    names = OPTIONS if texts is OPTIONS else [name for each in COMMANDS.values() for name in each]
+    indent = max(map(len, names)) + 4
+    for name, text in texts.items():
+        start = f"  {name}".ljust(indent)
+        yield textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * indent)
