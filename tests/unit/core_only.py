@@ -123,7 +123,7 @@ def main() -> None:
     if sys.argv[1:] == ["modules"]:
         print(json.dumps(list(missing())))
     else:
-        from aioqless.cli.main import main as command
+        from aioqless.__main__ import main as command
 
         command()
 
