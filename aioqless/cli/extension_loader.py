@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
@@ -64,10 +64,10 @@ def load_supervisor() -> Supervise:
     return cast(Supervise, import_module(SUPERVISOR).supervise)
 
 
-def serve_metrics(address: str) -> AbstractContextManager[None]:
+def serve_metrics(address: str) -> AbstractAsyncContextManager[None]:
     """Serve the metrics of this process over HTTP while in the block."""
     server = import_module(METRICS_SERVER)
-    return cast(AbstractContextManager[None], server.serve_metrics(address))
+    return cast(AbstractAsyncContextManager[None], server.serve_metrics(address))
 
 
 def is_private_redis_running() -> bool:

@@ -199,7 +199,7 @@ class WorkerOptions:
         str | None,
         Option(
             "--health",
-            help="PORT or HOST:PORT to answer GET /live and /ready at.",
+            help="PORT or HOST:PORT to answer GET /live and /ready at; default host: 127.0.0.1.",
             metavar="ADDRESS",
         ),
     ] = None
@@ -207,7 +207,7 @@ class WorkerOptions:
         str | None,
         Option(
             "--metrics",
-            help="PORT or HOST:PORT to serve metrics for Prometheus at.",
+            help="PORT or HOST:PORT to serve metrics for Prometheus at; default host: 127.0.0.1.",
             metavar="ADDRESS",
         ),
     ] = None

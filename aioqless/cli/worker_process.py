@@ -107,7 +107,7 @@ class WorkerProcess:
             checks = serve_health_checks(self.health, live=lambda: True, ready=lambda: worker.ready)
             await stack.enter_async_context(checks)
         if self.metrics and self.status_fd is None:
-            stack.enter_context(serve_metrics(self.metrics))
+            await stack.enter_async_context(serve_metrics(self.metrics))
 
 
 def _status(worker: Worker) -> bytes:

@@ -58,6 +58,12 @@ def test_worker_accepts_its_command_line(name: str) -> None:
     assert parse_options(arguments).modules == ["app.jobs"]
 
 
+@pytest.mark.parametrize("name", ["Dockerfile", "kubernetes.yaml"])
+def test_probes_and_scrapes_reach_the_container(name: str) -> None:
+    options = parse_options(worker_commands()[name][1:])
+    assert (options.health, options.metrics) == ("0.0.0.0:8080", "0.0.0.0:9100")
+
+
 def test_hadolint_accepts_the_dockerfile() -> None:
     check(TOOLS / "hadolint", FOLDER / "Dockerfile")
 

@@ -6,23 +6,21 @@ import argparse
 
 import pytest
 
-from aioqless.cli.health_check import parse_address
+from aioqless.cli.http_server import parse_address
 from aioqless.cli.worker_options import WorkerOptions, parse_options, parse_size
 
 
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("8080", (None, 8080)),
-        (":8080", (None, 8080)),
-        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("8080", ("127.0.0.1", 8080)),
+        (":8080", ("127.0.0.1", 8080)),
+        ("0.0.0.0:80", ("0.0.0.0", 80)),
         ("[::1]:80", ("::1", 80)),
-        ("0", (None, 0)),
+        ("0", ("127.0.0.1", 0)),
     ],
 )
-def test_address_is_a_port_with_or_without_a_host(
-    text: str, address: tuple[str | None, int]
-) -> None:
+def test_address_without_a_host_is_of_loopback(text: str, address: tuple[str, int]) -> None:
     assert parse_address("health", text) == address
 
 

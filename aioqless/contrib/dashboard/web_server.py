@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from aioqless.cli.open_file_limit import open_file_limit
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.contrib.dashboard import Access, User, create_app, passwords
@@ -90,6 +91,8 @@ def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=TimedProtocol,
+        # asyncio accepts this number at once, before the first may be closed
+        backlog=max(TimedProtocol.MAX_CONNECTIONS // 4, 1),
         ws="none",
         log_config=None,
         access_log=False,
@@ -100,20 +103,28 @@ def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
 
 
 class TimedProtocol(H11Protocol):
-    """Closes a connection whose next request is not complete in time.
+    """Closes a connection whose next request is not complete in time, and those that are too many.
 
     uvicorn waits for the rest of its headers forever.
     """
 
     REQUEST_TIMEOUT = 20.0  # seconds
+    MAX_CONNECTIONS = min(250, (open_file_limit() or 1000) // 4)
 
     _deadline: asyncio.TimerHandle | None = None
 
     # uvicorn's own narrows the type of asyncio's method, too
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer."""
+        """Start the timer; if there are too many, close the one that has waited longest."""
         super().connection_made(transport)
         self._set_deadline()
+        if len(self.connections) > self.MAX_CONNECTIONS:
+            deadlines = {
+                each._deadline.when(): each  # noqa: SLF001  # of the same class
+                for each in self.connections
+                if isinstance(each, TimedProtocol) and each._deadline  # noqa: SLF001
+            }
+            deadlines[min(deadlines)].transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Stop the timer when a request is complete."""

@@ -75,7 +75,8 @@ async def _run(
         if metrics:
             from aioqless.contrib.telemetry.metrics_server import serve_shared_metrics
 
-            stack.enter_context(serve_shared_metrics(metrics, lambda: supervisor.numbers))
+            shared = serve_shared_metrics(metrics, lambda: supervisor.numbers)
+            await stack.enter_async_context(shared)
         await stack.enter_async_context(notifier.watch(lambda: _service_state(supervisor)))
         if changes is not None:
             stack.callback(asyncio.create_task(_restart_on_change(supervisor, changes)).cancel)

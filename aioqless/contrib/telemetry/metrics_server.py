@@ -7,22 +7,26 @@ another one has its number and continues with its files, so that no counter ever
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 import msgspec
 
-from aioqless.cli.health_check import parse_address
+from aioqless.cli.http_server import Response, serve_http
 from aioqless.contrib.telemetry.queue_readings import QueueReading
-from aioqless.errors import AioqlessError, require_extra
+from aioqless.errors import require_extra
 from aioqless.runtime.log import log
+from aioqless.validation import describe
 
 with require_extra("prometheus"):
-    from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
+    from prometheus_client import REGISTRY, CollectorRegistry
     from prometheus_client.core import GaugeMetricFamily, Metric
+    from prometheus_client.exposition import choose_encoder
     from prometheus_client.multiprocess import MultiProcessCollector
     from prometheus_client.registry import Collector
 
@@ -156,38 +160,40 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-@contextmanager
-def serve_metrics(address: str, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
-    """Serve metrics over HTTP, in a thread, while in the block.
+@asynccontextmanager
+async def serve_metrics(
+    address: str, registry: CollectorRegistry = REGISTRY
+) -> AsyncIterator[None]:
+    """Answer `GET /metrics` while in the block.
 
     Args:
-        address: PORT or HOST:PORT; without a host, all interfaces.
+        address: PORT or HOST:PORT; without a host, loopback.
         registry: What is served; default: the metrics of this process.
 
     Raises:
         ValueError: The address is malformed.
         AioqlessError: The port is taken.
     """
-    host, port = parse_address("metrics", address)
-    try:
-        server, thread = start_http_server(port, host or "0.0.0.0", registry)
-    except OSError as error:
-        raise AioqlessError(
-            f"metrics can't be served at {address}: {error.strerror or error}"
-        ) from None
-    log.info("metrics.listening", port=server.server_port)
-    try:
+
+    async def respond(accept: str) -> Response:
+        encode, content_type = choose_encoder(accept)
+        try:
+            # in a thread: thousands of series take a while
+            body = await asyncio.to_thread(encode, registry)
+        except Exception as error:  # of a collector, which may be the application's
+            log.error("metrics.failed", error=describe(error), exc_info=True)
+            return Response(HTTPStatus.INTERNAL_SERVER_ERROR, b"")
+        return Response(HTTPStatus.OK, body, content_type)
+
+    async with serve_http("metrics", "metrics", address, {"/metrics": respond}) as port:
+        log.info("metrics.listening", port=port)
         yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
-@contextmanager
-def serve_shared_metrics(
+@asynccontextmanager
+async def serve_shared_metrics(
     address: str, find_numbers: Callable[[], Collection[int]]
-) -> Iterator[None]:
+) -> AsyncIterator[None]:
     """Serve the metrics of all processes that are started while in the block.
 
     Args:
@@ -200,7 +206,7 @@ def serve_shared_metrics(
         former = os.environ.get(FOLDER)
         os.environ[FOLDER] = folder
         try:
-            with serve_metrics(address, registry):
+            async with serve_metrics(address, registry):
                 yield
         finally:
             if former is None:

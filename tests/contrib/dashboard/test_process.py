@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import resource
+import shlex
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
+import pytest
 
 
 def start(*options: str, **environment: str) -> subprocess.Popen[str]:
@@ -71,3 +76,27 @@ def test_printed_line_of_a_user_is_accepted() -> None:
     )
     refused = start("web-user", "ada", AIOQLESS_WEB_PASSWORD="short").communicate(timeout=60)[1]
     assert "8 characters at least" in refused
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
+def test_idle_connections_stop_no_pages_where_descriptors_are_few(redis_url: str) -> None:
+    # its Redis takes a connection for each page; the limit is read when the process starts
+    command = "ulimit -n 64; exec " + shlex.join([sys.executable, "-m", "aioqless", "web"])
+    process = subprocess.Popen(
+        ["sh", "-c", f"{command} --port 0 --url {redis_url}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    link = process.stdout.readline().removeprefix("Open ").strip()
+    with ExitStack() as stack, httpx.Client(trust_env=False, timeout=15) as http:
+        stack.callback(process.communicate)
+        stack.callback(process.terminate)
+        port = httpx.URL(link).port
+        for number in range(200):
+            idle = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            idle.sendall(b"GET /login HTTP/1.1\r\n" if number % 2 else b"")
+        http.follow_redirects = True
+        assert http.get(link).status_code == 200
+        assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 48

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
+from prometheus_client.registry import Collector
 
 from aioqless import Client, Fail, Job, job
 from aioqless.contrib.telemetry import metrics_server, prometheus, queue_readings
@@ -110,7 +112,7 @@ def test_file_that_a_process_is_just_creating_is_left_out(tmp_path: Path) -> Non
 
 
 async def test_metrics_are_served_over_http(lines: Lines) -> None:
-    with metrics_server.serve_metrics("127.0.0.1:0"):
+    async with metrics_server.serve_metrics("127.0.0.1:0"):
         (listening,) = lines.of("metrics.listening")
         url = f"http://127.0.0.1:{listening['port']}/metrics"
         with await asyncio.to_thread(build_opener(ProxyHandler({})).open, url) as answer:
@@ -141,3 +143,21 @@ async def test_the_lag_of_the_archive_is_read(client: Client) -> None:
     prometheus.latest.save(await read_queues(client))
     assert value("aioqless_archive_entries") == 1
     assert 0 <= value("aioqless_archive_lag_seconds") < 60
+
+
+class Broken(Collector):
+    """A collector of an application."""
+
+    def collect(self) -> NoReturn:
+        raise ValueError("no such table")
+
+
+async def test_collector_that_raises_is_logged_and_answered_with_status_500(lines: Lines) -> None:
+    registry = CollectorRegistry()
+    registry.register(Broken())
+    async with metrics_server.serve_metrics("127.0.0.1:0", registry):
+        port = lines.of("metrics.listening")[0]["port"]
+        url = f"http://127.0.0.1:{port}/metrics"
+        with pytest.raises(HTTPError, match="500"):
+            await asyncio.to_thread(build_opener(ProxyHandler({})).open, url)
+    assert "no such table" in lines.of("metrics.failed")[0]["error"]
