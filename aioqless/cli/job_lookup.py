@@ -9,7 +9,8 @@ from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.errors import AioqlessError
 
-STATES = ("running", "stalled", "waiting", "scheduled", "depends", "complete")
+IN_QUEUES = ("running", "stalled", "waiting", "scheduled", "depends")
+STATES = (*IN_QUEUES, "complete", "failed")
 MIN_PREFIX = 4  # characters
 MAX_GROUPS, MAX_PER_GROUP = 50, 1000  # of recently failed jobs
 
@@ -59,11 +60,13 @@ async def read_jids(
         if queue is not None:
             raise AioqlessError("a complete job is in no queue: leave it out")
         return await client.jobs.complete(offset=offset, count=count)
+    if state == "failed":
+        return await _read_failed_jids(client, queue, offset, count)
     names = [queue] if queue is not None else [counts.name for counts in await client.queues()]
     found: list[str] = []
     for name in names:
         counts = await client.queue(name).counts()
-        for each in [state] if state else STATES[:-1]:
+        for each in [state] if state else IN_QUEUES:
             if getattr(counts, each) > offset:
                 found += await client.queue(name).jobs(
                     each, offset=offset, count=count - len(found)
@@ -72,3 +75,19 @@ async def read_jids(
             if len(found) >= count:
                 return found
     return found
+
+
+async def _read_failed_jids(
+    client: Client, queue: str | None, offset: int, count: int
+) -> list[str]:
+    found: list[str] = []
+    for group, jobs in sorted((await client.jobs.failed()).items()):
+        for first in range(0, jobs, MAX_PER_GROUP):
+            jids = await client.jobs.failed_jids(group, offset=first, count=MAX_PER_GROUP)
+            if queue is not None:
+                summaries = await client.jobs.summaries(*jids)
+                jids = [each.jid for each in summaries if each.queue == queue]
+            found += jids
+            if len(found) >= offset + count:
+                return found[offset : offset + count]
+    return found[offset:]

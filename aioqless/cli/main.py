@@ -15,7 +15,7 @@ from aioqless.cli.exit_codes import INTERRUPTED, REFUSED, UNREACHABLE, USAGE
 from aioqless.cli.extension_loader import EXTENSION_COMMANDS
 from aioqless.cli.help import render_help
 from aioqless.cli.open_file_limit import describe_exhaustion
-from aioqless.errors import AioqlessError, ServerUnavailable, require_extra
+from aioqless.errors import AioqlessError, InvalidArgument, ServerUnavailable, require_extra
 from aioqless.runtime.output import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
@@ -122,6 +122,8 @@ def _exit_on_error(error: Exception) -> None:
     match error:
         case exceptions.RedisError() | ServerUnavailable():
             _exit(str(error), UNREACHABLE)
+        case InvalidArgument():
+            _exit(str(error), USAGE)
         case AioqlessError() | ValueError() | TypeError():
             _exit(str(error), REFUSED)
         case OSError():

@@ -19,6 +19,7 @@ from aioqless.store import Store
 REGISTER_INTERVAL = 30.0  # seconds between two registrations of a worker
 GONE_AFTER = 3 * REGISTER_INTERVAL + 10  # seconds of silence; a worker that was killed says nothing
 DELAYED_AFTER = 30.0  # seconds for which the next job of a queue is ready and doesn't run
+CLOSE = 0.75  # of 1, as difflib measures it: one letter of four differs
 NEARLY_REACHED = 0.9  # of a rate limit
 QUEUES_PER_CALL = 500  # for which Redis is busy a few milliseconds
 
@@ -158,11 +159,12 @@ def find_coverage(
         if delay and (delay.reason == "paused" or _is_late(of, now)):
             delays[queue.name] = delay
     unused = sorted(named.difference(known))
-    candidates = [queue.name for queue in unserved] or known
+    # A queue that has jobs and workers isn't a misspelling of another one.
+    lonely = [queue.name for queue in unserved]
     return Coverage(
         {name: len(each) for name, each in serving.items()},
-        [QueueGap(each.name, _similar(each.name, named), each.waiting) for each in unserved],
-        [QueueGap(name, _similar(name, candidates)) for name in unused],
+        [QueueGap(each.name, _similar(each.name, unused), each.waiting) for each in unserved],
+        [QueueGap(name, _similar(name, lonely)) for name in unused],
         len(alive) - len(subscribed),
         delays,
     )
@@ -226,4 +228,4 @@ def matches(queue: str, pattern: str) -> bool:
 
 
 def _similar(name: str, others: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(name, list(others), 1)), None)
+    return next(iter(get_close_matches(name, list(others), 1, CLOSE)), None)

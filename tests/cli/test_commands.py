@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from aioqless import Client
+from aioqless import Client, NewJob
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from tests.cli.conftest import Aioqless
@@ -107,6 +107,24 @@ async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     assert (shown["name"], shown["waiting"], shown["workers"]) == ("mial", 1, 0)
 
 
+async def test_queues_prints_a_few_of_many_gaps(client: Client, cli: Aioqless) -> None:
+    for number in range(8):
+        await client.queue(f"q{number}").put_many([NewJob("Greet", None)] * (number + 1))
+    ended = await cli("queues")
+    lines = ended.err.splitlines()
+    assert lines[0] == "8 jobs wait in q7, which no worker serves" and len(lines) == 6
+    assert lines[5].startswith("3 more queues")
+
+
+async def test_password_is_not_asked_for_without_a_terminal(cli: Aioqless) -> None:
+    ended = await cli("web-user", "ada", in_namespace=False)
+    assert (ended.code, ended.out, ended.err) == (
+        1,
+        "",
+        "aioqless: there is no terminal to ask for the password: set AIOQLESS_WEB_PASSWORD\n",
+    )
+
+
 async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("mail").pop(worker="ann")
@@ -195,7 +213,7 @@ async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> No
         (["put", "mail", "Greet", "false"], 1, "data must not be false"),
         (["put", "", "Greet"], 1, "queue must not be empty"),
         (["put", "mail", ""], 1, "klass must not be empty"),
-        (["put", "mail", "Greet", "--priority", "1e12"], 1, "priority"),
+        (["put", "mail", "Greet", "--priority", "1e12"], 2, "priority"),
         (["put", "mail", "Greet", "--delay", "soon"], 2, "Invalid value"),
         (["get", "nobody"], 1, "there is no job 'nobody'"),
         (["lua", "fly"], 1, "there is no command 'fly'; there are answer"),

@@ -91,7 +91,12 @@ async def test_jobs_are_listed_by_queue_state_group_and_tag_in_pages(
     assert await listed("--group", "typo") == ["f"]
     assert sorted(await listed("--tag", "news")) == ["f", "p"]
     assert await listed("--state", "complete") == []
-    assert (await cli("jobs", "--state", "failed")).code == 2
+    await failing(client, "g", queue="crm", group="other")
+    await failing(client, "h", queue="crm", group="typo")
+    assert await listed("--state", "failed") == ["g", "h", "f"]
+    assert await listed("--state", "failed", "--offset", "1", "--count", "1") == ["h"]
+    assert await listed("crm", "--state", "failed") == ["g", "h"]
+    assert (await cli("jobs", "--state", "nosuch")).code == 2
     assert (await cli("jobs", "mail", "--tag", "x")).code == 2
 
 
@@ -123,8 +128,15 @@ async def test_retry_of_groups_uses_the_queue_of_each_failure(
         "b": "waiting mail",
         "c": "failed post",
     }
-    assert (await cli("retry", "--all")).code == 0
+    dry = await cli("retry", "--all", "--dry-run")
+    assert (dry.code, dry.out) == (0, "2 failed jobs would be retried\n")
+    refused = await cli("retry", "--all")
+    assert refused.code == 1 and "Retry 2 failed jobs?" in refused.err
+    assert "pass --yes" in refused.err and sum((await client.jobs.failed()).values()) == 2
+    assert (await cli("retry", "--all", "--count", "1", "-y")).out == "1 failed job retried\n"
+    assert (await cli("retry", "--all", "--yes")).out == "1 failed job retried\n"
     assert await client.jobs.failed() == {}
+    assert (await cli("retry", "--all")).out == "Nothing has failed.\n"
     assert (await cli("retry")).code == 2
 
 
@@ -219,6 +231,20 @@ async def test_cancel_asks_for_confirmation(client: Client, cli: Aioqless) -> No
     await client.queue("mail").put("Greet", jid="c")
     await client.queue("mail").put("Greet", jid="d", depends=["c"])
     assert "depends on it" in (await cli("cancel", "c", "--yes")).err
+
+
+async def test_cancel_counts_only_the_jobs_that_it_deletes(client: Client, cli: Aioqless) -> None:
+    mail = client.queue("mail")
+    await mail.put_many(_events(count) for count in range(5))
+    for job in await mail.pop(count=3):
+        await job.complete()
+    left = ", 3 complete jobs left\n"
+    dry = await cli("cancel", "--tag", "news", "--dry-run")
+    assert (dry.code, dry.out) == (0, f"2 jobs would be deleted{left}")
+    assert "Delete 2 jobs?" in (await cli("cancel", "--tag", "news")).err
+    assert (await cli("cancel", "--tag", "news", "--yes")).out == f"2 jobs deleted{left}"
+    nothing = await cli("cancel", "--tag", "news")
+    assert (nothing.code, nothing.out) == (0, f"0 jobs deleted{left}")
 
 
 async def test_cancel_of_many_jobs_keeps_those_with_dependents(

@@ -27,10 +27,16 @@ async def test_misspelled_queue_is_distinguished_from_an_empty_one(
             and json.loads(ended.out) is not None
             and "did you mean mail?" in ended.err
         )
-    paused = await cli("pause", "nowhere")
-    assert (paused.code, paused.out) == (0, "nowhere paused; no job was ever put into nowhere\n"), (
-        "it may be paused before its first job"
-    )
+    for command in ("pause", "unpause"):
+        ended = await cli(command, "mail", "mial")
+        assert (ended.code, ended.out, ended.err) == (
+            1,
+            "",
+            "aioqless: no job was ever put into mial; did you mean mail?\n",
+        )
+    assert not (await client.queue("mail").counts()).paused, "none is paused, or all"
+    await client.queue("new").pause()
+    assert (await cli("unpause", "new")).out == "new unpaused\n"
     await client.jobs.cancel("a")
     assert (
         "No such jobs" in (await cli("jobs", "mail")).out
@@ -63,6 +69,9 @@ async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: A
         ["failed", "tpyo", "--json"],
         ["jobs", "--group", "tpyo"],
         ["jobs", "--group", "tpyo", "--json"],
+        ["retry", "--group", "tpyo"],
+        ["retry", "--group", "tpyo", "--dry-run"],
+        ["unfail", "mail", "tpyo"],
     ):
         ended = await cli(*command)
         assert (ended.code, ended.err) == (
@@ -118,7 +127,7 @@ async def test_unset_config_option_is_distinguished_from_an_unknown_one(
     cli: Aioqless, option: str
 ) -> None:
     assert (await cli("config", option)).out == "not set\n"
-    assert (await cli("config", option, "often")).code == 1, "its value is checked"
+    assert (await cli("config", option, "often")).code == 2, "its value is checked"
 
 
 async def test_every_config_option_with_a_default_is_explained(client: Client) -> None:

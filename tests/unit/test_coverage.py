@@ -32,6 +32,17 @@ def test_queue_of_a_worker_that_nobody_puts_into_is_unused() -> None:
     assert str(gap) == "a worker serves mial, into which no job was put; did you mean mail?"
 
 
+def test_queue_with_jobs_and_workers_is_no_misspelling_of_another() -> None:
+    queues = [queue("crm-low", waiting=9), queue("crm-lows", waiting=1), queue("mail")]
+    workers = [worker("crm-lows"), worker("fraud-low"), worker("mial", "mail")]
+    coverage = find_coverage(queues, workers, NOW)
+    assert [(gap.queue, gap.similar) for gap in coverage.unserved] == [("crm-low", None)]
+    assert [(gap.queue, gap.similar) for gap in coverage.unused] == [
+        ("fraud-low", None),
+        ("mial", None),
+    ]
+
+
 def test_workers_are_counted_by_queue_and_pattern() -> None:
     workers = [worker("mail"), worker("mail*", "mail"), worker("post")]
     coverage = find_coverage([queue("mail", waiting=1), queue("mail-eu", waiting=1)], workers, NOW)

@@ -24,6 +24,7 @@ from aioqless.cli.options import (
     QueueName,
     Url,
     Wait,
+    Yes,
 )
 from aioqless.cli.presentation.formatting import format_relative_time, pluralize, shorten
 from aioqless.cli.presentation.json_output import data_text, job_summary
@@ -34,7 +35,7 @@ from aioqless.cli.presentation.printing import (
     print_table,
     print_text,
 )
-from aioqless.cli.presentation.prompts import show_progress
+from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.suggestions import suggest
 from aioqless.cli.watch import watch_jobs
 from aioqless.client import Client
@@ -81,8 +82,7 @@ def failed(
         if json:
             print_json({"total": total, "jobs": [job_summary(job) for job in found]})
         if not total:
-            similar = suggest(group, await client.jobs.failed())
-            raise AioqlessError(f"there are no failed jobs in {plain(group)}{similar}")
+            raise await _make_unknown_group(client, group)
         if json:
             return
         for job in found:
@@ -109,6 +109,7 @@ def retry(
     count: Limit = None,
     dry_run: DryRun = False,
     wait: Wait = False,
+    yes: Yes = False,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:
@@ -124,9 +125,10 @@ def retry(
             jobs = [_require_failed(await find_job(client, each)) for each in jid]
             async with watch_jobs(client, [job.jid for job in jobs], wait=wait and not dry_run):
                 await _retry_jobs(client, jobs, queue, dry_run)
-            return
-        for name in sorted(await client.jobs.failed()) if group is None else [group]:
-            await _retry_group(client, name, queue, count, dry_run)
+        elif group is not None:
+            await _retry_group(client, group, queue, count, dry_run)
+        else:
+            await _retry_all(client, queue, count, dry_run, yes)
 
     run_with_client(url, namespace, act)
 
@@ -181,7 +183,10 @@ def unfail(
 
     async def act(client: Client) -> None:
         with show_progress(f"retrying {plain(group)}", count) as advance:
-            print(await client.jobs.retry_group(group, count, queue=queue, step=advance))
+            retried = await client.jobs.retry_group(group, count, queue=queue, step=advance)
+        if not retried:
+            raise await _make_unknown_group(client, group)
+        print(retried)
 
     run_with_client(url, namespace, act)
 
@@ -208,13 +213,35 @@ async def _retry_group(
     total, _ = await client.jobs.failed_in(group, limit=0)
     limit = min(total, count or total)
     if not total:
-        print_text(f"there are no failed jobs in {plain(group)}")
-    elif dry_run:
+        raise await _make_unknown_group(client, group)
+    if dry_run:
         print_text(f"{pluralize(limit, 'job')} of {plain(group)} would be retried")
     else:
         with show_progress(f"retrying {plain(group)}", limit) as advance:
             done = await client.jobs.retry_group(group, limit, queue=queue, step=advance)
         print_text(f"{pluralize(done, 'job')} of {plain(group)} retried")
+
+
+async def _retry_all(
+    client: Client, queue: str | None, count: int | None, dry_run: bool, yes: bool
+) -> None:
+    groups = await client.jobs.failed()
+    left = total = min(sum(groups.values()), count or sum(groups.values()))
+    which = pluralize(total, "failed job")
+    if dry_run or not total:
+        print_text(f"{which} would be retried" if total else "Nothing has failed.")
+        return
+    confirm(f"Retry {which}?", yes=yes)
+    with show_progress("retrying", total) as advance:
+        for group in sorted(groups):
+            limit = min(groups[group], left)
+            left -= await client.jobs.retry_group(group, limit, queue=queue, step=advance)
+    print_text(f"{pluralize(total - left, 'failed job')} retried")
+
+
+async def _make_unknown_group(client: Client, group: str) -> AioqlessError:
+    similar = suggest(group, await client.jobs.failed())
+    return AioqlessError(f"there are no failed jobs in {plain(group)}{similar}")
 
 
 async def _print_groups(client: Client, json: bool) -> None:

@@ -58,15 +58,20 @@ def cancel(
             jids = [(await find_job(client, each)).jid for each in jid]
         else:
             jids = await _read_jids(client, group, tag)
-        which = f"{len(jids):,} jobs" if len(jids) != 1 else f"job {plain(jids[0])}"
-        if dry_run or not jids:
-            print_text(f"{which} would be deleted" if jids else "no such jobs")
+        if not jids:
+            print_text("no such jobs")
             return
-        confirm(f"Delete {which}?", yes=yes)
-        deleted, held = await _cancel(client, jids)
-        complete = len(jids) - deleted - held
-        left = f", {pluralize(complete, 'complete job')} left" if complete > 0 else ""
-        print_text(f"{pluralize(deleted, 'job')} deleted{left}")
+        deletable = await _leave_complete(client, jids)
+        left = len(jids) - len(deletable)
+        stay = f", {pluralize(left, 'complete job')} left" if left else ""
+        which = f"job {plain(deletable[0])}" if len(deletable) == 1 else f"{len(deletable):,} jobs"
+        if dry_run:
+            print_text(f"{which} would be deleted{stay}")
+            return
+        if deletable:
+            confirm(f"Delete {which}?", yes=yes)
+        deleted, held = await _cancel(client, deletable)
+        print_text(f"{pluralize(deleted, 'job')} deleted{stay}")
         if held:
             raise AioqlessError(
                 f"{pluralize(held, 'job')} kept, since other jobs depend on them: "
@@ -89,6 +94,18 @@ async def _read_jids(client: Client, group: str | None, tag: str | None) -> list
             advance(len(page))
             if len(page) < PAGE:
                 return list(dict.fromkeys(jids))
+
+
+async def _leave_complete(client: Client, jids: Sequence[str]) -> list[str]:
+    """Return those of the jobs that aren't complete."""
+    found: list[str] = []
+    for first in range(0, len(jids), PAGE):
+        page = jids[first : first + PAGE]
+        states = await client.store.states(jids=page)
+        found += [
+            jid for jid, state in zip(page, states, strict=True) if state and state != "complete"
+        ]
+    return found
 
 
 async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:

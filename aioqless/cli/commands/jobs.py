@@ -41,8 +41,7 @@ from aioqless.validation import plain
 
 MAX_RELATED = 200  # dependencies and dependents whose states are read
 NO_JOBS = (
-    "No such jobs. Complete ones are listed by --state complete, failed ones by --group: "
-    "`aioqless failed` shows the groups."
+    "No such jobs. Complete ones are listed by --state complete, failed ones by --state failed."
 )
 State = Annotated[
     str | None, typer.Option(help=f"{', '.join(STATES)}.", autocompletion=lambda: list(STATES))
@@ -146,10 +145,7 @@ def jobs(
 ) -> None:
     """List jobs by queue, state, failure group, or tag."""
     if state is not None and state not in STATES:
-        raise typer.BadParameter(
-            f"{state!r} is none of {', '.join(STATES)}; failed ones are listed by --group",
-            param_hint="--state",
-        )
+        raise typer.BadParameter(f"{state!r} is none of {', '.join(STATES)}", param_hint="--state")
     if sum(each is not None for each in (queue or state, group, tag)) > 1:
         raise typer.BadParameter("a queue or state, --group and --tag can't be combined")
 

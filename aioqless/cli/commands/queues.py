@@ -169,9 +169,12 @@ def _act_on_each(
     act: Callable[[Queue], Awaitable[None]],
 ) -> None:
     async def act_on_all(client: Client) -> None:
+        for name in names:  # before the first is changed
+            problem = await describe_unknown_queue(client, name)
+            if problem and not (await client.queue(name).counts()).paused:
+                raise AioqlessError(problem)
         await asyncio.gather(*(act(client.queue(name)) for name in names))
         for name in names:
-            problem = await describe_unknown_queue(client, name)
-            print_text(f"{plain(name)} {done}" + (f"; {problem}" if problem else ""))
+            print_text(f"{plain(name)} {done}")
 
     run_with_client(url, namespace, act_on_all)

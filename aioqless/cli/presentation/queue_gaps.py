@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.printing import make_console
-from aioqless.client.coverage import Coverage
+from aioqless.client.coverage import Coverage, QueueDelay, QueueGap
 from aioqless.validation import plain
+
+MAX_LINES = 5
 
 
 def print_gaps(coverage: Coverage) -> None:
-    """Print a line for each gap and each delay to the standard error."""
+    """Print the queues with the most waiting jobs that have a gap or delay, to standard error."""
     errors = make_console(errors=True)
     delays = [each for each in coverage.delays.values() if each.reason != "no_worker"]
-    for gap in (*coverage.unserved, *delays, *coverage.unused):
+    waiting: list[QueueGap | QueueDelay] = [*coverage.unserved, *delays]
+    gaps = [*sorted(waiting, key=lambda gap: -gap.jobs), *coverage.unused]
+    for gap in gaps[:MAX_LINES]:
         errors.print(plain(str(gap)), style="yellow", soft_wrap=True, markup=False)
+    if len(gaps) > MAX_LINES:
+        others = pluralize(len(gaps) - MAX_LINES, "more queue")
+        errors.print(f"{others} without workers or jobs, or with jobs that wait", style="dim")
     if coverage.unserved and coverage.silent:
         others = pluralize(coverage.silent, "worker")
         errors.print(f"{others} of other clients don't report which queues they serve", style="dim")

@@ -9,11 +9,12 @@ from aioqless.client import Client
 from aioqless.validation import plain
 
 MAX_QUEUES = 1000
+CLOSE = 0.75  # of 1, as difflib measures it: one letter of four differs
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return the most similar known name as the end of an error message; empty if none is."""
-    similar = get_close_matches(name, list(known), 1)
+    similar = get_close_matches(name, list(known), 1, CLOSE)
     return f"; did you mean {plain(similar[0])}?" if similar else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from aioqless.cli.app import Section, app
 from aioqless.cli.connect import check_one_partition, run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
 from aioqless.client import Client
+from aioqless.errors import AioqlessError
 from aioqless.runtime import log
 
 
@@ -67,11 +69,10 @@ def web_user(
     """Print a line for the dashboard's file of users."""
     from aioqless.contrib.dashboard.web_server import user_line
 
-    print(
-        user_line(
-            name,
-            role,
-            password
-            or typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True),
-        )
-    )
+    if not password:
+        if not sys.stdin.isatty():
+            raise AioqlessError(
+                "there is no terminal to ask for the password: set AIOQLESS_WEB_PASSWORD"
+            )
+        password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    print(user_line(name, role, password))
