@@ -16,6 +16,7 @@
     ├── JobFailed              a job whose result was read or waited for has failed
     ├── CommandRefused         a worker refused a remote command, or did not answer
     ├── NotDurable             a write was done, but is not durable yet
+    ├── PutManyError           put_many: not all jobs are known to be put; an ExceptionGroup
     ├── InvalidData            a job's data can't be stored, or isn't what its handler takes
     │   └── DecryptionError    a job's data can't be decrypted or verified
     ├── UnknownKlass           no handler is registered for a klass
@@ -32,11 +33,13 @@ from __future__ import annotations
 import functools
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 C = TypeVar("C", bound=type[Any])
+
+_NAMED = 5  # jobs in a message
 
 
 class AioqlessError(Exception):
@@ -217,10 +220,73 @@ class NotDurable(AioqlessError):
     """A write was done, but replicas or disks that `durability` requires don't have it yet.
 
     A fail-over now may lose it.
+
+    Attributes:
+        result: What the call would have returned.
     """
 
-    def __init__(self, missing: str) -> None:
+    def __init__(self, missing: str, result: Any = None) -> None:
         super().__init__(f"it is done, but {missing}: a fail-over now may lose it")
+        self.result = result
+
+
+class PutManyError(ExceptionGroup[Exception], AioqlessError):
+    """Not all jobs of `put_many` are known to be put; the other jobs were put.
+
+    Its exceptions are those of the jobs below, in order. `jids` has the jid of every job, with
+    which the list can be put again: `NewJob(..., jid=..., if_exists="keep")`.
+
+    Attributes:
+        jids: Jid of each job, in order.
+        refused: Jobs that Redis refused, and why, by index.
+        unknown: Jobs that may have been put, as the connection broke, by index.
+        not_durable: Jobs that were put, but are not durable yet, by index.
+    """
+
+    jids: list[str]
+    refused: dict[int, Exception]
+    unknown: dict[int, Exception]
+    not_durable: dict[int, Exception]
+
+    def __new__(
+        cls,
+        jids: list[str],
+        refused: dict[int, Exception],
+        unknown: dict[int, Exception],
+        not_durable: dict[int, Exception],
+    ) -> Self:
+        """Make one; arguments are the attributes."""
+        failed = {**refused, **unknown, **not_durable}
+        kinds = (
+            (refused, "refused"),
+            (unknown, "perhaps put, as the connection broke"),
+            (not_durable, "put, but not durable yet"),
+        )
+        parts = [f"{_name_jobs(jids, list(found))} {what}" for found, what in kinds if found]
+        self = super().__new__(
+            cls,
+            f"of {len(jids)} jobs, {'; '.join(parts)}; the others were put",
+            [failed[index] for index in sorted(failed)],
+        )
+        self.jids, self.refused, self.unknown, self.not_durable = (
+            jids,
+            refused,
+            unknown,
+            not_durable,
+        )
+        return self
+
+    def derive(self, excs: Sequence[Exception], /) -> ExceptionGroup[Exception]:
+        """Return an ordinary group, for `except*` and `split`."""
+        return ExceptionGroup(self.message, excs)
+
+
+def _name_jobs(jids: Sequence[str], indexes: Sequence[int]) -> str:
+    """Return how many jobs these are, with index and jid of the first ones."""
+    named = [f"{index}: {jids[index]}" for index in indexes[:_NAMED]]
+    if len(indexes) > _NAMED:
+        named.append("...")
+    return f"{len(indexes)} ({', '.join(named)})"
 
 
 class InvalidData(AioqlessError):

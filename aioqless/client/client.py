@@ -39,9 +39,9 @@ from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.keyspace import Keyspace
-from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender
+from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender, raise_failed
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
-from aioqless.client.queue import Queue, raise_refused
+from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import iterate_recurring, recurring_page
@@ -53,7 +53,7 @@ from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step, put_flow
 from aioqless.errors import ServerUnavailable, no_attribute, suggest_options
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
-from aioqless.redis.connection import CommandConnection, Connection
+from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.pubsub import Subscriber
 from aioqless.store import ATTEMPTS, ScriptStore
@@ -307,7 +307,8 @@ class Client:
             Their jids, in order.
 
         Raises:
-            ExceptionGroup: Redis refused some of them; the others were put.
+            PutManyError: Some were refused, or it isn't known whether they were put; an
+                ExceptionGroup with the jids.
             QueueFull: Redis has no memory left.
         """
         new, sender = list(jobs), self._open.sender
@@ -317,11 +318,15 @@ class Client:
             name = validation.check_name("queue", job.choose_queue(queue))
             numbers.setdefault(name, []).append(number)
         answers: list[str | Exception] = [""] * len(new)
+        replies: list[str | Exception] = [""]
         for name, own in numbers.items():
-            replies = await sender.put_many(name, [prepared[number] for number in own], wait)
+            if all(isinstance(reply, REDIS_UNAVAILABLE) for reply in replies):
+                replies = replies[:1] * len(own)  # the other queues would take as long
+            else:
+                replies = await sender.put_many(name, [prepared[number] for number in own], wait)
             for number, reply in zip(own, replies, strict=True):
                 answers[number] = reply
-        raise_refused(answers)
+        raise_failed(prepared, answers)
         return [
             Jid(str(jid), self.backend, job.result_type)
             for jid, job in zip(answers, new, strict=True)

@@ -30,8 +30,9 @@ from aioqless.client.constraints import (
 )
 from aioqless.client.jid import Result_co, ResultType
 from aioqless.client.put_options import ConstraintOptions, PutDefaults, PutOptions, add_options
-from aioqless.errors import AioqlessError, InvalidData, QueueFull
+from aioqless.errors import AioqlessError, InvalidData, NotDurable, PutManyError, QueueFull
 from aioqless.redis.batcher import Batcher
+from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow, PutManyRow, Store
 from aioqless.validation import Seconds
@@ -305,10 +306,10 @@ class PutSender:
     async def put_many(
         self, queue: str, jobs: Sequence[PreparedJob], wait: Seconds, *, keep_existing: bool = False
     ) -> list[str | Exception]:
-        """Put jobs in calls of a bounded size; return the jid or the refusal of each.
+        """Put jobs in calls of a bounded size; return the jid or the error of each.
 
         While Redis works on a batch the next one is sent, unless some jobs depend on others, which
-        have to be there before.
+        have to be there before. If Redis can't be reached, no further batch is sent.
 
         Args:
             queue: Name of the queue.
@@ -322,16 +323,28 @@ class PutSender:
         backpressure = Backpressure(wait)
         ordered = any(job.get("depends") for job in jobs)
         slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
+        outage: Exception | None = None
 
         async def send(batch: list[PreparedJob]) -> list[str | Exception]:
+            nonlocal outage
             async with slots:
-                return await self._put_batch(queue, batch, backpressure, keep_existing)
+                if outage is None:
+                    try:
+                        return await self._put_batch(queue, batch, backpressure, keep_existing)
+                    except exceptions.AuthenticationError:
+                        raise
+                    except REDIS_UNAVAILABLE as error:
+                        outage = error
+                return [outage] * len(batch)
 
         tasks = [asyncio.create_task(send(batch)) for batch in split(jobs)]
         try:
-            return [answer for task in tasks for answer in await task]
+            answers = [answer for task in tasks for answer in await task]
         finally:
             await cancel_and_wait(*tasks)
+        if answers and all(isinstance(each, QueueFull) and each.code == "OOM" for each in answers):
+            raise cast(QueueFull, answers[0])
+        return answers
 
     async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: Seconds) -> None:
         """Put jobs, each with its queue, in one step: all of them, or none.
@@ -365,7 +378,7 @@ class PutSender:
     def _send(self, queue: str, batch: list[PreparedJob]) -> Awaitable[Sequence[str | Exception]]:
         if len(batch) == 1:
             return self._put_one(queue, batch[0])
-        return self._store.put_many(queue=queue, batch=batch)
+        return self._call_put_many(queue, batch, keep=False)
 
     async def _put_one(self, queue: str, job: PreparedJob) -> list[str]:
         with self._store.request() as request:
@@ -389,9 +402,6 @@ class PutSender:
             retried = await self._call_put_many(queue, [batch[n] for n in refused], keep)
             for n, answer in zip(refused, retried, strict=True):
                 answers[n] = answer
-        first = answers[0]
-        if len(refused) == len(batch) and isinstance(first, QueueFull) and first.code == "OOM":
-            raise first
         return answers
 
     async def _call_put_many(
@@ -403,6 +413,27 @@ class PutSender:
             )
         except QueueFull as full:  # Redis has no memory, so for none of them
             return [full] * len(batch)
+        except NotDurable as late:
+            return [each if isinstance(each, Exception) else late for each in late.result]
+
+
+def raise_failed(jobs: Sequence[PreparedJob], answers: Sequence[str | Exception]) -> None:
+    """Raise the errors among the answers to `put_many`, if there are any.
+
+    Raises:
+        PutManyError: There are.
+    """
+    failed = {n: each for n, each in enumerate(answers) if isinstance(each, Exception)}
+    if not failed:
+        return
+    late = {n: each for n, each in failed.items() if isinstance(each, NotDurable)}
+    unknown = {n: each for n, each in failed.items() if isinstance(each, REDIS_UNAVAILABLE)}
+    refused = {n: each for n, each in failed.items() if n not in late and n not in unknown}
+    jids = [
+        job["jid"] if isinstance(answer, Exception) else answer
+        for job, answer in zip(jobs, answers, strict=True)
+    ]
+    raise PutManyError(jids, refused, unknown, late)
 
 
 async def _put_again(put: Call[str]) -> None:

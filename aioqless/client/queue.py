@@ -14,7 +14,7 @@ from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import JobRecord, decode_record
-from aioqless.client.put import Klass, NewJob, PreparedJob, PutSender
+from aioqless.client.put import Klass, NewJob, PreparedJob, PutSender, raise_failed
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, QueueClearing
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
@@ -91,12 +91,14 @@ class Queue:
             Their jids, in order.
 
         Raises:
-            ExceptionGroup: Redis refused some of them; the others were put.
+            PutManyError: Some were refused, or it isn't known whether they were put; an
+                ExceptionGroup with the jids.
             QueueFull: Redis has no memory left.
         """
         queue, new = self._check_name(), list(jobs)
-        answers = await self._sender.put_many(queue, list(map(self._sender.prepare, new)), wait)
-        raise_refused(answers)
+        prepared = list(map(self._sender.prepare, new))
+        answers = await self._sender.put_many(queue, prepared, wait)
+        raise_failed(prepared, answers)
         return [
             Jid(str(jid), self._backend, job.result_type)
             for jid, job in zip(answers, new, strict=True)
@@ -113,7 +115,7 @@ class Queue:
             keep_existing: Leave a job alone whose jid exists; its result is an empty text.
 
         Returns:
-            For each its jid, or the error with which Redis refused it.
+            For each its jid, or the error: a refusal, NotDurable, or one of the connection.
 
         Raises:
             QueueFull: Redis has no memory left.
@@ -332,11 +334,3 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"
-
-
-def raise_refused(answers: Sequence[str | Exception]) -> None:
-    """Raise an ExceptionGroup of the errors among the answers, if there are any."""
-    if refused := [answer for answer in answers if isinstance(answer, Exception)]:
-        raise ExceptionGroup(
-            f"{len(refused)} of {len(answers)} jobs were refused; the others were put", refused
-        )

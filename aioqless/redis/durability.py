@@ -103,18 +103,15 @@ class DurableWrites:
         *replies, waited = await self.connection.execute_many(
             [*batch, self._durability.wait_command], raise_errors=False
         )
-        failure = self._failure(waited)
-        return [
-            failure if failure and not isinstance(reply, Exception) else reply for reply in replies
-        ]
-
-    def _failure(self, waited: Reply) -> Exception | None:
-        """Return the error for the reply to the wait; None if all writes are durable."""
         if isinstance(waited, exceptions.ResponseError) and self._durability.disk:
-            return AioqlessError(
+            waited = AioqlessError(
                 f"durability with disk=True needs WAITAOF, which this server refuses: {waited}"
             )
         if isinstance(waited, Exception):
-            return waited
-        missing = self._durability.describe_missing(waited)
-        return NotDurable(missing) if missing else None
+            return [reply if isinstance(reply, Exception) else waited for reply in replies]
+        if missing := self._durability.describe_missing(waited):
+            return [
+                reply if isinstance(reply, Exception) else NotDurable(missing, reply)
+                for reply in replies
+            ]
+        return replies

@@ -207,6 +207,9 @@ class ScriptStore(Store):
                 reply = await self._load(sender, script, words)
         except exceptions.ResponseError as error:
             raise self._make_error(call, error) from None
+        except errors.NotDurable as late:
+            late.result = self._read(call, late.result)
+            raise
         return self._read(call, reply)
 
     async def _load(

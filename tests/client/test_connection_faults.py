@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from redis import exceptions
 
-from aioqless import Client, Job, NewJob
-from aioqless.errors import StaleRequest
+from aioqless import Client, Durability, Job, NewJob, chain
+from aioqless.errors import JobExists, NotDurable, PutManyError, StaleRequest
+from aioqless.store import ATTEMPTS
+from aioqless.store.script_composer import compose
 from tests.client.proxy import Proxy
 from tests.client.proxy_faults import Fault, load_scripts, over_each_fault
 from tests.conftest import Until
+from tests.server import OwnServer
 
 
 @over_each_fault
@@ -276,3 +279,57 @@ async def test_closing_the_client_ends_its_connections_and_pending_calls(
     with pytest.raises(exceptions.ConnectionError):
         await waiting
     assert proxy.connections == 1
+
+
+async def test_put_many_in_an_outage_says_which_jobs_may_be_missing(
+    proxied_client: Client, proxy: Proxy, client: Client
+) -> None:
+    jobs = [NewJob("Greet", n) for n in range(180)]
+    proxy.about, proxy.drop = compose("put_many", client.namespace).sha.encode(), 2 * ATTEMPTS
+    with pytest.raises(PutManyError, match="perhaps put, as the connection broke") as caught:
+        await proxied_client.put_many(jobs, queue="mail")
+    proxy.drop = 0
+    error = caught.value
+    assert len(set(error.jids)) == 180 and error.unknown and not error.refused
+    assert all(isinstance(each, exceptions.ConnectionError) for each in error.exceptions)
+    there = set(await client.queue("mail").jobs("waiting", count=1000))
+    assert {jid for n, jid in enumerate(error.jids) if n not in error.unknown} <= there
+    again = [
+        jobs[n].with_options(jid=error.jids[n], if_exists="keep") for n in sorted(error.unknown)
+    ]
+    await proxied_client.put_many(again, queue="mail")
+    there = set(await client.queue("mail").jobs("waiting", count=1000))
+    assert there == set(error.jids)
+
+
+async def test_workflow_and_recurring_job_are_put_again_without_another_one(
+    proxied_client: Client, proxy: Proxy, client: Client
+) -> None:
+    flow = chain(NewJob("A", jid="one"), NewJob("B", jid="two"))
+    proxy.about, proxy.drop = compose("put_flow", client.namespace).sha.encode(), ATTEMPTS
+    with pytest.raises(exceptions.ConnectionError):
+        await proxied_client.put_flow(flow, queue="mail")
+    with pytest.raises(JobExists):
+        await proxied_client.put_flow(flow, queue="mail")
+    proxy.about, proxy.drop = compose("recur", client.namespace).sha.encode(), ATTEMPTS
+    with pytest.raises(exceptions.ConnectionError):
+        await proxied_client.recur("Greet", jid="nightly", every=60, queue="mail")
+    await proxied_client.recur("Greet", jid="nightly", every=60, queue="mail")
+    counts = await client.queue("mail").counts()
+    assert (counts.waiting, counts.depends, counts.recurring) == (1, 1, 1)
+
+
+async def test_put_many_that_is_not_durable_says_so_for_each_job(own_server: OwnServer) -> None:
+    async with Client(own_server.url, durability=Durability(replicas=1, timeout=0.01)) as waiting:
+        with pytest.raises(NotDurable):
+            await waiting.put("Greet", jid="first", queue="mail")
+        jobs = [NewJob("Greet"), NewJob("Greet", jid="x", depends=["x"]), NewJob("Greet")]
+        with pytest.raises(
+            PutManyError, match=r"1 \(1: x\) refused; 2 \(.*\) put, but not durable yet"
+        ) as caught:
+            await waiting.queue("mail").put_many(jobs)
+    error = caught.value
+    assert list(error.refused) == [1] and list(error.not_durable) == [0, 2]
+    async with Client(own_server.url) as client:
+        there = await client.queue("mail").jobs("waiting")
+    assert set(there) == {"first", error.jids[0], error.jids[2]}

@@ -15,7 +15,7 @@ from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, 
 from aioqless.client import put
 from aioqless.client.client import QUEUES_PER_CALL
 from aioqless.client.queue_clearing import ClearResult
-from aioqless.errors import InvalidArgument
+from aioqless.errors import InvalidArgument, PutManyError
 from tests.conftest import Until
 
 
@@ -290,7 +290,7 @@ async def test_put_many_with_a_malformed_job_sends_nothing(client: Client) -> No
 
 async def test_put_many_puts_the_other_jobs_when_one_is_refused(client: Client) -> None:
     with pytest.raises(
-        ExceptionGroup, match="2 of 4 jobs were refused; the others were put"
+        PutManyError, match=r"of 4 jobs, 2 \(1: b, 3: d\) refused; the others were put"
     ) as refused:
         await client.queue("mail").put_many(
             [
@@ -306,6 +306,9 @@ async def test_put_many_puts_the_other_jobs_when_one_is_refused(client: Client) 
         "put_many: depends 'd' is the job itself, which could never run",
     ]
     assert await client.queue("mail").jobs("waiting") == ["a", "c"]
+    error = refused.value
+    assert error.jids == ["a", "b", "c", "d"] and list(error.refused) == [1, 3]
+    assert not error.unknown and not error.not_durable
 
 
 # Requeue

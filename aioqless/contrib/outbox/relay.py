@@ -13,13 +13,15 @@ from redis import exceptions
 from aioqless import validation
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.put import PreparedJob
-from aioqless.errors import QueueFull
+from aioqless.errors import NotDurable, QueueFull
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.validation import Seconds
 
 MAX_PER_TRANSACTION = 100
 PAUSE_WHEN_BLOCKED = 5.0  # seconds
+
+_LATER = (QueueFull, NotDurable, *REDIS_UNAVAILABLE)  # such rows are put again
 
 
 class OutboxRow(NamedTuple):
@@ -133,14 +135,17 @@ class TableRelay:
         return handled
 
     async def _put_into(self, queue: str, rows: Sequence[OutboxRow], handled: Handled) -> None:
-        """Put rows into their queue. They stay in the table if it is full."""
+        """Put rows into their queue. They stay if it is full, or their job may not be there."""
         answers = await self._client.queue(queue).put_prepared(
             [prepared_job(row) for row in rows], keep_existing=True
         )
+        first = answers[0]
+        if isinstance(first, Exception) and all(isinstance(e, REDIS_UNAVAILABLE) for e in answers):
+            raise first
         blocked = put = 0
         for row, answer in zip(rows, answers, strict=True):
             match answer:
-                case QueueFull():
+                case Exception() if isinstance(answer, _LATER):
                     blocked += 1
                     if blocked == 1:
                         log.error("outbox.blocked", error=str(answer))

@@ -123,7 +123,7 @@ class PartitionedSender(PutSender):
         for own, reply in zip(numbers.values(), replies, strict=True):
             if isinstance(reply, BaseException):
                 if len(numbers) == 1 or not isinstance(reply, Exception):
-                    raise reply
+                    raise reply  # such as a full Redis, or a refused password
                 for number in own:
                     answers[number] = reply
             else:

@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from aioqless import Client, InvalidData, Job, job
+from aioqless import Client, Durability, InvalidData, Job, job
 from aioqless.contrib.outbox import Outbox, Relay
 from tests.conftest import Until
 from tests.server import OwnServer
@@ -229,6 +229,17 @@ async def test_jobs_wait_in_the_table_during_an_outage(
         relay.stop()
         await running
         assert await client.jobs.get(jid)
+
+
+async def test_row_of_a_job_that_is_not_durable_yet_stays(
+    engine: AsyncEngine, own_server: OwnServer, lines: Lines
+) -> None:
+    durability = Durability(replicas=1, timeout=0.01)
+    async with Client(own_server.url, durability=durability) as client:
+        jid = await put(engine, "K", queue="mail")
+        assert await Relay(outbox, engine, client).once() == 0
+        assert lines.of("outbox.blocked") and not lines.of("outbox.refused")
+        assert await client.jobs.get(jid) and await left(engine) == 1
 
 
 async def test_several_relays_put_each_job_once(

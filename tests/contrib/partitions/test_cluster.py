@@ -7,19 +7,24 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import exceptions
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from aioqless import Job, NewJob, Settings, job
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import AnyEvent, Missed, Put
+from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
-from aioqless.contrib.partitions.routing import partition_of
+from aioqless.contrib.partitions.routing import generate_jid, partition_of
 from aioqless.contrib.private_redis.server_binary import is_older
+from aioqless.errors import PutManyError
 from aioqless.redis.cluster import slot_of
 from tests.conftest import Until
-from tests.servers.processes import Cluster, Server, server_program
+from tests.servers.processes import Cluster, Server, server_program, wait
 from tests.worker.conftest import Lines
 
 
@@ -237,3 +242,42 @@ async def test_partition_that_moves_is_followed_by_clients_and_workers(
             await until(lambda: len(ran) == len(jids))
         assert ran == Counter(jids)
         assert await client.check() == []
+
+
+async def test_put_many_while_a_node_is_away_says_which_jobs_to_put_again(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    outbox = Outbox()
+    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/app.db")
+    async with engine.begin() as transaction:
+        await transaction.run_sync(outbox.table.metadata.create_all)
+    jobs = [NewJob("Greet", n) for n in range(60)]
+    async with PartitionedClient(
+        cluster.url, namespace=namespace, partitions=12, timeout=3, patience=0
+    ) as client:
+        await client.queues()
+        gone = owners(cluster, client)[0]
+        away = {n for n, node in enumerate(owners(cluster, client)) if node is gone}
+        gone.suspend()
+        try:
+            with pytest.raises(PutManyError, match="perhaps put") as caught:
+                await client.put_many(jobs, queue="mail")
+            error = caught.value
+            assert not error.refused and {
+                n for n, jid in enumerate(error.jids) if client.partition_of(jid) in away
+            } == set(error.unknown)
+            async with AsyncSession(engine) as session, session.begin():
+                for partition in (min(away), next(n for n in range(12) if n not in away)):
+                    jid = generate_jid(partition, 12)
+                    outbox.put(session, "Greet", jid=jid, queue="other")
+            with pytest.raises(exceptions.ConnectionError):
+                await Relay(outbox, engine, client).once()
+        finally:
+            gone.resume()
+        await asyncio.to_thread(wait, cluster.stands)
+        again = [jobs[n].with_options(jid=error.jids[n], if_exists="keep") for n in error.unknown]
+        await client.put_many(again, queue="mail")
+        assert await client.queue("mail").length() == len(set(error.jids)) == 60
+        assert await Relay(outbox, engine, client).once() == 1
+        assert await client.queue("other").length() == 2
+    await engine.dispose()
