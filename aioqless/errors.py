@@ -230,7 +230,7 @@ class NotDurable(AioqlessError):
         self.result = result
 
 
-class PutManyError(ExceptionGroup[Exception], AioqlessError):
+class PutManyError(AioqlessError, ExceptionGroup[Exception]):
     """Not all jobs of `put_many` are known to be put; the other jobs were put.
 
     Its exceptions are those of the jobs below, in order. `jids` has the jid of every job, with
@@ -244,16 +244,16 @@ class PutManyError(ExceptionGroup[Exception], AioqlessError):
     """
 
     jids: list[str]
-    refused: dict[int, Exception]
-    unknown: dict[int, Exception]
-    not_durable: dict[int, Exception]
+    refused: Mapping[int, Exception]
+    unknown: Mapping[int, Exception]
+    not_durable: Mapping[int, Exception]
 
     def __new__(
         cls,
         jids: list[str],
-        refused: dict[int, Exception],
-        unknown: dict[int, Exception],
-        not_durable: dict[int, Exception],
+        refused: Mapping[int, Exception],
+        unknown: Mapping[int, Exception],
+        not_durable: Mapping[int, Exception],
     ) -> Self:
         """Make one; arguments are the attributes."""
         failed = {**refused, **unknown, **not_durable}
@@ -276,7 +276,7 @@ class PutManyError(ExceptionGroup[Exception], AioqlessError):
         )
         return self
 
-    def derive(self, excs: Sequence[Exception], /) -> ExceptionGroup[Exception]:
+    def derive(self, excs: Sequence[Exception], /) -> ExceptionGroup[Exception]:  # type: ignore[override]
         """Return an ordinary group, for `except*` and `split`."""
         return ExceptionGroup(self.message, excs)
 

@@ -284,6 +284,7 @@ async def test_closing_the_client_ends_its_connections_and_pending_calls(
 async def test_put_many_in_an_outage_says_which_jobs_may_be_missing(
     proxied_client: Client, proxy: Proxy, client: Client
 ) -> None:
+    await load_scripts(client)
     jobs = [NewJob("Greet", n) for n in range(180)]
     proxy.about, proxy.drop = compose("put_many", client.namespace).sha.encode(), 2 * ATTEMPTS
     with pytest.raises(PutManyError, match="perhaps put, as the connection broke") as caught:
@@ -305,7 +306,10 @@ async def test_put_many_in_an_outage_says_which_jobs_may_be_missing(
 async def test_workflow_and_recurring_job_are_put_again_without_another_one(
     proxied_client: Client, proxy: Proxy, client: Client
 ) -> None:
-    flow = chain(NewJob("A", jid="one"), NewJob("B", jid="two"))
+    await client.put_flow(chain(NewJob("A"), NewJob("B")), queue="warm")
+    await client.recur("Greet", jid="warm", every=60, queue="warm")
+    jobs = [NewJob("A", jid=jid, if_exists="keep") for jid in ("one", "two")]
+    flow = chain(*jobs)
     proxy.about, proxy.drop = compose("put_flow", client.namespace).sha.encode(), ATTEMPTS
     with pytest.raises(exceptions.ConnectionError):
         await proxied_client.put_flow(flow, queue="mail")
