@@ -22,15 +22,17 @@ class ShutdownTimer:
     Args:
         seconds: how long the shutdown may take.
         may_wait: returns whether there is a reason to wait longer.
+        longer: for how many seconds.
 
     Attributes:
         exit_code: the exit code of the process.
     """
 
-    def __init__(self, seconds: float, may_wait: Callable[[], bool]) -> None:
+    def __init__(self, seconds: float, may_wait: Callable[[], bool], longer: float) -> None:
         self.exit_code = 1
         self._seconds = seconds
         self._may_wait = may_wait
+        self._longer = longer
         self._started: queue.SimpleQueue[None] = queue.SimpleQueue()
         threading.Thread(target=self._watch, name="aioqless shutdown", daemon=True).start()
 
@@ -54,6 +56,6 @@ class ShutdownTimer:
     def _watch(self) -> None:
         self._started.get()
         time.sleep(self._seconds)
-        while self._may_wait():
-            time.sleep(0.1)
+        if self._may_wait():
+            time.sleep(self._longer)
         self.exit_now()

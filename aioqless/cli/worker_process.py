@@ -23,6 +23,7 @@ from aioqless.client import Client
 from aioqless.handlers import Source
 from aioqless.runtime.log import log
 from aioqless.worker import Settings, Worker
+from aioqless.worker.runner import OUTCOME_TIMEOUT
 
 # seconds beyond `grace` and `kill_after`, for killed processes to be reaped and for outcomes to be
 # stored
@@ -66,7 +67,7 @@ class WorkerProcess:
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
         seconds = self.settings.grace + self.settings.executors.kill_after + SHUTDOWN_MARGIN
-        timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis)
+        timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis, OUTCOME_TIMEOUT)
         notifier = make_notifier() if self.status_fd is None else NoNotifier()
 
         def stopping() -> None:
@@ -90,7 +91,8 @@ class WorkerProcess:
                 await worker.run()
             finally:
                 timer.start()
-        timer.exit_code = RECYCLED if worker.recycling and self.status_fd is not None else 0
+        if not worker.dropped_outcomes:
+            timer.exit_code = RECYCLED if worker.recycling and self.status_fd is not None else 0
         if worker.abandoned:
             await worker.release_abandoned()
             timer.exit_now()

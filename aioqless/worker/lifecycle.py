@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,9 @@ class Lifecycle:
         recycle = recycle or RecycleLimits()
         self.recycling = False  # `max_jobs` or `max_memory` is reached: it is to stop
         self.stopping = False  # it pops no more, and ends when its runs have ended
+        self.stopped_at = 0.0  # when `stopping` was set, by time.monotonic
         self.releasing = False  # it releases its runs, and waits for Redis only while locks last
+        self.dropped = False  # outcomes were dropped since it is stopping
         self.jobs_left = recycle.max_jobs or sys.maxsize  # how many jobs may still begin
         self._max_memory = recycle.max_memory
         self._on_stopping = on_stopping
@@ -44,10 +47,14 @@ class Lifecycle:
         """Begin the shutdown; return whether it had not begun yet."""
         if self.stopping:
             return False
-        self.stopping = True
+        self.stopping, self.stopped_at = True, time.monotonic()
         if self._on_stopping is not None:
             self._on_stopping()
         return True
+
+    def note_dropped(self) -> None:
+        """Note that an outcome was dropped."""
+        self.dropped = self.dropped or self.stopping
 
     def release(self) -> None:
         """Release runs from now on instead of waiting for them."""

@@ -2,7 +2,7 @@
 
 `store` returns only when Redis has taken or refused the outcome, however long Redis is unavailable:
 a lock that expires meanwhile is not taken over before Redis is back. Only a worker that is stopping
-waits no longer than its locks last.
+waits no longer than its locks last, and cancels the call when its shutdown has taken too long.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ UNKNOWN_OUTCOME = (
     "owns the job"
 )
 WORKER_ENDED = "the worker has ended"
-TOO_LATE = "Redis is unavailable, its lock has expired, and the worker stops"
+TOO_LATE = "Redis is unavailable, and the worker stops"
 
 
 Command: TypeAlias = Callable[..., Call]  # it only lacks its request id
@@ -96,14 +96,17 @@ class OutcomeWriter:
             if not isinstance(error, Dropped | BatcherClosed):
                 self._defect = error
                 self._broken.set()
-            log.error(
-                "job.outcome_dropped",
-                **run.log_fields,
-                outcome=type(outcome).__name__,
-                why=str(error) if isinstance(error, Dropped) else WORKER_ENDED,
-            )
+            self._drop(run, outcome, str(error) if isinstance(error, Dropped) else WORKER_ENDED)
             return None
+        except asyncio.CancelledError:
+            self._drop(run, outcome, TOO_LATE)
+            raise
         return reply
+
+    def _drop(self, run: Run, outcome: Outcome, why: str) -> None:
+        self._lifecycle.note_dropped()
+        kind = type(outcome).__name__
+        log.error("job.outcome_dropped", **run.log_fields, outcome=kind, why=why)
 
     async def _complete(self, batch: list[tuple[Run, Completed]]) -> list[Reply]:
         """Store completions. Refusals are returned in their places."""

@@ -36,6 +36,8 @@ from aioqless.worker.settings import Settings
 from aioqless.worker.watchdog import stack_of
 
 KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
+# Seconds beyond `grace` and `kill_after` in which a stopping worker tries to store outcomes.
+OUTCOME_TIMEOUT = 4.0
 # Seconds. A third of a longer lock has not gone before the lock renewer looks at it by itself.
 SHORT_LOCK = 3.0
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
@@ -62,7 +64,8 @@ class Runner:
 
     A run leaves its slot when its code has stopped, and the table when Redis has its outcome; until
     then its lock is renewed. Leaving the block waits `grace` seconds for running jobs, then stops
-    and releases them. Code that has not stopped `kill_after` seconds later is abandoned.
+    and releases them. Code that has not stopped `kill_after` seconds later is abandoned, and what
+    Redis has not taken OUTCOME_TIMEOUT seconds after that is dropped.
     """
 
     def __init__(
@@ -211,13 +214,21 @@ class Runner:
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
             if failed is None:
-                await self._wait_for_runs(self._settings.grace)
+                await self._wait_for_runs(self._grace_left())
         finally:
             self.release_all()
-            await self._wait_for_code(self._settings.executors.kill_after + KILL_MARGIN)
+            kill_after = self._settings.executors.kill_after
+            until = time.monotonic() + kill_after + OUTCOME_TIMEOUT
+            await self._wait_for_code(kill_after + KILL_MARGIN)
             self._abandon()
+            await self._wait_for_runs(max(0.0, until - time.monotonic()))
+            self._drop_outcomes()
             await self._wait_for_runs(None)
             await self._processes.aclose()
+
+    def _grace_left(self) -> float:
+        """Return the seconds that running jobs still have: a pop may have delayed the shutdown."""
+        return max(0.0, self._lifecycle.stopped_at + self._settings.grace - time.monotonic())
 
     async def _wait_for_runs(self, timeout: float | None) -> None:
         runs = self._running.by_jid.values()
@@ -249,6 +260,12 @@ class Runner:
                 seconds=round(time.monotonic() - run.started, 3),
                 stack=stack_of(run, loop),
             )
+
+    def _drop_outcomes(self) -> None:
+        """Cancel the calls that store outcomes; a hook that runs after one is not affected."""
+        for run in self._running.by_jid.values():
+            if run.watcher is not None and not run.job.settled:
+                run.watcher.cancel()
 
 
 def perform(

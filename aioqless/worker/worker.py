@@ -150,14 +150,14 @@ class Worker:
 
     @property
     def waits_for_redis(self) -> bool:
-        """Whether outcomes wait for Redis in an outage, while locks last. From any thread."""
+        """Whether outcomes are not stored yet. From any thread."""
         runs = self._running.by_jid.copy().values()
-        return any(
-            run.ended
-            and time.monotonic() < run.deadline
-            and not self._source_of(run).outage.reached
-            for run in runs
-        )
+        return any(run.ended and not run.job.settled for run in runs)
+
+    @property
+    def dropped_outcomes(self) -> bool:
+        """Whether outcomes could not be stored before it had to end: their jobs run again."""
+        return self._lifecycle.dropped
 
     def _source_of(self, run: Run) -> JobSource:
         return next(source for source in self._sources if source.renewer is run.renewer)

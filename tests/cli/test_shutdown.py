@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.cli.conftest import PATIENCE, Start
 from tests.cli.test_supervisor import pid_of
 from tests.cli.test_worker import state_of
 from tests.conftest import Until
+from tests.server import OwnServer
 
 SHORT = ("--grace", "0.5", "--kill-after", "0.1")
 
@@ -81,6 +83,41 @@ async def test_rolling_restart_ends_a_process_whose_job_does_not_stop(
         await until(lambda: not _exists(pid), PATIENCE)
         worker.process.terminate()
         assert await worker.ended() == 0
+
+
+@pytest.mark.parametrize("processes", [[], ["-w", "1"]], ids=["worker", "supervisor"])
+async def test_outcomes_that_redis_cannot_take_end_with_the_process_and_its_exit_code(
+    client: Client,
+    own_server: OwnServer,
+    folder: Path,
+    start: Start,
+    until: Until,
+    processes: list[str],
+) -> None:
+    async with Client(own_server.url, namespace=client.namespace) as other:
+        await other.queue("mail").put("Wait", jid="a")
+    async with start(*processes, *SHORT, "--url", own_server.url) as worker:
+        await until(lambda: worker.logged("job.started"))
+        own_server.kill()
+        (folder / "go").touch()
+        await until(lambda: worker.logged("worker.redis_lost"))
+        worker.process.terminate()
+        assert await worker.ended() == 1
+    assert [line["jid"] for line in worker.logged("job.outcome_dropped")] == ["a"]
+    assert worker.logged("worker.stopped") and not worker.logged("process.killed")
+
+
+async def test_frozen_process_is_killed_and_the_exit_code_says_so(
+    start: Start, until: Until
+) -> None:
+    async with start("-w", "2", *SHORT) as worker:
+        await until(lambda: len(worker.logged("process.became_ready")) == 2)
+        os.kill(pid_of(worker, 1), signal.SIGSTOP)
+        worker.process.terminate()
+        assert await worker.ended() == 1
+    assert [line["process"] for line in worker.logged("process.killed")] == [1]
+    ended = {line["process"]: line["code"] for line in worker.logged("process.ended")}
+    assert ended == {1: -signal.SIGKILL, 2: 0}
 
 
 def _exists(pid: int) -> bool:

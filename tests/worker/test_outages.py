@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, job
-from aioqless.worker import outcome_writer
+from aioqless.worker import ExecutorLimits, outcome_writer, runner
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import BUSY, Lines, Work
@@ -171,6 +171,39 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_when_their_locks_expir
     (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Completed")
     assert "the worker stops" in dropped["why"]
     assert not lines.of("job.completed") and lines.of("worker.stopped")
+
+
+async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_last(
+    killable_client: Client,
+    own_server: OwnServer,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner, "OUTCOME_TIMEOUT", 0.1)
+    end = asyncio.Event()
+
+    @job(klass="Stay")
+    async def stay(job: Job[Any]) -> None:
+        await end.wait()
+        if job.jid == "b":
+            raise LookupError
+
+    for jid in "ab":
+        await killable_client.queue("mail").put(stay, jid=jid)
+    async with work(
+        stay, using=killable_client, grace=0, executors=ExecutorLimits(kill_after=0)
+    ) as worker:
+        await until(lambda: len(lines.of("job.started")) == 2)
+        runs = list(worker._running.by_jid.values())
+        own_server.kill()
+        end.set()
+        await until(lambda: all(run.ended for run in runs) and lines.of("worker.redis_lost"))
+    assert all(time.monotonic() < run.deadline for run in runs)
+    dropped = {line["jid"]: line["outcome"] for line in lines.of("job.outcome_dropped")}
+    assert dropped == {"a": "Completed", "b": "Failed"} and worker.dropped_outcomes
+    assert lines.of("worker.stopped") and not lines.of("job.completed")
 
 
 async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_lock(

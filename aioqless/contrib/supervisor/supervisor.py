@@ -9,16 +9,21 @@ from dataclasses import dataclass, field
 
 from aioqless.cli.exit_codes import RECYCLED, REFUSED, UNREACHABLE, USAGE
 from aioqless.cli.extension_loader import ProcessCommand
+from aioqless.cli.status_reporter import INTERVAL
+from aioqless.cli.worker_process import SHUTDOWN_MARGIN
 from aioqless.contrib.supervisor.child import Child
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
+from aioqless.worker.runner import OUTCOME_TIMEOUT
 
 START_FAILURES = (REFUSED, USAGE, UNREACHABLE)  # exit codes of a process that can't start
+# Exit codes of a graceful shutdown; by the signal if it had no handlers yet.
+GRACEFUL = (0, RECYCLED, -signal.SIGTERM)
 MIN_DELAY, MAX_DELAY = 0.1, 30.0  # seconds before a restart; the delay doubles each time
 STABLE_AFTER = 60.0  # seconds of life after which earlier failures are forgotten
-# seconds after the grace period when a rolling restart continues while an old process runs,
-# and when a hung process is killed
-OVERTIME = 5.0
+# Seconds after the grace period, when processes have ended by themselves: a silent one is killed,
+# and a rolling restart continues.
+OVERTIME = SHUTDOWN_MARGIN + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,24 +106,31 @@ class Supervisor:
         stopping, self._stopping = self._stopping, True
         for slot in self._slots:
             slot.wake.set()
-        self.send_signal(signal.SIGTERM)
         if not stopping:
-            seconds = self._settings.grace + OVERTIME
-            asyncio.get_running_loop().call_later(seconds, self._kill_hung)
+            for child in self._children:
+                self._end(child)
             log.info("supervisor.shutdown_started", processes=len(self._children))
 
-    def _kill_hung(self) -> None:
-        """Kill processes that send no reports.
+    def _end(self, child: Child) -> None:
+        """Start the graceful shutdown of a process, and kill it if it doesn't end in time.
 
-        Processes end by themselves within their grace period, unless some code holds the
-        interpreter. One that only waits for Redis still reports.
+        A process ends by itself, unless it is frozen or some code holds the interpreter: then it
+        sends no reports. One that waits for Redis still reports, and has OUTCOME_TIMEOUT more.
         """
-        for child in self._children:
-            if child.silence > OVERTIME:
-                child.send_signal(signal.SIGKILL)
-                log.error("process.killed", process=child.number, seconds=round(child.silence, 3))
-        if self._children:
-            asyncio.get_running_loop().call_later(OVERTIME, self._kill_hung)
+        child.send_signal(signal.SIGTERM)
+        loop, seconds = asyncio.get_running_loop(), self._settings.grace + OVERTIME
+        latest = loop.time() + seconds + OUTCOME_TIMEOUT
+        loop.call_later(seconds, self._kill_overdue, child, latest)
+
+    def _kill_overdue(self, child: Child, latest: float) -> None:
+        loop = asyncio.get_running_loop()
+        if child.exit_task.done():
+            return
+        if child.silence >= OVERTIME or loop.time() >= latest:
+            child.send_signal(signal.SIGKILL)
+            log.error("process.killed", process=child.number, seconds=round(child.silence, 3))
+        else:
+            loop.call_later(INTERVAL, self._kill_overdue, child, latest)
 
     def kill(self, exit_code: int) -> None:
         """End every process immediately, and let `run` return `exit_code`.
@@ -157,7 +169,8 @@ class Supervisor:
         await cancel_and_wait(restarting)
         if not restarting.cancelled():
             restarting.result()
-        self.send_signal(signal.SIGTERM)  # a successor that comes too late
+        for child in self._children:  # a successor that comes too late
+            self._end(child)
         await asyncio.gather(*(child.wait() for child in self._children))
         log.info("supervisor.stopped", code=self._exit_code)
         return self._exit_code
@@ -229,10 +242,12 @@ class Supervisor:
         self._children.add(child)
         child.exit_task.add_done_callback(lambda _: self._forget(child))
         if self._stopping:  # the shutdown started meanwhile
-            child.send_signal(signal.SIGTERM)
+            self._end(child)
         return child
 
     def _forget(self, child: Child) -> None:
+        if self._stopping and child.exit_task.result() not in GRACEFUL:
+            self._exit_code = self._exit_code or REFUSED
         self._children.discard(child)
         self._numbers.discard(child.number)
 
@@ -267,6 +282,6 @@ class Supervisor:
         old, slot.successor = slot.child, new
         slot.wake.set()
         if old is not None:
-            old.send_signal(signal.SIGTERM)
+            self._end(old)
             await asyncio.wait([old.exit_task], timeout=self._settings.grace + OVERTIME)
         return True

@@ -111,13 +111,29 @@ async def test_process_without_reports_counts_as_hung(
         await until(lambda: supervisor.hung == 1)
 
 
-async def test_rolling_restart_continues_when_an_old_process_does_not_end(until: Until) -> None:
+async def test_rolling_restart_kills_an_old_process_that_does_not_end(
+    until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "OVERTIME", 0.1)
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    async with running(stubborn + REPORT_READY + WAIT, processes=2, grace=-4.9) as (supervisor, _):
+    async with running(stubborn + REPORT_READY + WAIT, processes=2, grace=0.1) as (supervisor, _):
         await until(lambda: supervisor.ready == 2)
+        old = set(supervisor._children)
         supervisor.request_restart()
-        await until(lambda: supervisor.ready == 4)
-        assert {each.number for each in supervisor._children} == {1, 2, 3, 4}
+        await until(lambda: all(each.exit_task.done() for each in old) and supervisor.ready == 2)
+        assert {each.exit_task.result() for each in old} == {-signal.SIGKILL}
+
+
+async def test_reporting_process_that_ignores_sigterm_is_killed_too(
+    until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "OUTCOME_TIMEOUT", 0)
+    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + REPORT_READY
+    reports = "\nwhile True: os.write(int(sys.argv[2]), b'+'); time.sleep(0.05)"
+    async with running(stubborn + reports, grace=-2.9) as (supervisor, task):
+        await until(lambda: supervisor.ready == 1)
+        supervisor.stop()
+        assert await asyncio.wait_for(task, 60) == 1
 
 
 async def test_hung_process_that_ignores_sigterm_is_killed(
@@ -128,7 +144,7 @@ async def test_hung_process_that_ignores_sigterm_is_killed(
     async with running(stubborn + REPORT_READY + WAIT, grace=0.1) as (supervisor, task):
         await until(lambda: supervisor.ready == 1)
         supervisor.stop()
-        assert await asyncio.wait_for(task, 60) == 0
+        assert await asyncio.wait_for(task, 60) == 1
 
 
 async def test_start_is_retried_when_descriptors_ran_out(
