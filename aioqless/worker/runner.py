@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import os
 import time
 from collections.abc import Awaitable
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Protocol, Self
 from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument
 from aioqless.handlers import Handlers, MiddlewareStack
+from aioqless.runtime.forks import exit_fork, guard_loop
 from aioqless.runtime.log import bind, log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.executors.process_pool import ProcessPool
@@ -166,6 +168,7 @@ class Runner:
 
     async def _perform(self, run: Run) -> None:
         """Call the handler within its middleware, and record how it ended."""
+        pid = os.getpid()
         try:
             result = await perform(
                 run, self._handlers, self._middleware, self._threads, self._processes
@@ -175,6 +178,8 @@ class Runner:
             record_error(run, error)
         finally:
             run.ended = True
+            if os.getpid() != pid:
+                exit_fork()
 
     async def _settle(self, run: Run, writer: OutcomeWriter) -> None:
         """Store the outcome, if it is this run's to store, and report the end.
@@ -209,6 +214,7 @@ class Runner:
         )
 
     async def __aenter__(self) -> Self:
+        guard_loop()
         return self
 
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:

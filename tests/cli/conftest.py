@@ -124,6 +124,19 @@ async def collect(job):
     gc.collect()
     job.data = {"left alone": gc.get_freeze_count(), "walked through": len(gc.get_objects())}
 
+@aioqless.job(klass="Fork")
+async def fork(job):
+    os.fork()
+
+@aioqless.job(klass="ForkAndAwait")
+async def fork_and_await(job):
+    if os.fork() == 0:
+        await asyncio.Event().wait()
+
+@aioqless.job(klass="ForkInThread")
+def fork_in_thread(job):
+    os.fork()
+
 @aioqless.job(klass="Once")
 async def once(job):
     if job.fence == 1:

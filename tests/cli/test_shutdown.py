@@ -14,6 +14,7 @@ from tests.cli.test_supervisor import pid_of
 from tests.cli.test_worker import state_of
 from tests.conftest import Until
 from tests.server import OwnServer
+from tests.worker.test_executors import is_gone
 
 SHORT = ("--grace", "0.5", "--kill-after", "0.1")
 
@@ -118,6 +119,17 @@ async def test_frozen_process_is_killed_and_the_exit_code_says_so(
     assert [line["process"] for line in worker.logged("process.killed")] == [1]
     ended = {line["process"]: line["code"] for line in worker.logged("process.ended")}
     assert ended == {1: -signal.SIGKILL, 2: 0}
+
+
+async def test_stopped_process_of_a_job_ends_with_its_killed_worker(
+    client: Client, start: Start, until: Until
+) -> None:
+    await client.queue("mail").put("Apart", True)
+    async with start() as worker:
+        (told,) = await until(lambda: worker.logged("apart.told"))
+        os.kill(told["process"], signal.SIGSTOP)
+        worker.process.kill()
+        await until(lambda: is_gone(told["process"]))
 
 
 def _exists(pid: int) -> bool:

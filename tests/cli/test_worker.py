@@ -17,6 +17,7 @@ from tests.cli.conftest import PATIENCE, Aioqless, Start
 from tests.conftest import Until
 from tests.unit import core_only
 from tests.worker.conftest import BUSY
+from tests.worker.test_executors import is_gone
 
 
 async def state_of(client: Client, jid: str) -> str | None:
@@ -49,6 +50,24 @@ async def test_signal_lets_running_jobs_finish_and_starts_no_more(
     assert all({"timestamp", "level"} <= line.keys() for line in worker.lines)
     assert worker.logged("job.started")[0]["jid"] == "a"
     assert worker.lines[0]["url"] == client.url
+
+
+@pytest.mark.parametrize("klass", ["Fork", "ForkAndAwait", "ForkInThread"])
+async def test_fork_that_a_handler_leaves_exits_and_its_worker_goes_on(
+    client: Client, start: Start, until: Until, klass: str
+) -> None:
+    await client.queue("mail").put(klass, jid="a")
+    async with start("-c", "1") as worker:
+        (ended,) = await until(lambda: worker.logged("job.fork_ended"))
+        await until(lambda: is_gone(ended["pid"]))
+        await until(lambda: worker.logged("job.completed"))
+        await client.queue("mail").put("Slow", jid="b")
+        await until(lambda: len(worker.logged("job.completed")) == 2)
+        worker.process.terminate()
+        assert await worker.ended() == 0
+    assert ended["jid"] == "a"
+    assert [await state_of(client, jid) for jid in "ab"] == ["complete", "complete"]
+    assert [line["jid"] for line in worker.logged("job.started")] == ["a", "b"]
 
 
 async def test_worker_runs_jobs_where_only_the_core_is_installed(

@@ -14,6 +14,7 @@ import pytest
 
 from aioqless import Client, Handler, Job, NewJob, job, middleware
 from aioqless.worker import ExecutorLimits
+from aioqless.worker.executors import process_pool
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -502,6 +503,30 @@ async def test_crash_of_an_idle_process_affects_no_job(
                 os.kill(pids[0], signal.SIGKILL)
                 await until(lambda: not is_alive(pids[0]))
     assert len(set(pids)) == 2
+
+
+async def test_suspended_process_is_logged_with_its_job(
+    client: Client,
+    work: Work,
+    until: Until,
+    lines: Lines,
+    began: Began,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process_pool, "CHECK_INTERVAL", 0.05)
+    for jid in "ab":
+        await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
+    async with work(
+        in_processes.look, grace=0, executors=ExecutorLimits(processes=2, kill_after=0.1)
+    ):
+        await began("b")
+        os.kill(pid := await began("a"), signal.SIGSTOP)
+        await until(lambda: len(lines.of("job.process_suspended", jid="a", pid=pid)) > 1)
+    first, second = lines.of("job.process_suspended")[:2]
+    assert first["seconds"] < second["seconds"]
+    assert not lines.of("job.process_suspended", jid="b")
+    assert [(await found(client, jid)).state for jid in "ab"] == ["waiting", "waiting"]
 
 
 async def test_process_is_replaced_after_max_jobs(

@@ -50,6 +50,15 @@ class Child:
         """Whether it can be given a job."""
         return self._usable and not (self._death and self._death.done())
 
+    @property
+    def suspended(self) -> int:
+        """Its pid if it is stopped by a signal, as by SIGSTOP; 0: it isn't, or can't be checked."""
+        if self._process is not None and hasattr(os, "waitid"):  # not on macOS
+            with contextlib.suppress(ChildProcessError):
+                pid, flags = self._process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+                return pid if os.waitid(os.P_PID, pid, flags) else 0
+        return 0
+
     async def start(self) -> None:
         """Start the process, unless it runs, and wait until it is ready.
 

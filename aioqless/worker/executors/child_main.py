@@ -18,6 +18,7 @@ import pickle
 import queue
 import signal
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -39,6 +40,8 @@ from aioqless.worker.executors.ipc import (
 )
 from aioqless.worker.outcome import Retry, Snooze
 
+PR_SET_PDEATHSIG = 1
+
 
 def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]) -> None:
     """Perform the jobs that come through the socket until it is closed."""
@@ -47,6 +50,8 @@ def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]
     for number in (signal.SIGINT, signal.SIGTERM):
         signals.handle(number, lambda *_: None)
     os.set_inheritable(descriptor, False)
+    if sys.platform == "linux":
+        _continue_when_worker_dies()
     if logging is not None:
         log.write_to(**logging)
     process = Process(socket.socket(fileno=descriptor))
@@ -59,6 +64,17 @@ def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]
         process.work()
     except BaseException as error:
         _exit(error)
+
+
+def _continue_when_worker_dies() -> None:
+    """Have the kernel send SIGCONT then: a stopped process would not notice it, and stay for ever.
+
+    Not SIGKILL, which would come before `listen` has killed what the job has started.
+    """
+    with contextlib.suppress(ImportError):
+        import ctypes  # an interpreter may be built without it
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGCONT))
 
 
 def _exit(error: BaseException) -> NoReturn:

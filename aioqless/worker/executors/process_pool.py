@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import anyio
 
 from aioqless.client import job_data
 from aioqless.errors import ProcessDied
 from aioqless.handlers import Handler, Handlers
+from aioqless.runtime.log import log
 from aioqless.worker.executors.child import Child
 from aioqless.worker.executors.context_vars import pack
 from aioqless.worker.executors.ipc import FunctionRef, JobReply, JobRequest, error_of, frame
 from aioqless.worker.running_jobs import Run
 from aioqless.worker.settings import ExecutorLimits
+
+CHECK_INTERVAL = 5.0  # seconds between checks of a process; longer while it is found suspended
 
 
 class ProcessPool:
@@ -64,9 +68,17 @@ class ProcessPool:
         child.stopping = False
         working = asyncio.ensure_future(self._start_and_perform(child, run, request))
         killing: asyncio.TimerHandle | None = None
+        interval, seen = CHECK_INTERVAL, time.monotonic()
         while not working.done():
             try:
-                await asyncio.wait([working])
+                if (await asyncio.wait([working], timeout=interval))[0]:
+                    break
+                if pid := child.suspended:
+                    seconds = round(time.monotonic() - seen, 3)
+                    log.warning("job.process_suspended", pid=pid, seconds=seconds)
+                    interval *= 2
+                else:
+                    interval, seen = CHECK_INTERVAL, time.monotonic()
             except asyncio.CancelledError:
                 if killing is None:
                     child.stop(run.job.stopped or "shutdown")

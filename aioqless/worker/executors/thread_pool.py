@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 import anyio
 import anyio.to_thread
 
+from aioqless.runtime.forks import exit_fork
 from aioqless.worker.running_jobs import Run
 
 
@@ -45,7 +47,11 @@ class ThreadPool:
 
 def _outcome_of(call: Callable[[], object]) -> tuple[object, BaseException | None]:
     """Return what a call returns or raises: a task that raises SystemExit would end the loop."""
+    pid = os.getpid()
     try:
         return call(), None
     except BaseException as error:
         return None, error
+    finally:
+        if os.getpid() != pid:
+            exit_fork()
