@@ -71,7 +71,8 @@ class Settings:
         concurrency: Maximum number of jobs at once.
         poll: Time between polls of empty queues; a put wakes an idle worker sooner.
         grace: Graceful-shutdown timeout: after it, running jobs are released. The platform should
-            wait at least 10 s longer: `terminationGracePeriodSeconds: 40` in Kubernetes.
+            wait at least `kill_after` + 8 s longer: `terminationGracePeriodSeconds: 40` in
+            Kubernetes.
         stuck_after: When the event loop is blocked for this long, locks are no longer renewed, so
             that other workers take the jobs.
         burst: Stop when nothing is ready and nothing runs.
