@@ -87,7 +87,7 @@ async def samples(client: Client) -> Client:
     """Provide the jobs that the pages name."""
     await client.put("app.jobs.greet", {"name": "Ada"}, queue="mail", jid="4f2a9c")
     await client.put("app.jobs.charge", {"invoice": 7}, queue="billing")
-    for queue, group in (("mail", "mail-SMTPError"), ("billing", "billing-Refused")):
+    for queue, group in (("mail", "mail-SMTPError"), ("billing", "charge-refused")):
         (popped,) = await client.queue(queue).pop()
         await popped.fail(group, "refused")
     await client.put("app.jobs.greet", {"name": "Bob"}, queue="mail")
