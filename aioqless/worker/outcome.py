@@ -356,6 +356,18 @@ def _end_without_outcome(run: Run) -> End:
     return End("info", "job.settled", {"error": error})
 
 
+def encode_result(result: object, max_bytes: int) -> bytes:
+    """Return a result as JSON.
+
+    Raises:
+        InvalidData: It can't be stored.
+    """
+    try:
+        return b"false" if result is False else job_data.encode(result, max_bytes)
+    except InvalidData as wrong:
+        raise InvalidData(f"the result can't be stored: {wrong}") from None
+
+
 def record_result(run: Run, result: object) -> None:
     """Record the returned value, and which parts of it and of the job's data to store.
 
@@ -365,8 +377,8 @@ def record_result(run: Run, result: object) -> None:
     run.result, run.data = result, run.job.changed_data()
     if run.handler is None or not run.handler.result_ttl or isinstance(result, Next):
         return
+    text = encode_result(result, run.job.max_data)
     try:
-        text = b"false" if result is False else job_data.encode(result, run.job.max_data)
         run.handler.check_result(text)
     except InvalidData as wrong:
         raise InvalidData(f"the result can't be stored: {wrong}") from None

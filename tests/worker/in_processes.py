@@ -45,6 +45,11 @@ def measure(job: Job[Any]) -> dict[str, int]:
     return {"pid": os.getpid()}
 
 
+@job(klass="ReturnMuch", executor="process", result_ttl=60)
+def return_much(job: Job[Any]) -> str:
+    return "x" * int(job.data["size"])
+
+
 @job(klass="Again", executor="process")
 def again(job: Job[Any]) -> None:
     job.data["page"] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import struct
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from aioqless import Client, Handler, Job, NewJob, job, middleware
 from aioqless.worker import ExecutorLimits
-from aioqless.worker.executors import process_pool
+from aioqless.worker.executors import child, process_pool
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -541,3 +542,25 @@ async def test_process_is_replaced_after_max_jobs(
     assert sorted(pids.count(pid) for pid in set(pids)) == [1, 2, 2] and not any(
         is_alive(pid) for pid in pids
     )
+
+
+async def test_result_that_is_too_large_is_refused_before_it_is_sent_to_the_worker(
+    client: Client, work: Work, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    class Recording(struct.Struct):
+        def unpack(self, buffer: Any, /) -> tuple[Any, ...]:
+            sizes.extend(super().unpack(buffer))
+            return super().unpack(buffer)
+
+    monkeypatch.setattr(child, "LENGTH", Recording(child.LENGTH.format))
+    mail = client.queue("mail")
+    async with work(in_processes.return_much):
+        small = await mail.put("ReturnMuch", {"size": 1 << 19})
+        assert await small.result(timeout=60) == "x" * (1 << 19)
+        await mail.put("ReturnMuch", {"size": 1 << 26}, jid="a")
+        await until(lambda: lines.of("job.failed"))
+    group, message = await failure_of(client, "a")
+    assert group == "mail-InvalidData" and "data must be at most 1,048,576 bytes" in message
+    assert max(sizes) < 1 << 20 and len(sizes) >= 3

@@ -38,7 +38,7 @@ from aioqless.worker.executors.ipc import (
     reply_with_error,
     reply_with_result,
 )
-from aioqless.worker.outcome import Retry, Snooze
+from aioqless.worker.outcome import Next, Retry, Snooze, encode_result
 
 PR_SET_PDEATHSIG = 1
 
@@ -158,7 +158,10 @@ class Process:
                 result = self._runner.run(
                     self._cancellable(job, result), context=contextvars.copy_context()
                 )
-            return reply_with_result(result, job.changed_data())
+            reply = reply_with_result(result, job.changed_data())
+            if request.stores_result and len(reply) > job.max_data and not isinstance(result, Next):
+                encode_result(result, job.max_data)  # too large to be sent, if it can't be stored
+            return reply
         except (Retry, Snooze) as error:
             try:
                 return reply_with_error(error, job.changed_data())

@@ -75,11 +75,12 @@ class FunctionRef:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """Asks a process to perform a job."""
+    """Asks a process to perform a job, whose result will be stored or not."""
 
     function: FunctionRef
     job: Job
     variables: Variables
+    stores_result: bool = False
 
 
 @dataclass(frozen=True)

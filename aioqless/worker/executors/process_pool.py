@@ -48,7 +48,8 @@ class ProcessPool:
             ProcessDied: The process died.
             BaseException: What the handler raised there.
         """
-        request = frame(JobRequest(self._functions[handler.klass], run.job.detach(), pack()))
+        function, stores_result = self._functions[handler.klass], bool(handler.result_ttl)
+        request = frame(JobRequest(function, run.job.detach(), pack(), stores_result))
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         child = self._take()
