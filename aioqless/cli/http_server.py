@@ -109,9 +109,8 @@ class _Server:
             # a callback closes it, also if its task is canceled before it starts
             task.add_done_callback(partial(self._close, connection))
             if len(self.connections) > MAX_CONNECTIONS:
-                await cancel_and_wait(
-                    min(self.connections, key=lambda each: self.connections[each])
-                )
+                oldest, _ = min(self.connections.items(), key=lambda each: each[1])
+                await cancel_and_wait(oldest)
 
     def _close(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         del self.connections[task]
