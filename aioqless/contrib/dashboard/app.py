@@ -33,7 +33,7 @@ from aioqless.contrib.dashboard.middleware import (
 from aioqless.contrib.dashboard.page_request import PageRequest, parse_parameters
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.http_sessions import Session
+from aioqless.contrib.http_sessions import FramingMiddleware, Session
 from aioqless.errors import AioqlessError, ScriptError
 from aioqless.runtime.log import log
 
@@ -77,8 +77,10 @@ def create_app(
         Mount("/static", _Files(directory=STATIC)),
     ]
     proxies = list(dashboard.access.trusted_proxies)
-    middleware = [Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)] if proxies else []
-    middleware.append(Middleware(AccessMiddleware, dashboard=dashboard))
+    middleware = [Middleware(FramingMiddleware)]
+    if proxies:
+        middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
+    middleware.append(Middleware(AccessMiddleware, dashboard=dashboard, open_link=login.open_link))
     app = Starlette(
         routes=routes,
         lifespan=lifespan,

@@ -43,13 +43,29 @@ class Login:
         if request.method != "POST":
             return self._form(request, "", request.query_params.get("to", ""))
         form = await read_form(request)
-        to = form.get("to", "")
         name = LOCAL if access.uses_startup_token else form.get("name", "")[:64]
-        client = client_of(request)
+        return await self._attempt(request, name, form.get("password", ""), form.get("to", ""))
+
+    async def open_link(self, request: Request, token: str, to: str) -> Response:
+        """Log in with the start-up token of a link, and redirect to the page without the token.
+
+        The token would stay in the browser's history. It is not looked at if a user is logged in.
+        """
+        if to.startswith("/login"):
+            to = "/"
+        if context_of(request).user:
+            return RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
+        return await self._attempt(request, LOCAL, token, to)
+
+    async def _attempt(self, request: Request, name: str, password: str, to: str) -> Response:
+        """Log a user in, or show the form again."""
+        access, client = self._dashboard.access, client_of(request)
+        network = network_of(client)
         try:
-            valid = await self._verify(name, form.get("password", "")[:1000], network_of(client))
+            valid = await self._verify(name, password[:1000], network)
         except TooManyAttempts:
-            audit_log.log_refused_login(self._recorded_name(name), client, "too many attempts")
+            if await self._attempts.is_first_refusal(network):
+                audit_log.log_refused_login(self._recorded_name(name), client, "too many attempts")
             return self._form(request, TOO_MANY, to, 429)
         if not valid:
             await audit_log.record_login(
@@ -57,7 +73,7 @@ class Login:
             )
             what = "The token" if access.uses_startup_token else "Name or password"
             return self._form(request, f"{what} is wrong.", to, 403)
-        response = RedirectResponse(root + local_address(to), 303)
+        response = RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
         response.headers["Set-Cookie"] = await open_session(request, name)
         return response
 

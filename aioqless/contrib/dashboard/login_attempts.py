@@ -18,6 +18,7 @@ from limits.aio.strategies import FixedWindowRateLimiter
 
 BY_ADDRESS = RateLimitItemPerMinute(30, namespace="address")
 BY_PAIR = RateLimitItemPerMinute(5, namespace="pair")
+LOGGED = RateLimitItemPerMinute(1, namespace="logged")
 BY_NAME = RateLimitItemPerHour(100, namespace="name")
 MAX_WAITING = 16  # attempts in a queue, each of which takes about 60 ms
 MAX_SLOWED = 5
@@ -74,6 +75,10 @@ class LoginAttempts:
                 yield
         else:
             raise TooManyAttempts
+
+    async def is_first_refusal(self, address: str) -> bool:
+        """Return whether no other refusal of this minute was logged for an address."""
+        return await self._limiter.hit(LOGGED, address)
 
     async def clear(self, name: str, address: str) -> None:
         """Forget the attempts at a name from an address, after a successful login."""

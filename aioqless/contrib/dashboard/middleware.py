@@ -9,11 +9,10 @@ be on this machine.
 
 from __future__ import annotations
 
-import hmac
 import inspect
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -23,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
-from aioqless.contrib.dashboard.dashboard import COOKIE, LOCAL, SESSION_LIFETIME, Dashboard
+from aioqless.contrib.dashboard.dashboard import COOKIE, SESSION_LIFETIME, Dashboard
 from aioqless.contrib.dashboard.page_request import address, parse_parameters
 from aioqless.contrib.http_sessions import (
     Session,
@@ -43,10 +42,14 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+
+OpenLink: TypeAlias = Callable[[Request, str, str], Awaitable[Response]]
 
 
 class RequestRefused(Exception):
@@ -94,11 +97,18 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 class AccessMiddleware:
-    """Admits a request to the app, or responds to it."""
+    """Admits a request to the app, or responds to it.
 
-    def __init__(self, app: ASGIApp, dashboard: Dashboard) -> None:
+    Args:
+        app: The app.
+        dashboard: What requests share.
+        open_link: Responds to a link with a token; gets the address that it leads to.
+    """
+
+    def __init__(self, app: ASGIApp, dashboard: Dashboard, open_link: OpenLink) -> None:
         self._app = app
         self._dashboard = dashboard
+        self._open_link = open_link
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request."""
@@ -150,31 +160,11 @@ class AccessMiddleware:
         user = await self._find_user(request, session)
         request.scope[SCOPE_KEY] = RequestContext(self._dashboard, session, user)
         token = request.query_params.get("token")
-        if access.uses_startup_token and request.method == "GET" and token:
-            return await self._open_startup_link(request, path, token, user)
+        if access.uses_startup_token and token and _is_opened_link(request):
+            return await self._open_link(request, token, _address_without_token(request, path))
         if user is None and path != "/login" and not path.startswith("/static/"):
             return self._redirect_to_login(request, path)
         return None
-
-    async def _open_startup_link(
-        self, request: Request, path: str, token: str, user: Identity | None
-    ) -> Response:
-        """Log in and redirect to the same page without the token.
-
-        The token would stay in the browser's history.
-        """
-        parameters = _parameters_without_token(request)
-        if path == "/login":
-            path, parameters = "/", {}
-        to = request.scope.get("root_path", "") + address(path, **parameters)
-        response = RedirectResponse(to, 303)
-        if user is None:
-            expected = self._dashboard.startup_token.encode()
-            if not hmac.compare_digest(token.encode("utf-8", "replace"), expected):
-                audit_log.log_refused_login(LOCAL, client_of(request), "the link's token is wrong")
-                return self._redirect_to_login(request, "/")
-            response.headers["Set-Cookie"] = await open_session(request, LOCAL)
-        return response
 
     async def _find_user(self, request: Request, session: Session) -> Identity | None:
         authenticate = self._dashboard.access.authenticate
@@ -190,7 +180,7 @@ class AccessMiddleware:
             )
         if request.method != "GET" or path == "/live":
             raise RequestRefused(401, "Sign in first.")
-        to = address("/login", to=address(path, **_parameters_without_token(request)))
+        to = address("/login", to=_address_without_token(request, path))
         return RedirectResponse(request.scope.get("root_path", "") + to, 303)
 
 
@@ -226,13 +216,23 @@ def path_of(request: Request) -> str:
     return path.removeprefix(request.scope.get("root_path", "")) or "/"
 
 
-def _parameters_without_token(request: Request) -> dict[str, str]:
-    """Return the parameters of a request's address; none where there are too many."""
+def _is_opened_link(request: Request) -> bool:
+    """Return whether a user has opened a link.
+
+    What a website embeds is none: it could use up the attempts to log in.
+    """
+    return request.method == "GET" and request.headers.get("sec-fetch-dest", "document") == (
+        "document"
+    )
+
+
+def _address_without_token(request: Request, path: str) -> str:
+    """Return the requested address without a token, and without parameters if they are too many."""
     try:
         parameters = parse_parameters(request.url.query)
     except ValueError:
-        return {}
-    return {name: value for name, value in parameters.items() if name != "token"}
+        parameters = {}
+    return address(path, **{name: value for name, value in parameters.items() if name != "token"})
 
 
 def _cookie_name(request: Request) -> str:

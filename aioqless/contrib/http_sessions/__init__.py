@@ -1,9 +1,10 @@
 """Session cookies and origin checks, shared by the dashboard and the human-task API.
 
-sessions.py       Session, Sessions: a signed cookie, a CSRF token, a record in Redis
-origin_checks.py  where a request comes from
-request_body.py   the body of a request
-bounded_dict.py   BoundedDict
+sessions.py         Session, Sessions: a signed cookie, a CSRF token, a record in Redis
+origin_checks.py    where a request comes from
+request_body.py     the body of a request
+request_framing.py  FramingMiddleware: one length for each request
+bounded_dict.py     BoundedDict
 """
 
 from aioqless.errors import require_extra
@@ -16,10 +17,12 @@ with require_extra("web"):
         is_of_same_origin,
     )
     from aioqless.contrib.http_sessions.request_body import read_body
+    from aioqless.contrib.http_sessions.request_framing import FramingMiddleware
     from aioqless.contrib.http_sessions.sessions import Session, Sessions, digest
 
 __all__ = [
     "BoundedDict",
+    "FramingMiddleware",
     "Session",
     "Sessions",
     "digest",

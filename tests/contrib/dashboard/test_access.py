@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import unquote, urlencode, urljoin, urlsplit
 
 import httpx
 import pytest
@@ -71,6 +72,7 @@ async def test_every_response_has_security_headers(http: httpx.AsyncClient) -> N
             "DENY",
             "nosniff",
         )
+        assert "camera=()" in headers["permissions-policy"]
     html = (await http.get("/")).text
     assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", html)
 
@@ -106,12 +108,10 @@ async def test_only_the_startup_link_logs_in_without_users(site: str, client: Cl
         assert (await http.get("/live?at=/")).status_code == 401
         form = {"token": await token(http, "/login"), "queue": "mail", "back": "/"}
         assert (await http.post("/do/pause", data=form)).status_code == 401
-        for wrong in ("", "wrong", TOKEN[:-1], TOKEN + "x", "é"):
-            assert (
-                (await http.get("/", params={"token": wrong}))
-                .headers["location"]
-                .startswith("/login")
-            )
+        assert (await http.get("/", params={"token": ""})).status_code == 303
+        for wrong in ("wrong", TOKEN[:-1], TOKEN + "x", "é"):
+            answer = await http.get("/", params={"token": wrong})
+            assert answer.status_code == 403 and "The token is wrong." in answer.text
         assert (await http.head("/", params={"token": TOKEN})).status_code == 401
         assert not (await client.queue("mail").counts()).paused
         answer = await http.get("/queue", params={"name": "mail", "token": TOKEN})
@@ -120,6 +120,44 @@ async def test_only_the_startup_link_logs_in_without_users(site: str, client: Cl
         assert (await http.get("/", params={"token": "wrong"})).headers["location"] == "/", (
             "who is in stays in"
         )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//evil.example/",
+        "//evil.example",
+        "/%2Fevil.example/",
+        "/%5Cevil.example/",
+        "/%09/x.example",
+    ],
+)
+@pytest.mark.parametrize("under", ["", "/jobs"])
+async def test_no_redirect_leaves_the_dashboard(client: Client, path: str, under: str) -> None:
+    dashboard = create_app(client, access=OPEN)
+    app = Starlette(routes=[Mount(under, dashboard)]) if under else dashboard
+    async with served(app) as site:
+        options: dict[str, Any] = {"base_url": site, "headers": {"Origin": site}, "timeout": 60}
+        async with httpx.AsyncClient(trust_env=False, **options) as http:
+
+            async def follow(target: str) -> str:
+                """Return the absolute address that a browser would go to."""
+                request = http.build_request("GET", f"{site}{under}/")
+                request.url = httpx.URL(f"{site}/").copy_with(raw_path=f"{under}{target}".encode())
+                answer = await http.send(request)
+                assert answer.status_code in (303, 307, 404), answer.text
+                return urljoin(site, answer.headers.get("location", "/").replace("\\", "/"))
+
+            link = urlencode({"token": TOKEN})
+            targets = [path, f"{path}?{link}", f"{path}?token=anything", f"{path}queues/"]
+            targets += [f"/login?{urlencode({'to': path, 'token': TOKEN})}"]
+            for target in [*targets, *targets]:
+                assert urlsplit(await follow(target)).netloc == urlsplit(site).netloc, target
+            await http.get(f"{under}/", params={"token": TOKEN})
+            form = {"token": await token(http, f"{under}/queues"), "queue": "mail"}
+            for field in ("back", "then"):
+                answer = await http.post(f"{under}/do/pause", data={**form, field: unquote(path)})
+                assert answer.headers["location"] == f"{under}/"
 
 
 async def test_startup_token_can_be_pasted_and_logout_ends_the_session(site: str) -> None:

@@ -314,3 +314,28 @@ async def test_audit_log_has_every_login_and_attempts_never_displace_actions(
         await http.post("/logout", data={"token": await token(http)})
         await log_in(http, "otto")
         assert (await http.get("/trail?kind=logins")).status_code == 403
+
+
+async def test_guesses_of_the_startup_token_by_link_are_limited_and_recorded(
+    client: Client, site: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with httpx.AsyncClient(
+        base_url=site, headers={"Origin": site}, trust_env=False, timeout=60
+    ) as stranger:
+
+        async def open_link(token: str, **headers: str) -> int:
+            return (await stranger.get("/", params={"token": token}, headers=headers)).status_code
+
+        for _ in range(BY_PAIR.amount + 1):  # embedded by a website: no attempt
+            assert await open_link("wrong", **{"Sec-Fetch-Dest": "image"}) == 303
+        statuses = [await open_link("wrong") for _ in range(BY_PAIR.amount + 20)]
+        assert statuses == [403] * BY_PAIR.amount + [429] * 20
+        assert await open_link(TOKEN) == 429
+        form = {"token": await token(stranger, "/login"), "password": TOKEN}
+        assert (await stranger.post("/login", data=form)).status_code == 429
+    logged = await client.store.trail_logins()
+    assert [(each["who"], each["outcome"]) for each in logged] == [
+        ("local", "refused")
+    ] * BY_PAIR.amount
+    refused = [each for each in caplog.records if vars(each).get("event") == "web.login_refused"]
+    assert len(refused) == BY_PAIR.amount + 1

@@ -15,12 +15,13 @@ from redis.exceptions import ConnectionError as NotConnected
 from redis.exceptions import TimeoutError as NotInTime
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from aioqless import errors, validation
-from aioqless.contrib.http_sessions import Session, Sessions
+from aioqless.contrib.http_sessions import FramingMiddleware, Session, Sessions
 from aioqless.contrib.human_tasks.api.checks import (
     COOKIE,
     HEADERS,
@@ -84,7 +85,11 @@ def create_api(
             for each in OPERATIONS
         ),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _not_routed})
+    return Starlette(
+        routes=routes,
+        exception_handlers={HTTPException: _not_routed},
+        middleware=[Middleware(FramingMiddleware)],
+    )
 
 
 def _check_queues(queues: Mapping[str, TaskQueue]) -> None:
