@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,9 @@ from aioqless.runtime.tasks import cancel_and_wait
 
 RENDER_INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
 SAMPLE_INTERVAL = 5.0  # seconds between samples of all queues, for the rates of the last minutes
+# seconds after a rendering, at most. The pause is as long as the rendering kept the processor busy:
+# large pages leave half of this process to requests
+MAX_PAUSE = 2.0
 CONFIRM_INTERVAL = 2.0  # seconds after which an unchanged page is confirmed; page.js waits for 5
 # seconds for which a reader that left keeps its turn: reconnecting must not be a way to the front
 REMEMBERED = 10.0
@@ -149,12 +153,15 @@ class LiveUpdates:
         try:
             while self._topics:
                 if topic := await self._next_topic():
+                    began = time.process_time()
                     html = await self._render(topic)
+                    pause = min(MAX_PAUSE, time.process_time() - began)
                     topic.rendered = asyncio.get_running_loop().time()
                     topic.html = topic.html if html == topic.html else html
                     for follower in topic.followers:
                         follower.reader.served = topic.rendered
                         follower.rendered.set()
+                    await asyncio.sleep(pause)
         finally:
             self._rendering_task = None
 

@@ -68,13 +68,17 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class Page:
-    """A page to render: its template, title and values. A `live` page is kept up to date."""
+    """A page to render: its template, title and values. A `live` page is kept up to date.
+
+    A `large` one, whose size jobs determine, is rendered in a thread.
+    """
 
     template: str
     title: str
     values: Mapping[str, Any] = field(default_factory=dict)
     live: bool = True
     status: int = 200
+    large: bool = False
 
 
 def address(path: str, /, **query: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from fnmatch import translate
 from typing import Any
 
@@ -15,6 +14,15 @@ HIDDEN = "•••••"
 MAX_DEPTH = 200
 # characters of a value that is searched for in other strings; shorter ones occur anywhere
 MIN_SECRET_LENGTH = 4
+MAX_SECRETS = 1000  # values of one job that are searched for in other strings
+# Of one page, in characters of texts times what each costs, about 1 ns a unit. A product of sizes
+# that callers choose needs a limit; one of time would let a page differ from moment to moment.
+MAX_WORK = 500_000_000
+WORK_PER_CHARACTER = 250  # without a value that is searched for
+MAX_COMPARISONS = 100  # of a character, for one value: str.replace is linear for longer ones
+MAX_INDENTATION = 4 << 20  # characters
+TOO_MANY = f"(not shown: the job's data has more than {MAX_SECRETS:,} hidden values)"
+TOO_LONG = "(not shown: too long to hide the job's secrets in it)"
 # name=value, "name": 'value', Name: Bearer value. Possessive, so that matching takes linear time.
 _NAMED = re.compile(r"""(?<![\w-])([\w-]++)["']?+\s*+[:=]\s*+(?:(?i:bearer|basic)\s++)?+""")
 _VALUE = re.compile(r"""(["']?)(?:(?<=")[^"\n]*+"?+|(?<=')[^'\n]*+'?+|[^\s,;&)}\]]++)""")
@@ -37,7 +45,10 @@ class Redaction:
         """
         try:
             value = json.loads(text)
-            if not self._hides(value):
+            hides = self._hides(value)
+            if indent and _indentation(value, text, indent) > MAX_INDENTATION:
+                indent = 0
+            if not hides:
                 return msgspec.json.format(text, indent=indent)
             return json.dumps(self._hide(value), indent=indent or None, ensure_ascii=False)
         except (ValueError, RecursionError, msgspec.MsgspecError):
@@ -58,15 +69,21 @@ class Redaction:
             raise ValueError("it is nested too deeply") from None
 
     def redact(self, text: str, stored: str | None = None) -> str:
-        """Hide secrets in a free text, such as the message of a failure.
+        """Hide secrets in one text about a job; see `of_job`."""
+        return self.of_job(stored).redact(text)
 
-        Hides values that follow a hidden name, passwords in URLs, and the hidden values of the
-        job's stored data.
+    def of_job(self, stored: str | None) -> JobRedaction:
+        """Return what hides secrets in the texts about a job on one page.
+
+        Args:
+            stored: The job's data, whose hidden values are hidden in the texts; None: unreadable.
         """
+        return JobRedaction(self, self._secrets(stored))
+
+    def hide_named(self, text: str) -> str:
+        """Hide values that follow a hidden name, and passwords in URLs."""
         if not self._active:
             return text
-        for secret in self._secrets(stored):
-            text = text.replace(secret, HIDDEN)
         return _URL_PASSWORD.sub(rf"\g<before>{HIDDEN}", self._hide_named(text))
 
     def _hide_named(self, text: str) -> str:
@@ -78,29 +95,34 @@ class Redaction:
                 at = kept = value.end()
         return "".join([*parts, text[kept:]])
 
-    def _secrets(self, stored: str | None) -> list[str]:
-        """Return the hidden values of data, the longest first."""
+    def _secrets(self, stored: str | None) -> list[str] | None:
+        """Return the hidden values of data, the longest first; None if they are too many."""
         found: set[str] = set()
-        with suppress(ValueError, RecursionError):
-            self._collect(json.loads(stored) if stored else None, False, found)
+        try:
+            left = [(json.loads(stored) if stored and self._active else None, False)]
+        except ValueError:
+            return []
+        except RecursionError:
+            return None
+        while left:
+            value, hidden = left.pop()
+            if isinstance(value, dict):
+                left += [
+                    (each, hidden or self._hidden.fullmatch(name.lower()) is not None)
+                    for name, each in value.items()
+                ]
+            elif isinstance(value, list):
+                left += [(each, hidden) for each in value]
+            elif (
+                hidden
+                and not isinstance(value, bool)
+                and len(text := str(value)) >= MIN_SECRET_LENGTH
+                and value is not None
+            ):
+                found.add(text)
+                if len(found) > MAX_SECRETS:
+                    return None
         return sorted(found, key=lambda each: (-len(each), each))
-
-    def _collect(self, value: Any, hidden: bool, found: set[str]) -> None:
-        if isinstance(value, dict):
-            for name, each in value.items():
-                self._collect(
-                    each, hidden or self._hidden.fullmatch(name.lower()) is not None, found
-                )
-        elif isinstance(value, list):
-            for each in value:
-                self._collect(each, hidden, found)
-        elif (
-            hidden
-            and not isinstance(value, bool)
-            and len(text := str(value)) >= MIN_SECRET_LENGTH
-            and value is not None
-        ):
-            found.add(text)
 
     def _hides(self, value: Any, depth: int = 0) -> bool:
         if depth > MAX_DEPTH:
@@ -134,3 +156,45 @@ class Redaction:
                 for at, each in enumerate(value)
             ]
         return value
+
+
+class JobRedaction:
+    """Hides secrets in the texts about one job, on one page.
+
+    Args:
+        redaction: The names.
+        secrets: The hidden values of the job's data; None if they are too many.
+    """
+
+    def __init__(self, redaction: Redaction, secrets: Sequence[str] | None) -> None:
+        self._redaction = redaction
+        self._secrets = secrets
+        self._left = MAX_WORK
+
+    def redact(self, text: str) -> str:
+        """Hide secrets in a text; return a sentence instead if that takes too long."""
+        if self._secrets is None:
+            return TOO_MANY
+        secrets = [each for each in self._secrets if len(each) <= len(text)]
+        cost = WORK_PER_CHARACTER + sum(min(len(each), MAX_COMPARISONS) for each in secrets)
+        if cost * len(text) > self._left:
+            return TOO_LONG
+        self._left -= cost * len(text)
+        for secret in secrets:
+            text = text.replace(secret, HIDDEN)
+        return self._redaction.hide_named(text)
+
+
+def _indentation(value: Any, text: str, indent: int) -> int:
+    """Return at most how many characters indentation adds to JSON."""
+    lines = text.count(",") + 2 * (text.count("[") + text.count("{"))
+    depth, level = 0, [value] if isinstance(value, dict | list) else []
+    while level:
+        depth += 1
+        level = [
+            each
+            for parent in level
+            for each in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(each, dict | list)
+        ]
+    return lines * depth * indent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +26,6 @@ View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
 TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
     "day",
-    "describe_event",
     "event_details",
     "last_line",
     "number",
@@ -95,7 +95,11 @@ class Renderer:
     ) -> tuple[str, int]:
         """Return a whole page for one browser, and its HTTP status."""
         page = await self._view(request)
-        return self.render(page, request, token, messages), page.status
+        if page.large:
+            html = await asyncio.to_thread(self.render, page, request, token, messages)
+        else:
+            html = self.render(page, request, token, messages)
+        return html, page.status
 
     def render(
         self, page: Page, request: PageRequest, token: str, messages: Sequence[tuple[str, str]] = ()
@@ -107,7 +111,10 @@ class Renderer:
 
     async def render_contents(self, request: PageRequest) -> str:
         """Return the contents of `main`, which change; `insert_token` makes them a browser's."""
-        return self._render_main(await self._view(request), request)
+        page = await self._view(request)
+        if page.large:
+            return await asyncio.to_thread(self._render_main, page, request)
+        return self._render_main(page, request)
 
     def render_unavailable(self, request: PageRequest, error: Exception) -> str:
         """Return the contents of `main` for an error such as an outage of Redis."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import threading
 import time
 
 import httpx
@@ -9,7 +12,16 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.dashboard import Access
-from aioqless.contrib.dashboard.redaction import HIDDEN, Redaction
+from aioqless.contrib.dashboard.redaction import (
+    HIDDEN,
+    MAX_INDENTATION,
+    MAX_SECRETS,
+    TOO_LONG,
+    TOO_MANY,
+    JobRedaction,
+    Redaction,
+)
+from tests.contrib.dashboard.conftest import entered
 
 RULES = Redaction(Access().redact)
 HARMLESS = [
@@ -75,6 +87,7 @@ async def test_no_page_shows_a_secret_of_a_failure_message(
         "Send", {"to": "ada", "smtp_password": "hunter2"}, tags=["welcome"]
     )
     (job,) = await client.queue("mail").pop()
+    await job.log("called hunter2", host="hunter2")
     message = (
         "Traceback (most recent call last):\n  login(user, 'hunter2')\nOSError: hunter2 "
         "isn't right, token=abcdef"
@@ -93,3 +106,96 @@ async def test_no_page_shows_a_secret_of_a_failure_message(
     await client.jobs.retry(jid)
     page = (await http.get(f"/job?jid={jid}")).text
     assert "Last failure" in page and "hunter2" not in page
+
+
+def test_texts_are_not_shown_when_too_many_values_are_hidden() -> None:
+    stored = json.dumps({"tokens": [f"{number:05}" for number in range(MAX_SECRETS)]})
+    assert RULES.redact("called 00042", stored) == f"called {HIDDEN}"
+    stored = json.dumps({"tokens": [f"{number:05}" for number in range(MAX_SECRETS + 1)]})
+    assert RULES.redact("called 00042", stored) == TOO_MANY
+    deep = "[" * 5_000 + '{"token": "sesame42"}' + "]" * 5_000
+    assert "sesame42" not in RULES.redact("called sesame42", deep)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text"),
+    [
+        ([f"{number:05}" for number in range(MAX_SECRETS)], "00042 " * 200_000),
+        (["a" * 90 + f"{number:05}" + "a" for number in range(MAX_SECRETS)], "a" * 29_000),
+        (["a" * length + "b" + "a" for length in range(500, 1500)], "a" * 2_000),
+    ],
+    ids=["long text", "repetitive text", "long values"],
+)
+def test_work_for_the_texts_of_a_page_is_bounded(secrets: list[str], text: str) -> None:
+    job, began = RULES.of_job(json.dumps({"tokens": secrets})), time.thread_time()
+    shown = [job.redact(text) for _ in range(300)]
+    assert time.thread_time() - began < 10
+    assert shown[-1] == TOO_LONG
+    assert not any(secret in each for each in set(shown) for secret in secrets)
+
+
+@pytest.mark.parametrize("end", ["1", "[" * 190 + "1" + "]" * 190], ids=["flat", "deep"])
+def test_indentation_of_deep_data_is_bounded(end: str) -> None:
+    count = 900_000 // (len(end) + 1)
+    data = "[" * 9 + ",".join([end] * count) + "]" * 9
+    deep = "[" * 199 + ",".join(["1"] * 400_000) + "]" * 199
+    for each in (data, deep):
+        assert len(each) <= len(RULES.format(each)) < 4 * len(each) + MAX_INDENTATION
+    assert RULES.format('{"a": [1]}') == '{\n  "a": [\n    1\n  ]\n}'
+
+
+async def test_page_of_a_job_with_very_many_hidden_values_is_cheap(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    tokens = [f"key-{number:05}" for number in range(75_000)]
+    jid = await client.queue("mail").put("Send", {"tokens": tokens})
+    (job,) = await client.queue("mail").pop()
+    for number in range(90):
+        await job.log(f"sent to key-{number:05}")
+    await job.fail("mail-OSError", "OSError: key-00042 is gone\n" * 1000)
+    began = time.process_time()
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert time.process_time() - began < 20
+    assert TOO_MANY.replace("'", "&#39;") in page and "key-00042" not in page
+    assert "Failed in mail-OSError" in page and "Enqueued in mail" in page
+
+
+async def test_other_requests_are_answered_while_a_large_page_is_prepared_and_rendered(
+    site: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jid = await client.queue("mail").put("Send", {"password": "hunter2"})
+    (job,) = await client.queue("mail").pop()
+    await job.fail("mail-OSError", "hunter2")
+    steps = [threading.Event() for _ in range(4)]
+    of_job, redact = Redaction.of_job, JobRedaction.redact
+
+    def slow_of_job(self: Redaction, stored: str | None) -> JobRedaction:
+        steps[0].set()
+        assert steps[1].wait(60)
+        return of_job(self, stored)
+
+    def slow_redact(self: JobRedaction, text: str) -> str:
+        steps[2].set()
+        assert steps[3].wait(60)
+        return redact(self, text)
+
+    monkeypatch.setattr(Redaction, "of_job", slow_of_job)
+    monkeypatch.setattr(JobRedaction, "redact", slow_redact)
+    async with entered(site) as http, entered(site) as other:
+        for path in (f"/job?jid={jid}", f"/live?at=/job?jid={jid}"):
+            for step in steps:
+                step.clear()
+            asking = asyncio.create_task(_first_part(http, path))
+            for begins, goes_on in (steps[:2], steps[2:]):
+                assert await asyncio.to_thread(begins.wait, 60)
+                assert (await other.get("/queues")).status_code == 200
+                goes_on.set()
+            assert "hunter2" not in await asking
+
+
+async def _first_part(http: httpx.AsyncClient, path: str) -> str:
+    """Return a page, or the first event of a stream that has one."""
+    async with http.stream("GET", path) as answer:
+        if not path.startswith("/live"):
+            return (await answer.aread()).decode()
+        return await anext(line async for line in answer.aiter_lines() if "data: " in line)

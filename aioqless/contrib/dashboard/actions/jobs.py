@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from aioqless import validation
@@ -29,7 +31,7 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
     """Put a job with edited data: the same job where `how` is same, or a copy of it."""
     request.check_may_see_data()
     job = await request.job()
-    data = _edited_data(request, job.text)
+    data = await asyncio.to_thread(_edited_data, request, job.text)
     if request.form.get("was", current := data_digest(job.raw_data)) != current:
         raise ValueError(
             "its data has changed since you opened the page. Reload the page to see it"

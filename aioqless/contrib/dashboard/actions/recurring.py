@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from aioqless.client.recurring import RecurringJob
@@ -45,8 +47,8 @@ async def update(request: ActionRequest) -> str:
         request.check_may_see_data()
         redaction = request.dashboard.redaction
         stored = template.text
-        text = redaction.restore(request.text("data"), stored)
-        if text.strip() != redaction.format(stored).strip():
+        text = await asyncio.to_thread(redaction.restore, request.text("data"), stored)
+        if text.strip() != (await asyncio.to_thread(redaction.format, stored)).strip():
             changes["data"] = msgspec.Raw(text.encode())
     if request.form.get("priority"):
         changes["priority"] = request.number("priority")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
+from aioqless.contrib.dashboard.formatting import EVENTS, describe_event
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
+from aioqless.contrib.dashboard.redaction import JobRedaction
 from aioqless.errors import DecryptionError, NoSuchJob
 
 MAX_NEIGHBORS = 12
@@ -33,7 +37,7 @@ async def show_job(request: PageRequest) -> Page:
     graph = DependencyGraph(job)
     if job.dependencies or job.dependents:
         await graph.read(request.client)
-    data, unreadable = shown_data(request, job)
+    (data, unreadable), redaction = await asyncio.to_thread(_prepare, request, job)
     queues = request.dashboard.sampler.latest.queues[:MAX_SUGGESTED_QUEUES]
     values = {
         "job": job,
@@ -41,7 +45,9 @@ async def show_job(request: PageRequest) -> Page:
         "data": data,
         "unreadable": unreadable,
         "mark": data_digest(job.raw_data),
-        "redact": partial(request.dashboard.redaction.redact, stored=_readable_data(job)),
+        "redact": redaction.redact,
+        "describe": partial(_describe, redaction),
+        "known_events": EVENTS,
         "events": job.events[-MAX_EVENTS:],
         "nodes": graph.nodes if job.dependencies or job.dependents else [],
         "edges": list(graph.edges),
@@ -50,7 +56,9 @@ async def show_job(request: PageRequest) -> Page:
         "queues": [each.name for each in queues],
         "edit": request.one_of("edit", ("", "1")),
     }
-    return Page("job.html", f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}", values)
+    return Page(
+        "job.html", f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}", values, large=True
+    )
 
 
 async def show_recurring_job(request: PageRequest) -> Page:
@@ -65,7 +73,7 @@ async def show_recurring_job(request: PageRequest) -> Page:
         )
     numbers = range(template.count, max(0, template.count - MAX_INSTANCES), -1)
     latest = await request.client.jobs.summaries(*[f"{jid}-{number}" for number in numbers])
-    data, unreadable = shown_data(request, template)
+    data, unreadable = await asyncio.to_thread(shown_data, request, template)
     values = {
         "template": template,
         "data": data,
@@ -73,7 +81,9 @@ async def show_recurring_job(request: PageRequest) -> Page:
         "latest": latest,
         "ticks": template.upcoming(5),
     }
-    return Page("recurring_job.html", f"{template.klass.rpartition('.')[2]} · recurring", values)
+    return Page(
+        "recurring_job.html", f"{template.klass.rpartition('.')[2]} · recurring", values, large=True
+    )
 
 
 def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | None, str]:
@@ -84,6 +94,17 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
         return request.dashboard.redaction.format(job.text), ""
     except DecryptionError as error:
         return None, f"Encrypted: {error}"
+
+
+def _prepare(request: PageRequest, job: Job) -> tuple[tuple[str | None, str], JobRedaction]:
+    """Return the shown data, and what hides secrets in texts."""
+    return shown_data(request, job), request.dashboard.redaction.of_job(_readable_data(job))
+
+
+def _describe(redaction: JobRedaction, event: Mapping[str, Any]) -> str:
+    """Return an event as a sentence. A handler's own may contain secrets."""
+    text = describe_event(event)
+    return text if str(event.get("what")) in EVENTS else redaction.redact(text)
 
 
 def data_digest(stored: str) -> str:
