@@ -172,7 +172,7 @@ class JobRedaction:
         self._left = MAX_WORK
 
     def redact(self, text: str) -> str:
-        """Hide secrets in a text; return a sentence instead if that takes too long."""
+        """Hide secrets in a string; return a sentence instead if that takes too long."""
         if self._secrets is None:
             return TOO_MANY
         secrets = [each for each in self._secrets if len(each) <= len(text)]
