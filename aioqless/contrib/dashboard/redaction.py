@@ -30,10 +30,14 @@ _URL_PASSWORD = re.compile(r"(?P<before>://[^\s/:@]*+:)[^\s/@]++(?=@)")
 
 
 class Redaction:
-    """Hides the values of names that match a pattern, in any case and at any depth."""
+    """Hides the values of names that match a pattern, in any case and at any depth.
+
+    Attributes:
+        active: Whether there is a pattern.
+    """
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._active = bool(patterns)
+        self.active = bool(patterns)
         self._hidden = re.compile(
             "|".join(translate(pattern.lower()) for pattern in patterns) or r"(?!)"
         )
@@ -82,8 +86,6 @@ class Redaction:
 
     def hide_named(self, text: str) -> str:
         """Hide values that follow a hidden name, and passwords in URLs."""
-        if not self._active:
-            return text
         return _URL_PASSWORD.sub(rf"\g<before>{HIDDEN}", self._hide_named(text))
 
     def _hide_named(self, text: str) -> str:
@@ -99,7 +101,7 @@ class Redaction:
         """Return the hidden values of data, the longest first; None if they are too many."""
         found: set[str] = set()
         try:
-            left = [(json.loads(stored) if stored and self._active else None, False)]
+            left = [(json.loads(stored) if stored and self.active else None, False)]
         except ValueError:
             return []
         except RecursionError:
@@ -173,6 +175,8 @@ class JobRedaction:
 
     def redact(self, text: str) -> str:
         """Hide secrets in a string; return a sentence instead if that takes too long."""
+        if not self._redaction.active:
+            return text
         if self._secrets is None:
             return TOO_MANY
         secrets = [each for each in self._secrets if len(each) <= len(text)]
