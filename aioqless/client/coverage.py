@@ -20,6 +20,8 @@ REGISTER_INTERVAL = 30.0  # seconds between two registrations of a worker
 GONE_AFTER = 3 * REGISTER_INTERVAL + 10  # seconds of silence; a worker that was killed says nothing
 DELAYED_AFTER = 30.0  # seconds for which the next job of a queue is ready and doesn't run
 CLOSE = 0.75  # of 1, as difflib measures it: one letter of four differs
+# pairs of names, each of which takes up to 0.2 ms: clients choose names, and a worker's loop waits
+MAX_COMPARED = 1000
 NEARLY_REACHED = 0.9  # of a rate limit
 QUEUES_PER_CALL = 500  # for which Redis is busy a few milliseconds
 
@@ -160,10 +162,11 @@ def find_coverage(
             delays[queue.name] = delay
     unused = sorted(named.difference(known))
     # A queue that has jobs and workers isn't a misspelling of another one.
-    lonely = [queue.name for queue in unserved]
+    few = len(unserved) * len(unused) <= MAX_COMPARED
+    lonely, meant = ([queue.name for queue in unserved], unused) if few else ([], [])
     return Coverage(
         {name: len(each) for name, each in serving.items()},
-        [QueueGap(each.name, _similar(each.name, unused), each.waiting) for each in unserved],
+        [QueueGap(each.name, _similar(each.name, meant), each.waiting) for each in unserved],
         [QueueGap(name, _similar(name, lonely)) for name in unused],
         len(alive) - len(subscribed),
         delays,

@@ -43,6 +43,14 @@ def test_queue_with_jobs_and_workers_is_no_misspelling_of_another() -> None:
     ]
 
 
+def test_names_are_not_compared_when_there_are_very_many() -> None:
+    for count, similar in ((10, "mial"), (5000, None)):
+        queues = [queue("mail", waiting=1)]
+        queues += [queue(f"{number:0500}", waiting=1) for number in range(count)]
+        coverage = find_coverage(queues, [worker("mial", "post")], NOW)
+        assert coverage.unserved[0].similar == similar and len(coverage.unused) == 2
+
+
 def test_workers_are_counted_by_queue_and_pattern() -> None:
     workers = [worker("mail"), worker("mail*", "mail"), worker("post")]
     coverage = find_coverage([queue("mail", waiting=1), queue("mail-eu", waiting=1)], workers, NOW)
