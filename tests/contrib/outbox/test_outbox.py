@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from aioqless import Client, Durability, InvalidData, Job, job
 from aioqless.contrib.outbox import Outbox, Relay
 from tests.conftest import Until
+from tests.contrib.django.postgresql import find_binaries, running_server
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, lines
 
@@ -251,6 +253,24 @@ async def test_several_relays_put_each_job_once(
     await asyncio.gather(*(relay.once() for relay in relays))
     assert {each.jid for each in await client.queue("mail").peek(300)} == set(jids)
     assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
+
+
+@pytest.mark.skipif(find_binaries() is None, reason="PostgreSQL is not installed")
+async def test_several_relays_share_the_rows_of_postgresql_through_asyncpg(client: Client) -> None:
+    with TemporaryDirectory() as folder, running_server(Path(folder)):
+        engine = create_async_engine(f"postgresql+asyncpg://postgres@/postgres?host={folder}")
+        async with engine.begin() as transaction:
+            await transaction.run_sync(Model.metadata.create_all)
+        async with AsyncSession(engine) as session, session.begin():
+            jids = [outbox.put(session, "K", n, queue="mail") for n in range(250)]
+        async with AsyncSession(engine) as session:
+            outbox.put(session, "K", queue="mail")
+            await session.flush()
+            await session.rollback()
+        await asyncio.gather(*(Relay(outbox, engine, client).once() for _ in range(3)))
+        assert {each.jid for each in await client.queue("mail").peek(300)} == set(jids)
+        assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
+        await engine.dispose()
 
 
 async def test_killed_relay_loses_and_doubles_nothing(
