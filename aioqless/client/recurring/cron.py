@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,7 @@ NICKNAMES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
+DAY = 86400
 FIELDS = "minute hour day month weekday, or a second before these"
 
 
@@ -98,9 +100,52 @@ class Cron:
     def _ticks(self, start: int, *, backwards: bool = False) -> Iterator[float]:
         from cronsim import CronSim
 
-        moment = datetime.fromtimestamp(start, find_zone(self.timezone))
-        for each in CronSim(self.expression, moment, backwards):
-            yield each.timestamp()
+        zone = find_zone(self.timezone)
+        times = CronSim(self.expression, datetime.fromtimestamp(start, zone), backwards)
+        if zone is UTC or times.fixup_tz:
+            for each in times:
+                yield each.timestamp()
+        else:  # CronSim loses times when clocks change by a part of an hour, or at midnight
+            yield from self._elapsed_ticks(start, zone, -1 if backwards else 1)
+
+    def _elapsed_ticks(self, start: int, zone: tzinfo, step: int) -> Iterator[float]:
+        """Yield the times of an expression that follows elapsed time, between clock changes."""
+        from cronsim import CronSim
+
+        offset = _offset(zone, start)
+        change: int | None = start
+        while change is not None:
+            local = datetime.fromtimestamp(start + offset, UTC)
+            change = None
+            for each in CronSim(self.expression, local, step < 0):
+                tick = int(each.timestamp()) - offset
+                if (change := _find_change(zone, offset, start, tick, step)) is not None:
+                    start, offset = change - step, _offset(zone, change)
+                    break
+                yield tick
+                start = tick
+
+
+def _offset(zone: tzinfo, time: int) -> int:
+    """Return by how many seconds the clocks of a zone are ahead of UTC."""
+    return round((datetime.fromtimestamp(time, zone).utcoffset() or timedelta()).total_seconds())
+
+
+def _find_change(zone: tzinfo, offset: int, start: int, end: int, step: int) -> int | None:
+    """Return the first second behind `start`, up to `end`, at which the offset is another one.
+
+    Clocks don't change back within a day.
+    """
+    while start != end:
+        far = min(abs(end - start), DAY)
+        if _offset(zone, start + step * far) != offset:
+            seconds = range(1, far)
+            first = bisect_left(
+                seconds, True, key=lambda s: _offset(zone, start + step * s) != offset
+            )
+            return start + step * (first + 1)
+        start += step * far
+    return None
 
 
 def zone_name(zone: str | ZoneInfo) -> str:
