@@ -8,7 +8,10 @@ from typing import Self
 import msgspec
 
 from aioqless.client.job_data import Json
+from aioqless.client.recurring.cron import right_tick
 from aioqless.store import Store
+
+PAGE = 1000
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,4 +52,24 @@ async def check_consistency(
         cursor = reply["cursor"]
         step(reply["examined"])
         if cursor == "0":
-            return found
+            return found + await _check_crons(store, resolve=resolve)
+
+
+async def _check_crons(store: Store, *, resolve: bool) -> list[Finding]:
+    """Find recurring jobs whose next run is later than their cron expression's next time."""
+    found: list[Finding] = []
+    now, offset = await store.now(), 0
+    while page := await store.recurring(offset=offset, count=PAGE):
+        offset += len(page)
+        for record in page:
+            if not record["cron"] or record["next"] is None:
+                continue
+            jid, former = record["jid"], record["next"]
+            due = right_tick(record["cron"], record["timezone"] or "UTC", former, now)
+            if due is None:
+                continue
+            if resolve:
+                await store.recur_update(jid=jid, pairs=["next", str(due)])
+            about = {"jid": jid, "next": former, "due": due}
+            found.append(Finding(problem="recurring-late", mended=resolve, about=about))
+    return found

@@ -56,6 +56,9 @@
 --   template-nowhere       has an entry in its queue's -recur, unless paused. Repair: due in an
 --                          interval from now; with a cron expression, now.
 --   entry-without-template an entry is that of a recurring job of that queue. Repair: deleted.
+--   recurring-late         is due within its interval, or at its first time: a later time was
+--                          computed while the clock was ahead. Repair: due at its former rhythm,
+--                          except one of another client. Cron expressions: client/consistency.py.
 --   paused-unlisted        a paused one is listed as such. Repair: listed.
 --   resting-not-paused     one that is listed as paused is paused. Repair: deleted.
 -- Keys that only we use

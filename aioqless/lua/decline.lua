@@ -18,7 +18,7 @@
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local job = record.require_held(jid, worker, fence)
-local since = release.read_declined_since(job) or now
+local since = math.min(release.read_declined_since(job) or now, now)  -- the clock may be set back
 if now - since >= timeout then
   failures.fail(job, group, message, worker, now)
   cascade.run_deferred(now)

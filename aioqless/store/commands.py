@@ -1274,13 +1274,15 @@ class Store(ABC):
 
     def tick(
         self, *, now: float | None = None, offset: int | None = None, batch: Sequence[TickRow],
-        generation: str | None = None, request: str | None = None,
+        generation: str | None = None, page: int | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Put instances of recurring jobs with a cron expression, as the caller computed them."""
         argv = [self._encode_time(now), encode_optional(offset)]
         argv += _encode_tick_batch(batch)
         if generation is not None:
             argv += [b"generation", encode(generation)]
+        if page is not None:
+            argv += [b"page", encode(page)]
         return Call(
             self.send, "tick", read_json, [encode(self.namespace)], argv, request, writes=True,
         )

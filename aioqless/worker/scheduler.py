@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,7 @@ from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
 from aioqless.client.put import NewJob
-from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.cron import CLOCK_TOLERANCE, Cron, right_tick
 from aioqless.client.recurring.schedule import Limits
 from aioqless.errors import QueueFull
 from aioqless.handlers import Handler
@@ -24,6 +25,7 @@ LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a messag
 SHORTEST_PAUSE = 0.001
 PAUSE_WHEN_FULL = 5.0
 MOST_PER_TICK = 100
+REVIEW_PERIOD = 300.0  # of a search for schedules that stand still since Redis' clock was ahead
 MOST_JIDS_PER_CALL = 1000
 
 
@@ -53,6 +55,14 @@ class DueTemplate(TypedDict):
     until: float | None
 
 
+class MovedTemplate(TypedDict):
+    """A recurring job with an interval that stood still, as `tick` returns it."""
+
+    jid: str
+    former: float
+    next: float
+
+
 class TickAnswer(TypedDict):
     """What `tick` returns."""
 
@@ -61,6 +71,9 @@ class TickAnswer(TypedDict):
     next: float | None
     now: float
     lost: NotRequired[bool]
+    later: NotRequired[list[DueTemplate]]
+    moved: NotRequired[list[MovedTemplate]]
+    page: NotRequired[int | None]
 
 
 class Declarations:
@@ -177,6 +190,8 @@ class Scheduler:
         self._outage = outage
         self._woken = asyncio.Event()
         self._logged: set[tuple[str, str]] = set()
+        self._reviewed = -math.inf  # when, by the monotonic clock
+        self._redis_time = 0.0  # at the latest tick
 
     def wake(self) -> None:
         """Look again: a tick may be due earlier than expected."""
@@ -211,16 +226,24 @@ class Scheduler:
         """Put what is due; return the seconds until more will be."""
         rows: list[TickRow] = []
         invalid = 0
+        page = 0 if time.monotonic() >= self._reviewed + REVIEW_PERIOD else None
         while True:
             answer: TickAnswer = await self._store.tick(
-                offset=invalid, batch=rows, generation=self._generation
+                offset=invalid, batch=rows, generation=self._generation, page=page
             )
+            if page == 0:
+                self._reviewed = time.monotonic()
+            page = answer.get("page")
+            if answer["now"] < self._redis_time - CLOCK_TOLERANCE:
+                page = 0
+            self._redis_time = answer["now"]
             self._log_put(rows, answer)
             if answer.get("lost") and self.reconciled:
                 why = "Redis was emptied, or restored from an older state: declaring again"
                 log.warning("recurring.lost", why=why)
                 self.reconciled = False
-            if not answer["due"]:
+            moves = self._moves(answer)
+            if not (answer["due"] or moves or page is not None):
                 break
             rows = []
             for due in answer["due"]:
@@ -229,12 +252,25 @@ class Scheduler:
                 except ValueError as wrong:  # here at least: another may know the time zone
                     invalid += 1
                     self._log_invalid(due["jid"], str(wrong))
-            rows = rows[:MOST_PER_TICK]
+            rows = rows[:MOST_PER_TICK] + moves
         if not self.reconciled:
             return SHORTEST_PAUSE
         if answer["next"] is None:
             return LONGEST_PAUSE
         return min(max(float(answer["next"] - answer["now"]), SHORTEST_PAUSE), LONGEST_PAUSE)
+
+    def _moves(self, answer: TickAnswer) -> list[TickRow]:
+        """Return the rows that move schedules which stand still, and log all that move."""
+        rows: list[TickRow] = []
+        for each in answer.get("later", ()):
+            if due := right_tick(each["cron"], each["timezone"], each["tick"], answer["now"]):
+                rows.append({"jid": each["jid"], "tick": each["tick"], "at": due, "next": due})
+        moved = [(row["jid"], row["tick"], row["next"]) for row in rows]
+        moved += [(each["jid"], each["former"], each["next"]) for each in answer.get("moved", ())]
+        for jid, former, due in moved:
+            why = "its next run was computed while Redis' clock was ahead"
+            log.warning("recurring.rescheduled", recurring=jid, former=former, next=due, why=why)
+        return rows
 
     def _log_put(self, rows: list[TickRow], answer: TickAnswer) -> None:
         for row, jid in zip(rows, answer["made"], strict=True):

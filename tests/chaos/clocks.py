@@ -53,15 +53,20 @@ class FailoverResult:
 
 
 @asynccontextmanager
-async def _redis(
-    folder: Path, *options: str, clock: float = 0
+async def redis_server(
+    folder: Path, *options: str, clock: float = 0, clock_file: Path | None = None
 ) -> AsyncIterator[tuple[Redis, subprocess.Popen[bytes], str]]:
+    """Start a server whose clock is `clock` s ahead, or as far as a file says at any time."""
     port = free_port()
     environment = dict(os.environ)
-    if clock and (library := faketime()):
+    if (clock or clock_file) and (library := faketime()):
         environment |= {
             "LD_PRELOAD": library,
-            "FAKETIME": f"{clock:+}",
+            **(
+                {"FAKETIME_TIMESTAMP_FILE": str(clock_file), "FAKETIME_NO_CACHE": "1"}
+                if clock_file
+                else {"FAKETIME": f"{clock:+}"}
+            ),
             "DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
@@ -124,9 +129,9 @@ async def measure(offset: float, watch: float = 9.0) -> FailoverResult:
     """Fail over to a replica whose clock is `offset` s ahead, and observe it for `watch` s."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aioqless-clocks-")))
-        master, process, port = await stack.enter_async_context(_redis(folder))
+        master, process, port = await stack.enter_async_context(redis_server(folder))
         replica, _, other = await stack.enter_async_context(
-            _redis(
+            redis_server(
                 folder,
                 "--dbfilename",
                 "replica.rdb",

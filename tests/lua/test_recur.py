@@ -38,6 +38,7 @@ async def test_template_is_stored_like_by_other_qless_clients(story: Story) -> N
         "jid": "r", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
         "state": "recur", "queue": "mail",
         "type": "interval", "interval": "60", "retries": "3", "backlog": "4", "count": "0",
+        "x-first": "0",
     }  # fmt: skip
     assert await story.scores("q:mail-recur") == {"r": 15}
     assert await story.scores("queues") == {"mail": 10}

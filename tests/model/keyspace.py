@@ -36,7 +36,16 @@ NUMBERS = {
         "x-fence",
         "x-lost",
     },
-    "r": {"priority", "interval", "retries", "backlog", "count", "x-coalesce", "x-uncounted"},
+    "r": {
+        "priority",
+        "interval",
+        "retries",
+        "backlog",
+        "count",
+        "x-coalesce",
+        "x-first",
+        "x-uncounted",
+    },
 }
 JSON = {"tags", "failure", "x-after"}
 

@@ -57,6 +57,7 @@ class Recurring(Views):
             interval=every,
         )
         template.update(chosen)
+        template["x-first"] = time + first if first > every else 0
         template.pop("x-coalesce", None)
         if backlog is None:
             template["x-coalesce"] = 1
@@ -88,7 +89,10 @@ class Recurring(Views):
         for key, value in changes:
             due = self.place(template["queue"], "recur")
             if key == "interval":
-                due[jid] += value - template["interval"]
+                longer = value - template["interval"]
+                if template["x-first"] == due[jid]:
+                    template["x-first"] += longer
+                due[jid] += longer
             elif key == "queue":
                 self.place(value, "recur")[jid] = due.pop(jid)
                 self.register_queue(value, self.clock)  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from aioqless import validation
+from aioqless.lua import constant
 
 NICKNAMES = {
     "@hourly": "0 * * * *",
@@ -22,6 +23,7 @@ NICKNAMES = {
     "@annually": "0 0 1 1 *",
 }
 DAY = 86400
+CLOCK_TOLERANCE = float(constant("CLOCK_TOLERANCE"))
 FIELDS = "minute hour day month weekday, or a second before these"
 
 
@@ -146,6 +148,19 @@ def _find_change(zone: tzinfo, offset: int, start: int, end: int, step: int) -> 
             return start + step * (first + 1)
         start += step * far
     return None
+
+
+def right_tick(expression: str, timezone: str, tick: float, now: float) -> float | None:
+    """Return when a recurring job is due whose next run stands still since a clock was ahead.
+
+    None if `tick` is right, or can't be computed here. A time of the next minutes may just have
+    run, before the clock was set back a little.
+    """
+    try:
+        cron = Cron(expression, timezone)
+        return cron.next(now) if tick > cron.next(now + CLOCK_TOLERANCE) else None
+    except ValueError:
+        return None
 
 
 def zone_name(zone: str | ZoneInfo) -> str:

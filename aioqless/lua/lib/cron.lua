@@ -8,7 +8,7 @@ local MOST_DUE = 100
 function cron.tick(each, now)
   local made = {}
   local refused = each(function(jid, tick, at, next)
-    if next <= tick then
+    if next == tick or next < tick and tick <= now then
       errors.bad_argument('next', json.number(next), 'is not later than the tick')
     end
     made[#made + 1] = {jid, tick, at, next}
@@ -20,11 +20,15 @@ function cron.tick(each, now)
   return made
 end
 
--- Create an instance as of `at`, if the recurring job's tick is still this one. Return its jid; ''
--- if another caller was first, or too many jids are in use: then later calls continue, since the
--- tick stays.
+-- Create an instance as of `at`, or with an earlier `next` none, if the recurring job's tick is
+-- still this one. Return its jid; '' if another caller was first, or too many jids are in use: then
+-- later calls continue, since the tick stays.
 function cron.create_instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
+  if next < tick then
+    recurring_jobs.schedule_next(keys.ticks(), nil, jid, next)
+    return ''
+  end
   local key = keys.cron(jid)
   local f = redis.call('HMGET', key, 'klass', 'data', 'priority', 'tags', 'retries', 'queue',
     'x-until', 'x-max-runs', 'x-jitter')
@@ -53,22 +57,25 @@ function cron.list_due(now, offset, made, generation)
     redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
     MOST_DUE, 'WITHSCORES')
   for i = 1, #late, 2 do
-    local f = redis.call('HMGET', keys.cron(late[i]), 'cron', 'timezone', 'backlog', 'x-coalesce',
-      'x-until')
-    if f[1] then
-      due[#due + 1] = '{"jid":' .. cjson.encode(late[i]) .. ',"tick":'
-        .. json.number(tonumber(late[i + 1])) .. ',"cron":' .. cjson.encode(f[1])
-        .. ',"timezone":' .. cjson.encode(f[2] or 'UTC') .. ',"backlog":'
-          .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0))
-        .. ',"until":' .. (f[5] and json.number(tonumber(f[5]) or 0) or 'null') .. '}'
-    else
-      redis.call('ZREM', keys.ticks(), late[i])
-    end
+    local tick = cron.encode_tick(late[i], late[i + 1])
+    due[#due + 1] = tick
+    if not tick then redis.call('ZREM', keys.ticks(), late[i]) end
   end
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE',
     'LIMIT', 0, 1, 'WITHSCORES')[2]
   return '{"now":' .. json.number(now) .. ',"made":' .. json.texts(made) .. ',"due":'
     .. json.list(due)
     .. ',"next":' .. (next and json.number(tonumber(next)) or 'null')
-    .. (generation and ',"lost":' .. tostring(declarations.is_lost(generation)) or '') .. '}'
+    .. (generation and ',"lost":' .. tostring(declarations.is_lost(generation)) or '')
+    .. recurring_review.encode() .. '}'
+end
+
+-- JSON: a tick with what is needed to compute it; nil if there is no such recurring job.
+function cron.encode_tick(jid, tick)
+  local f = redis.call('HMGET', keys.cron(jid), 'cron', 'timezone', 'backlog', 'x-coalesce',
+    'x-until')
+  return f[1] and '{"jid":' .. cjson.encode(jid) .. ',"tick":' .. json.number(tonumber(tick))
+    .. ',"cron":' .. cjson.encode(f[1]) .. ',"timezone":' .. cjson.encode(f[2] or 'UTC')
+    .. ',"backlog":' .. (f[4] and 'null' or json.number(tonumber(f[3]) or 0))
+    .. ',"until":' .. (f[5] and json.number(tonumber(f[5]) or 0) or 'null') .. '}' or nil
 end

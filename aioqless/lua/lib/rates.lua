@@ -13,7 +13,12 @@ end
 -- How many more may start now.
 function rates.read_capacity(of, rate, now)
   redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of), '-inf', json.number(now - rate[2]))
-  return math.max(0, rate[1] - redis.call('ZCARD', keys.rate_starts(of)))
+  local counted = redis.call('ZCARD', keys.rate_starts(of))
+  if counted >= rate[1] then  -- starts at which the clock was ahead would count until then
+    counted = counted - redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of),
+      '(' .. json.number(now + rate[2]), '+inf')
+  end
+  return math.max(0, rate[1] - counted)
 end
 
 -- How many starts count, and when the next one may be. Writes nothing.

@@ -39,7 +39,7 @@ function recurring_jobs.put(recur)
   local due = kept and former.due or recur.next
   if former and former.key ~= key then
     redis.call('RENAME', former.key, key)
-    redis.call('HDEL', key, 'interval', 'cron', 'timezone')
+    redis.call('HDEL', key, 'interval', 'x-first', 'cron', 'timezone')
   end
   redis.call('HSET', key, 'jid', jid, 'klass', recur.klass, 'data', recur.data, 'priority',
     recur.priority or 0,
@@ -50,6 +50,8 @@ function recurring_jobs.put(recur)
     redis.call('HSET', key, 'type', 'cron', 'cron', recur.cron, 'timezone', recur.timezone)
   else
     redis.call('HSET', key, 'type', 'interval', 'interval', recur.interval)
+    local first = recur.next > recur.now + recur.interval and recur.next or 0
+    redis.call(kept and 'HSETNX' or 'HSET', key, 'x-first', first)
   end
   redis.call('HSETNX', key, 'count', 0)
   recurring_end.store(key, {

@@ -21,8 +21,9 @@ function recurring_update.update(jid, changes)
   local due = values.next or template.due
   values.next = nil
   if values.interval and due then
-    due = due + values.interval - (tonumber(redis.call('HGET', template.key, 'interval'))
-      or values.interval)
+    local f = redis.call('HMGET', template.key, 'interval', 'x-first')
+    if tonumber(f[2]) == due then values['x-first'] = due + values.interval - tonumber(f[1]) end
+    due = due + values.interval - (tonumber(f[1]) or values.interval)
   end
   local limits = {}
   for name, field in pairs(LIMITS) do limits[field], values[name] = values[name], nil end

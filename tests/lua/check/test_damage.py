@@ -188,7 +188,9 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
     "no template is listed as paused": ({"resting-not-paused"},
         [("ZADD", "x:resting", 1, "ghost")]),
     "a peer put a paused template anew": ({"resting-not-paused"},
-        [("ZADD", "q:mail-recur", 90_000, "paused")]),
+        [("ZADD", "q:mail-recur", 70, "paused")]),
+    "a template's next run is in a day": ({"recurring-late"},
+        [("ZADD", "q:mail-recur", 90_000, "hourly")]),
     "a peer took off a paused template": ({"resting-not-paused"}, [("DEL", "r:paused")]),
     # Keys of this library
     "a note is about nothing": ({"note-without-rest"}, [("SADD", "x:todo", "release:1:waiting")]),

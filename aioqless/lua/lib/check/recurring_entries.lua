@@ -47,6 +47,9 @@ function recurring_entries.check(here, jid, kind, needs, set)
       if hopeless and turn then redis.call('ZREM', key, jid) end
     end)
   end
+  if turn and not hopeless and interval then
+    recurring_entries.check_due(here, jid, key, tonumber(turn), interval)
+  end
   if turn or hopeless then return 2 end
   local resting = redis.call('HMGET', here.key, 'x-paused', 'x-ended')
   local paused = resting[1] or resting[2]
@@ -58,6 +61,18 @@ function recurring_entries.check(here, jid, kind, needs, set)
       function() redis.call('ZADD', keys.paused_recurring(), tonumber(paused) or here.now, jid) end)
   end
   return 2
+end
+
+-- Those of peers, without `x-first`, are not moved: their first run may be meant to be late.
+function recurring_entries.check_due(here, jid, key, turn, interval)
+  local f = redis.call('HMGET', here.key, 'x-first', 'count')
+  local first = tonumber(f[1])
+  local due = (first or (tonumber(f[2]) or 0) > 0)
+    and recurring_review.find_due(turn, interval, first or 0, here.now)
+  if due then
+    findings.add('recurring-late', {jid = jid, next = turn, due = due},
+      first and function() redis.call('ZADD', key, due, jid) end or nil)
+  end
 end
 
 function recurring_entries.check_interval(here, jid)
