@@ -57,7 +57,7 @@ class Recurring(Views):
             interval=every,
         )
         template.update(chosen)
-        template["x-first"] = time + first if first > every else 0
+        template["x-first"] = time + first if time + first > time + every else 0
         template.pop("x-coalesce", None)
         if backlog is None:
             template["x-coalesce"] = 1
