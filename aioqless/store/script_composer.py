@@ -124,11 +124,17 @@ if request then
   if not request_line or #request > constants.MAX_NAME_LENGTH then requests.refuse_form(request) end
   request_number = tonumber(request_number)
   local stored = redis.call('GET', keys.request(request_line))
-  local latest
-  if stored then latest, answer = cmsgpack.unpack(stored) end
+  local latest, command
+  if stored then latest, answer, command = cmsgpack.unpack(stored) end
   found = latest == request_number
+  if found and command and command ~= COMMAND then requests.refuse_command(request, command) end
   if stored and latest > request_number then requests.refuse(request_line) end
 end""".splitlines()
+
+
+def _stored(command: Command) -> Iterator[str]:
+    """Yield Lua that reads the stored answer of the request."""
+    yield from (line.replace("COMMAND", f"'{command.name}'") for line in _STORED)
 
 
 def _state_definitions(states: list[Block]) -> Iterator[Line]:
@@ -322,11 +328,11 @@ def _tail(command: Command) -> Iterator[str]:
     if not command.writes:
         yield "return perform()"
         return
-    yield from _STORED
+    yield from _stored(command)
     yield "if not found then"
     yield "  answer = perform()"
     yield "  if request then"
-    yield "    local packed = cmsgpack.pack(request_number, answer)"
+    yield f"    local packed = cmsgpack.pack(request_number, answer, '{command.name}')"
     seconds = f"'{constant('ANSWER_TTL')}'"  # Redis formats numbers, which takes longer
     yield f"    redis.call('SET', keys.request(request_line), packed, 'EX', {seconds})"
     yield "  end"
@@ -336,6 +342,6 @@ def _tail(command: Command) -> Iterator[str]:
 
 def _answer_only_tail(command: Command) -> Iterator[str]:
     """Yield Lua that returns the stored answer, or the error of a server without memory."""
-    yield from _STORED
+    yield from _stored(command)
     yield "if not found then return redis.error_reply('OOM and it was not carried out before') end"
     yield f"return {command.present}"

@@ -192,6 +192,21 @@ async def test_earlier_request_of_the_same_sequence_is_refused(story: Story) -> 
         await story.pop(1, request="c1:6")
 
 
+async def test_request_id_of_another_command_is_refused(story: Story) -> None:
+    await story.put("a", 0, request="c1:7")
+    async with story.unchanged():
+        with pytest.raises(InvalidArgument, match="'c1:7' was already used for put"):
+            await story.store.pop_many(
+                worker="ann",
+                count=1,
+                now=1,
+                order="ordered",
+                batch=[{"queue": "mail"}],
+                request="c1:7",
+            )
+    assert await story.pop(1, request="c1:8") == ["a"]
+
+
 async def test_sequences_of_requests_are_independent(story: Story) -> None:
     await story.put("a", 0)
     await story.put("b", 1)

@@ -13,3 +13,8 @@ function requests.refuse(line)
     request = line,
   })
 end
+
+-- A request id belongs to one command, since an answer has that command's form.
+function requests.refuse_command(text, command)
+  errors.bad_argument('request', text, 'was already used for ' .. command)
+end
