@@ -18,7 +18,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from aioqless.errors import AioqlessError
-from aioqless.redis.address import Address, Endpoint
+from aioqless.redis.address import Address, Endpoint, name_node
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, make_error
 from aioqless.redis.resp_protocol import Reply
 
@@ -72,6 +72,7 @@ class _TargetConnection(AbstractConnection):
         **options: Any,
     ) -> None:
         self._target = target
+        self._found: Endpoint | None = None
         self._connect_timeout = target.address.connect_timeout or connect_timeout
         self._reply_timeout = reply_timeout
         self._name = name
@@ -93,7 +94,9 @@ class _TargetConnection(AbstractConnection):
             return
         try:
             async with asyncio.timeout(self._connect_timeout):
-                self._set_endpoint(await self._target.find())
+                self._found = None
+                self._found = await self._target.find()
+                self._set_endpoint(self._found)
                 await super().connect()  # type: ignore[no-untyped-call]
         except BaseException as error:
             self.abort()
@@ -169,11 +172,16 @@ class _TargetConnection(AbstractConnection):
     def _explain(self, error: Exception) -> Exception:
         """Return the error with the address and the reason in its text."""
         address, known = self._target.address, _specific(error)
+        where = str(address)
+        if address.kind != "server" and self._found:
+            where = f"{name_node(self._found)} of {address}"
         if isinstance(known, TimeoutError | exceptions.TimeoutError):
-            within = "" if self._connect_timeout is None else f" within {self._connect_timeout:g} s"
+            within = (
+                "" if self._connect_timeout is None else f" within {self._connect_timeout:.3g} s"
+            )
             tls = ". If the server has no TLS, its URL begins with redis" if address.tls else ""
             return exceptions.ConnectionError(
-                f"can't connect to Redis at {address}: no answer{within}{tls}"
+                f"can't connect to Redis at {where}: no answer{within}{tls}"
             )
         away = isinstance(known, REDIS_UNAVAILABLE) and not isinstance(
             known, exceptions.AuthenticationError
@@ -188,7 +196,7 @@ class _TargetConnection(AbstractConnection):
             if isinstance(known, exceptions.ConnectionError)
             else exceptions.ConnectionError
         )
-        return kind(f"can't connect to Redis at {address}: {str(known) or type(known).__name__}")
+        return kind(f"can't connect to Redis at {where}: {str(known) or type(known).__name__}")
 
 
 class _Tcp(_TargetConnection, Connection):

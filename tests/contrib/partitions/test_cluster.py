@@ -263,6 +263,8 @@ async def test_put_many_while_a_node_is_away_says_which_jobs_to_put_again(
             with pytest.raises(PutManyError, match="perhaps put") as caught:
                 await client.put_many(jobs, queue="mail")
             error = caught.value
+            with pytest.raises(exceptions.ConnectionError, match=f"{gone.address} of redis"):
+                await client.jobs.get(generate_jid(min(away), 12))
             assert not error.refused and {
                 n for n, jid in enumerate(error.jids) if client.partition_of(jid) in away
             } == set(error.unknown)
