@@ -29,15 +29,16 @@ OPTION_DESCRIPTIONS = {
     "stats-history": "maximum number of days for which statistics are kept, with today",
     "histogram-history": "maximum number of days for which histograms are kept, with today",
 }
-_OF_QUEUES = (
-    "heartbeat",
-    "max-concurrency",
-    "max-length",
-    "rate-limit",
-    "jobs-history",
-    "failed-history",
-    "max-pop-retry",
-)
+# By the ending of `<queue>-<ending>`; those of retention take a klass, too.
+_OF_QUEUES = {
+    "heartbeat": "seconds for which a pop from {0} locks a job",
+    "max-concurrency": "maximum number of running jobs of {0}",
+    "max-length": "maximum number of jobs in {0}; a put beyond is refused",
+    "rate-limit": "starts of jobs of {0} in seconds: 100/60 is 100 per minute",
+    "jobs-history": "seconds for which completed jobs of {0} are kept",
+    "failed-history": "seconds for which failed jobs of {0} are kept",
+    "max-pop-retry": "read by other qless clients only",
+}
 _OF_PEERS = ("max-pop-retry",)  # read only by some versions of other qless clients
 
 
@@ -55,6 +56,16 @@ def is_known(option: str) -> bool:
         or of_queue
         or (option.startswith("heartbeat-") and option != "heartbeat-")
     )
+
+
+def describe_option(option: str) -> str:
+    """Return what an option means; an empty text for one that no command reads."""
+    if option in OPTION_DESCRIPTIONS:
+        return OPTION_DESCRIPTIONS[option]
+    for ending, meaning in _OF_QUEUES.items():
+        if option.endswith(f"-{ending}"):
+            return meaning.format(option.removesuffix(f"-{ending}"))
+    return ""
 
 
 def describe_unknown(option: str) -> str:

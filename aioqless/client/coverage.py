@@ -204,9 +204,9 @@ def _find_delay(
     # Between the end of one start's window and the next start, a reached limit has a little room.
     elif most and of.starts >= max(1, int(most * NEARLY_REACHED)):
         reason = "rate_limit"
-        detail = f"{of.starts} of {most:g} starts in {seconds:g} s are used (rate limit)"
+        detail = f"{of.starts} of {most:g} starts in {seconds:g} s used (rate limit)"
         if of.next_start > now:
-            detail += f", the next is possible in {of.next_start - now:.0f} s"
+            detail += f", next in {of.next_start - now:.0f} s"
     elif not serving and not queue.running and not of.starts:
         reason, detail = "no_worker", "no worker serves it"
     elif of.declined:

@@ -57,7 +57,7 @@ async def test_rate_limit(client: Client) -> None:
     await client.queue("mail").pop(worker="ruby")
     delay = await delay_of(client)
     assert delay.reason == "rate_limit"
-    assert delay.detail.startswith("1 of 1 starts in 60 s are used (rate limit), the next is")
+    assert delay.detail.startswith("1 of 1 starts in 60 s used (rate limit), next in ")
 
 
 async def test_starts_under_a_rate_limit_show_that_someone_serves_the_queue(

@@ -220,3 +220,14 @@ async def test_session_is_readable_until_it_is_deleted_or_expires(story: Story) 
     assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:b") <= 1000
     await story.store.session_drop(id="a")
     assert (await story.store.session_read(ids=["a"])) == [False]
+
+
+async def test_glance_of_a_complete_job_has_its_last_run(story: Story) -> None:
+    await story.completed("a", 1, 2, 7.5)
+    (job,) = await story.store.glances(jids=["a"])
+    assert (job["queue"], job["last_queue"], job["last_worker"], job["ran"]) == (
+        "",
+        "mail",
+        "ann",
+        5.5,
+    )

@@ -256,7 +256,7 @@ async def _print_groups(client: Client, json: bool) -> None:
         groups = await client.jobs.failures(*list(counts)[:MAX_DETAILED])
         latest = {group.group: group.latest for group in groups}
     rows = [(count, name, *_latest_columns(latest.get(name))) for name, count in counts.items()]
-    print_table(["count", "group", "latest", "what happened"], rows, empty="Nothing has failed.")
+    print_table(["count", "group", "latest", "error"], rows, empty="Nothing has failed.")
     if counts:
         print_hint(f"\naioqless failed {plain(next(iter(counts)))}   show its jobs")
 

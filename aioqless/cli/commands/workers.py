@@ -67,7 +67,7 @@ def workers(
             print_json([worker_summary(each, queues[each.name]) for each in found])
             return
         print_table(
-            ["name", "queues", "jobs", "stalled", "heard of", "doing"],
+            ["name", "queues", "jobs", "stalled", "last seen", "doing"],
             [_row(each, queues[each.name]) for each in found],
             empty="No workers. Start one: aioqless worker app.jobs",
         )

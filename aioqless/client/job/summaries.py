@@ -32,6 +32,9 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         failed: When it failed last.
         data: The stored data; None if it is longer than 2,000 bytes.
         size: Length of the stored data, in bytes.
+        last_queue: The queue that it completed in.
+        last_worker: The worker that completed it.
+        ran: How long its last run took, in seconds, if it is complete.
     """
 
     jid: str
@@ -51,6 +54,9 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     failed: float
     data: str | None
     size: int
+    last_queue: str = ""
+    last_worker: str = ""
+    ran: float | None = None
 
     @property
     def is_stalled(self) -> bool:

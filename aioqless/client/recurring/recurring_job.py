@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypedDict, cast
@@ -267,28 +268,35 @@ class RecurringJob:
         """
         return self._backend.codec.decode(self.raw_data, self.klass)
 
-    def upcoming(self, count: int = 5) -> list[float]:
+    def upcoming(self, count: int = 5, *, after: float | None = None) -> list[float]:
         """Return when the next instances are due, in seconds since 1970; none while paused.
 
         Instances with jitter may start later.
 
         Args:
             count: Maximum number of instances.
+            after: Leave out instances until this time: those that are overdue.
         """
         if self.runs_left is not None:
             count = min(count, self.runs_left)
         times = [] if self.next is None else [self.next]
         try:
+            if times and after is not None and times[0] <= after:
+                times = [self._next_after(times[0], after)]
             while times and len(times) < count:
-                if self.cron:
-                    times.append(Cron(self.cron, self.timezone or "UTC").next(times[-1]))
-                else:
-                    times.append(times[-1] + (self.interval or 0))
+                times.append(self._next_after(times[-1], times[-1]))
         except ValueError:  # an expression that another qless client stored
             pass
         if self.until is not None:
             times = [time for time in times if time <= self.until]
         return times
+
+    def _next_after(self, instance: float, after: float) -> float:
+        if self.cron:
+            return Cron(self.cron, self.timezone or "UTC").next(after)
+        if not self.interval:
+            return max(instance, after)
+        return instance + self.interval * (math.floor((after - instance) / self.interval) + 1)
 
     async def refresh(self) -> Self:
         """Read it again, and return it.

@@ -151,7 +151,7 @@ class Endpoints:
         context, name = context_of(request), request.path_params["action"]
         action, user, form = ACTIONS.get(name), context.user, await read_form(request)
         if action is None or user is None:
-            return PlainTextResponse("There is no such act.\n", 404)
+            return PlainTextResponse("Unknown action.\n", 404)
         to, kind, message = form.get("back", ""), "done", ""
         if user.role < action.role:
             needed, given = action.role.name.lower(), user.role.name.lower()

@@ -28,6 +28,61 @@ EVENTS = {
 }
 
 
+# Names of actions and of their fields; others are shown as they are stored.
+ACTIONS = {
+    "retry": "Retry job",
+    "put-again": "Edit data",
+    "cancel": "Delete job",
+    "move": "Move job",
+    "priority": "Set priority",
+    "tag": "Add tags",
+    "untag": "Remove tag",
+    "track": "Track job",
+    "untrack": "Untrack job",
+    "timeout": "Requeue job",
+    "undepend": "Remove dependencies",
+    "fail": "Mark job as failed",
+    "retry-all": "Retry group",
+    "cancel-all": "Delete group",
+    "pause": "Pause queue",
+    "unpause": "Resume queue",
+    "clear": "Clear queue",
+    "forget": "Remove queue",
+    "worker-quiet": "Pause worker",
+    "worker-resume": "Resume worker",
+    "worker-stop": "Stop worker",
+    "worker-subscribe": "Add queue to worker",
+    "worker-unsubscribe": "Remove queue from worker",
+    "worker-deregister": "Remove worker",
+    "recurring-pause": "Pause schedule",
+    "recurring-resume": "Resume schedule",
+    "recurring-run": "Run schedule now",
+    "recurring-change": "Change schedule",
+    "recurring-off": "Delete schedule",
+    "config-set": "Set option",
+    "config-unset": "Reset option",
+    "log-in": "Sign in",
+    "log-out": "Sign out",
+}
+FIELDS = {"jid": "Job", "how": "Saved as", "then": "Next page", "other": "Dependency"}
+
+
+def action_name(action: str) -> str:
+    """Return what an action of the audit log is called on its button."""
+    name = action.removesuffix(" (end)")
+    return ACTIONS.get(name, name) + (" (finished)" if name != action else "")
+
+
+def field_name(name: str) -> str:
+    """Return the label of a form's field."""
+    return FIELDS.get(name, name.replace("-", " ").capitalize())
+
+
+def state_name(state: str) -> str:
+    """Return what a job's state is called: qless stores a blocked job as `depends`."""
+    return "blocked" if state == "depends" else state
+
+
 def number(value: float) -> str:
     """Format a number: 1,234; with decimals if it is small."""
     if value == int(value):
@@ -59,10 +114,11 @@ def size(count: float) -> str:
     return f"{count:.3g} GiB"
 
 
-def timestamp(when: float | None) -> Markup | str:
+def timestamp(when: float | None, exact: bool = False) -> Markup | str:
     """Format a time as an HTML element.
 
-    The browser's script turns it into `12 s ago`, so that a page need not be sent again for it.
+    The browser's script turns it into `12 s ago`, so that a page need not be sent again for it;
+    with `exact`, it adds the time in the reader's time zone.
     """
     if not when:
         return "—"
@@ -73,7 +129,8 @@ def timestamp(when: float | None) -> Markup | str:
     text = at.isoformat(" ", "seconds")[:19]
     machine = at.isoformat(timespec="milliseconds")
     # digits alone, which need no escaping: a page has many of them
-    return Markup(f'<time datetime="{machine}" title="{text} UTC">{text}</time>')
+    kind = ' class="exact"' if exact else ""
+    return Markup(f'<time{kind} datetime="{machine}" title="{text} UTC">{text} UTC</time>')
 
 
 def day(when: float) -> str:

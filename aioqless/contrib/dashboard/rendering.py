@@ -25,13 +25,16 @@ View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
 
 TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
+    "action_name",
     "day",
     "event_details",
+    "field_name",
     "last_line",
     "number",
     "pluralize",
     "short",
     "size",
+    "state_name",
     "timestamp",
 )
 NAVIGATION = (

@@ -1,9 +1,10 @@
--- summaries: short views of jobs, failure groups and workers, for lists. None of them reads a
--- history.
+-- summaries: short views of jobs, failure groups and workers, for lists. Only that of a complete job
+-- reads a history, of which it needs the end.
 
 local MESSAGE = 1000
 local HEAD, LAST, ENDING = 250, 600, 700
 local DATA = 2000
+local EVENTS = 20
 
 -- The beginning of a string, without cutting a character.
 function summaries.truncate(text, most)
@@ -36,6 +37,7 @@ function summaries.job(jid)
   local failure = json.parse_object(f[12])
   local due = f[3] == 'scheduled' and f[4] and redis.call('ZSCORE', keys.scheduled(f[4]), jid)
   local data = f[13] or 'null'
+  local ran = f[3] == 'complete' and summaries.describe_last_run(jid) or ''
   return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[2] or '') .. ',"state":'
     .. cjson.encode(f[3] or '')
     .. ',"queue":' .. cjson.encode(f[4] or '') .. ',"worker":' .. cjson.encode(f[5] or '')
@@ -49,7 +51,25 @@ function summaries.job(jid)
     .. ',"group":' .. cjson.encode(json.to_text(failure.group or failure.type))
     .. ',"message":' .. cjson.encode(summaries.shorten_message(json.to_text(failure.message)))
     .. ',"failed":' .. json.number(tonumber(failure.when) or 0)
-    .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null') .. ',"size":' .. #data .. '}'
+    .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null') .. ',"size":' .. #data .. ran .. '}'
+end
+
+-- The queue and worker of a complete job's last run and how long it took, as far as the last events
+-- say.
+function summaries.describe_last_run(jid)
+  local queue, worker, started, ended
+  for _, item in ipairs(redis.call('LRANGE', keys.history(jid), -EVENTS, -1)) do
+    local event = json.parse_list(item)
+    local more = type(event[3]) == 'table' and event[3] or {}
+    queue = json.to_text(more.q) ~= '' and json.to_text(more.q) or queue
+    if event[2] == 'popped' then
+      worker, started = json.to_text(more.worker), history.read_time(event)
+    end
+    if event[2] == 'done' then ended = history.read_time(event) end
+  end
+  return ',"last_queue":' .. cjson.encode(queue or '') .. ',"last_worker":'
+    .. cjson.encode(worker or '')
+    .. (started and ended and ',"ran":' .. json.number(math.max(0, ended - started)) or '')
 end
 
 -- When the job at a rank of a group failed.

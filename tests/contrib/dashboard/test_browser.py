@@ -85,7 +85,8 @@ async def test_groups_are_retried_and_canceled_with_progress(
     page: Page, shop: Client, until: Until
 ) -> None:
     await page.goto("/group?name=mail-ValueError")
-    await page.get_by_role("button", name="Retry all 3").click()
+    await page.get_by_text("Retry all 3…").click()
+    await page.get_by_role("button", name="Retry jobs").click()
     await says(page, "Retrying 3 jobs of mail-ValueError")
     await expect(page.locator(".bulk")).to_contain_text("3 of 3 retried")
     await page.goto("/group?name=billing-CardRefused")

@@ -8,7 +8,7 @@ dependency_graph.py  what a job depends on, and its dependents
 
 from aioqless.contrib.dashboard.charts.bars import fortnight, histogram
 from aioqless.contrib.dashboard.charts.dependency_graph import graph
-from aioqless.contrib.dashboard.charts.sparklines import sparkline, trend
+from aioqless.contrib.dashboard.charts.sparklines import hourly_failures, sparkline, trend
 from aioqless.contrib.dashboard.charts.timeline import strip
 
-__all__ = ["fortnight", "graph", "histogram", "sparkline", "strip", "trend"]
+__all__ = ["fortnight", "graph", "histogram", "hourly_failures", "sparkline", "strip", "trend"]

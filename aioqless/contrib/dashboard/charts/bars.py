@@ -12,8 +12,9 @@ from aioqless.contrib.dashboard import formatting
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140
-LABELED = ("0 ms", "10 ms", "100 ms", "1 s", "10 s", "1 min", "1 h")
-FINE = ("5 s", "10 min", "1 d")  # labels for which a phone has no room
+LEFT, TOP = 52, 6  # the room for the numbers of the axis, and above the highest bar
+LABELED = ("0 ms", "10 ms", "1 s", "10 s", "1 min", "1 h")
+FINE = ("100 ms", "5 min", "1 d")  # labels for which a phone has no room
 # the labels of the 10 counters of the first second
 FIRST_SECOND = [f"{begin} ms" for begin in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)]
 # Each other bar: its label, and the range of stored counters that it sums: seconds 0-59, minutes
@@ -48,7 +49,7 @@ def histogram(kind: str, stats: Durations) -> Markup:
             h=size,
         )
         for at, (label, count) in enumerate(counts)
-        if (size := max(2.0, count / most * (HEIGHT - 6)) if count else 0.0)
+        if (size := max(2.0, count / most * (HEIGHT - TOP)) if count else 0.0)
     )
     fine = Markup(' class="fine"')
     labels = Markup("").join(
@@ -59,7 +60,7 @@ def histogram(kind: str, stats: Durations) -> Markup:
         if label in (*LABELED, *FINE)
     )
     jobs, mean = formatting.number(stats.count), format_duration(stats.mean)
-    return _chart(f"{kind} of {jobs} jobs: mean {mean}", WIDTH, bars + labels)
+    return _chart(f"{kind} of {jobs} jobs: mean {mean}", WIDTH, most, bars + labels)
 
 
 def _bars(stats: Durations) -> list[tuple[str, int]]:
@@ -81,7 +82,7 @@ def fortnight(days: Sequence[DayTotals]) -> Markup:
     bars = Markup("")
     for at, each in enumerate(days):
         bad, good = (
-            getattr(each, what) / most * (HEIGHT - 6) for what in ("failures", "completed")
+            getattr(each, what) / most * (HEIGHT - TOP) for what in ("failures", "completed")
         )
         completed, failed = (
             formatting.number(getattr(each, what)) for what in ("completed", "failures")
@@ -104,14 +105,27 @@ def fortnight(days: Sequence[DayTotals]) -> Markup:
             label=day[8:],
         )
     total = formatting.number(sum(each.completed for each in days))
-    return _chart(f"{total} completed in the last {len(days)} days", WIDE, bars)
+    return _chart(f"{total} completed in the last {len(days)} days", WIDE, most, bars)
 
 
-def _chart(label: str, width: int, bars: Markup) -> Markup:
+def _chart(label: str, width: int, most: float, bars: Markup) -> Markup:
+    """Draw bars above an axis, with lines at the maximum, at half of it, and at 0."""
+    lines = Markup("").join(
+        Markup(
+            '<line class="axis" x1="0" y1="{y:.1f}" x2="{w}" y2="{y:.1f}"/>'
+            '<text class="y" x="-8" y="{text:.1f}">{value}</text>'
+        ).format(y=y, w=width, text=y + 4, value=formatting.short(value))
+        for value in ((most, most / 2) if most >= 2 else (most,))
+        if (y := HEIGHT - value / most * (HEIGHT - TOP))
+    )
     return Markup(
-        '<svg class="{kind}" viewBox="0 0 {w} {h}" role="img" aria-label="{label}">'
+        '<svg class="{kind}" viewBox="-{left} 0 {whole} {h}" role="img" aria-label="{label}">'
+        "{lines}"
         '<line class="axis" x1="0" y1="{y}" x2="{w}" y2="{y}"/>{bars}</svg>'
     ).format(
+        left=LEFT,
+        whole=width + LEFT,
+        lines=lines,
         w=width,
         h=HEIGHT + FOOT,
         y=HEIGHT + 0.5,

@@ -40,6 +40,7 @@ def sparkline(
     return Markup(
         '<svg class="spark" width="{w}" height="{h}" viewBox="0 0 {w} {h}" '
         'preserveAspectRatio="none" role="img" aria-label="{label}"><title>{label}</title>'
+        '<line class="axis" x1="0" y1="{h}" x2="{w}" y2="{h}"/>'
         '<polygon class="area" points="{first:.1f},{h} {done} {w},{h}"/>'
         '<polyline class="line" points="{done}"/>{failed}</svg>'
     ).format(
@@ -52,12 +53,23 @@ def sparkline(
     )
 
 
-def trend(group: FailureGroup, now: float, *, width: int = 120, height: int = 28) -> Markup:
-    """Draw about how many jobs of a group failed in each of the last 24 hours."""
+def hourly_failures(groups: Sequence[FailureGroup], now: float) -> list[float]:
+    """Return about how many jobs of the groups failed in each of the last 24 hours."""
     hour = TREND_HOURS * 3600 / TREND_BARS
-    since = [group.since(now - hour * ago) for ago in range(TREND_BARS, -1, -1)]
-    counts = [max(0.0, before - after) for before, after in pairwise(since)]
-    counts[-1] += since[-1]
+    counts = [0.0] * TREND_BARS
+    for group in groups:
+        since = [group.since(now - hour * ago) for ago in range(TREND_BARS, -1, -1)]
+        for at, (before, after) in enumerate(pairwise(since)):
+            counts[at] += max(0.0, before - after)
+        counts[-1] += since[-1]
+    return counts
+
+
+def trend(
+    groups: Sequence[FailureGroup], now: float, *, width: int = 120, height: int = 28
+) -> Markup:
+    """Draw about how many jobs of the groups failed in each of the last 24 hours."""
+    counts = hourly_failures(groups, now)
     most, step = max(counts) or 1.0, width / TREND_BARS
     sizes = [max(1.5, count / most * height) if count >= 0.5 else 0.0 for count in counts]
     bars = "".join(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioqless.client.config import OPTION_DESCRIPTIONS
+from aioqless.client.config import describe_option
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
@@ -14,7 +14,7 @@ async def show_config(request: PageRequest) -> Page:
     options = sorted((await request.client.config.all()).items())
     values = {
         "options": options[:MAX_OPTIONS],
-        "about": OPTION_DESCRIPTIONS,
+        "describe": describe_option,
         "edit": request.text("edit"),
     }
     return Page("config.html", "Configuration", values, live=False)

@@ -79,7 +79,7 @@ async def show_recurring_job(request: PageRequest) -> Page:
         "data": data,
         "unreadable": unreadable,
         "latest": latest,
-        "ticks": template.upcoming(5),
+        "ticks": template.upcoming(5, after=time.time()),
     }
     return Page(
         "recurring_job.html", f"{template.klass.rpartition('.')[2]} · recurring", values, large=True

@@ -11,6 +11,7 @@ from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
 MAX_QUEUES = 12
 MAX_GROUPS = 6
+MAX_TREND_GROUPS = 25
 MAX_WORKERS = 6
 NEARLY_FULL = 0.9  # of the memory limit
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
@@ -59,11 +60,13 @@ async def show_overview(request: PageRequest) -> Page:
     """Show the alarms, and the queues, failure groups and workers that matter most."""
     sampler, client = request.dashboard.sampler, request.client
     sample = await sampler.refresh(client)
-    groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_GROUPS]
+    groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_TREND_GROUPS]
     workers = [each.name for each in sample.workers[:MAX_WORKERS]]
+    found = await client.jobs.failures(*groups) if groups else []
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
-        "groups": await client.jobs.failures(*groups) if groups else [],
+        "groups": found[:MAX_GROUPS],
+        "trend_groups": found,
         "workers": await client.workers.working(*workers, most=1),
         "rates": sampler.rates(),
         "rates_of": sampler.rates,

@@ -27,7 +27,7 @@ async def list_recurring(request: PageRequest) -> Page:
                 offset=skip, count=PAGE_SIZE + 1 - len(found)
             )
         skip = max(0, skip - queue.recurring)
-    rows = [(job, job.upcoming(TICKS)) for job in islice(found, PAGE_SIZE)]
+    rows = [(job, job.upcoming(TICKS, after=sample.when)) for job in islice(found, PAGE_SIZE)]
     values = {"rows": rows, "has_more": len(found) > PAGE_SIZE}
     return Page("recurring.html", "Recurring jobs", values)
 

@@ -57,6 +57,7 @@ function listen() {
   events.onmessage = message => {
     morph(main, parse(`<main>${JSON.parse(message.data)}</main>`).querySelector("main"))
     times()
+    alarms()
     confirm()
   }
   badge()
@@ -79,6 +80,7 @@ function show(html, address) {
     scrollTo(0, 0)
   }
   times()
+  alarms()
   listen()
 }
 window.addEventListener("popstate", () => location.reload())
@@ -121,12 +123,41 @@ function told(seconds) {
   const span = parts.slice(0, 2).join(" ")
   return !span ? "now" : seconds > 0 ? `in ${span}` : `${span} ago`
 }
+const local = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" }) // 2026-11-23 06:00:00
+const zone = new Intl.DateTimeFormat("en", { timeZoneName: "short" })
+const zoned = at => `${local.format(at)} ${zone.formatToParts(at).find(part => part.type === "timeZoneName").value}`
 function times() {
   for (const time of document.querySelectorAll("time[datetime]")) {
-    const text = told((Date.parse(time.dateTime) - Date.now()) / 1000)
+    const at = Date.parse(time.dateTime), ago = told((at - Date.now()) / 1000)
+    const text = time.className === "exact" ? `${ago}, ${zoned(at)}` : ago
     if (time.textContent !== text) time.textContent = text
   }
 }
+
+// Alarms that the reader has dismissed stay hidden until they end.
+const DISMISSED = `aioqless dismissed ${root}`
+const dismissed = () => JSON.parse(localStorage.getItem(DISMISSED) || "[]")
+function alarms() {
+  const list = document.querySelector(".alarms")
+  const found = [...document.querySelectorAll(".alarms [data-key]")], keys = found.map(each => each.dataset.key)
+  if (!document.querySelector(".figures")) return // not the overview
+  const kept = dismissed().filter(key => keys.includes(key))
+  if (kept.length !== dismissed().length) localStorage.setItem(DISMISSED, JSON.stringify(kept))
+  if (!list) return
+  for (const each of found) {
+    each.hidden = kept.includes(each.dataset.key)
+    each.querySelector(".dismiss").hidden = false
+  }
+  list.querySelector(".dismissed").hidden = !kept.length
+}
+document.addEventListener("click", event => {
+  const button = event.target.closest(".dismiss, .restore")
+  if (!button) return
+  const key = button.closest("[data-key]")?.dataset.key
+  localStorage.setItem(DISMISSED, JSON.stringify(key ? [...dismissed(), key] : []))
+  alarms()
+  document.querySelector(".alarms .restore")?.focus()
+})
 
 // Keys
 const pages = { o: "/", q: "/queues", f: "/failures", w: "/workers" }
@@ -155,5 +186,6 @@ document.addEventListener("click", event => {
 
 document.querySelector("body > nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
 times()
+alarms()
 setInterval(() => (times(), badge()), 1000)
 listen()

@@ -1,0 +1,156 @@
+"""What an operator reads on the pages: reasons, times, numbers, names."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from playwright.async_api import Browser, expect
+
+from aioqless import Client
+from aioqless.contrib.dashboard.actions import ACTIONS
+from aioqless.contrib.dashboard.formatting import action_name
+from tests.contrib.dashboard.conftest import browser_context
+from tests.contrib.dashboard.steps import do, token
+
+browser_test = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture
+async def earlier(redis_url: str, client: Client) -> AsyncIterator[Client]:
+    """Return a client whose clock is 1,000 seconds behind."""
+    begun = time.time() - 1000
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
+        yield earlier
+
+
+async def test_overdue_schedule_is_called_overdue_and_lists_coming_runs(
+    http: httpx.AsyncClient, earlier: Client
+) -> None:
+    await earlier.queue("mail").recur("Greet", {}, every=300, jid="each")
+    for path in ("/recurring", "/recurring-job?jid=each"):
+        page = (await http.get(path)).text
+        due, *coming = re.findall(r'<time[^>]* datetime="([^"]+)"', page.split("overdue, due")[1])
+        now = datetime.now(UTC)
+        assert datetime.fromisoformat(due) < now - timedelta(seconds=900)
+        assert now < datetime.fromisoformat(coming[0]) < now + timedelta(seconds=300)
+    assert "overdue" in (await http.get("/queue?name=mail&tab=recurring")).text
+
+
+async def test_completed_job_is_listed_with_its_queue_worker_and_run_time(
+    http: httpx.AsyncClient, earlier: Client, client: Client
+) -> None:
+    await client.queue("mail").put("Greet", {})
+    (job,) = await earlier.queue("mail").pop(worker="ann")
+    await client.store.complete(jid=job.jid, worker="ann", queue="mail", fence=job.fence)
+    page = (await http.get("/completed")).text
+    assert '<a href="/queue?name=mail">mail</a>' in page
+    assert "ran 16 min 40 s" in page and '<a href="/worker?name=ann">ann</a>' in page
+
+
+async def test_running_jobs_are_listed_with_their_start(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").put("Greet", {})
+    await client.queue("mail").pop(worker="ann")
+    page = (await http.get("/queue?name=mail&tab=running")).text
+    assert ">Started</th>" in page and "lock expires <time" in page
+
+
+async def test_blocked_jobs_are_called_blocked(http: httpx.AsyncClient, client: Client) -> None:
+    first = await client.queue("mail").put("Greet", {})
+    jid = await client.queue("mail").put("Greet", {}, depends=[first])
+    page = (await http.get("/queue?name=mail&tab=depends")).text
+    assert ">blocked <span>1</span>" in page and ">depends" not in page
+    assert (
+        '<span class="badge s-depends">blocked</span>' in (await http.get(f"/job?jid={jid}")).text
+    )
+
+
+async def test_audit_log_has_the_names_of_buttons_and_labels(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    await do(http, "put-again", jid=jid, how="same", data='{"a": 1}')
+    page = (await http.get("/trail")).text
+    assert "<td>Edit data</td>" in page and "Saved as: same" in page and "Job: <a" in page
+    assert all(action_name(name) != name for name in ACTIONS)
+    assert action_name("retry-all (end)") == "Retry group (finished)"
+
+
+async def test_unknown_action_is_called_so(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/do/fly", data={"token": await token(http)})
+    assert (answer.status_code, answer.text) == (404, "Unknown action.\n")
+
+
+async def test_options_of_queues_are_described_and_a_reset_asks_first(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.config.set("mail-rate-limit", "60/60")
+    page = (await http.get("/config")).text
+    assert "starts of jobs of mail in seconds: 100/60 is 100 per minute" in page
+    (sheet,) = re.findall(r"<details[^>]*>(?:(?!</details>).)*Reset mail-rate-limit", page, re.S)
+    assert " open" not in sheet.split(">")[0] and "Removes this limit" in sheet
+
+
+async def test_charts_have_numbers_units_legends_and_time_spans(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    for _ in range(3):
+        await client.queue("mail").put("Greet", {})
+        (job,) = await client.queue("mail").pop(worker="ann")
+        await (job.complete() if _ else job.fail("typo", "no"))
+    statistics = (await http.get("/queue?name=mail&tab=statistics")).text
+    assert statistics.count('<text class="y"') >= 3 and "Jobs per day (UTC)" in statistics
+    assert '<span class="k bad">failed</span>' in statistics
+    overview = (await http.get("/")).text
+    assert "failures per hour" in overview and "24 h ago" in overview
+    assert "unserved, stalled, paused, lagging first" in overview
+    assert "24 h ago" in (await http.get("/group?name=typo")).text
+
+
+@browser_test
+async def test_dismissed_alarm_stays_hidden_until_it_is_shown_again_or_ends(
+    browser: Browser, site: str, client: Client, earlier: Client
+) -> None:
+    await earlier.queue("held").put("Greet", {})
+    await client.queue("held").pause()
+    await client.store.register(worker="ann", queues=["held"])
+    await client.queue("other").pop(worker="ann")
+    async with browser_context(browser, site) as context:
+        page = await context.new_page()
+        await page.goto("/")
+        alarm = page.get_by_text("Paused queues with waiting jobs: held.")
+        await page.get_by_role("button", name="Dismiss: Paused queues").click()
+        await expect(alarm).to_be_hidden()
+        await page.reload()
+        await expect(page.get_by_role("button", name="Show dismissed")).to_be_visible()
+        await expect(alarm).to_be_hidden()
+        await page.get_by_role("button", name="Show dismissed").click()
+        await expect(alarm).to_be_visible()
+        await page.get_by_role("button", name="Dismiss: Paused queues").click()
+        await client.queue("held").unpause()
+        await expect(alarm).to_have_count(0)
+        await client.queue("held").pause()
+        await expect(alarm).to_be_visible()
+
+
+@browser_test
+@pytest.mark.parametrize("script", [True, False])
+async def test_exact_times_are_local_with_javascript_and_utc_without(
+    browser: Browser, site: str, client: Client, script: bool
+) -> None:
+    jid = await client.queue("mail").put("Greet", {})
+    async with browser_context(
+        browser, site, timezone_id="Asia/Tokyo", java_script_enabled=script
+    ) as context:
+        page = await context.new_page()
+        await page.goto(f"/job?jid={jid}")
+        shown = page.locator(".timeline time").first
+        stamp = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+        text = rf"^(now|.* ago), {stamp} GMT\+9$" if script else rf"^{stamp} UTC$"
+        await expect(shown).to_have_text(re.compile(text))
