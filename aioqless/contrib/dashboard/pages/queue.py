@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from aioqless.client.coverage import find_coverage, read_limits
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
 DAY = 86_400
@@ -16,7 +17,9 @@ async def show_queue(request: PageRequest) -> Page:
     if not name:
         raise KeyError(name)
     queue, sampler = request.client.queue(name), request.dashboard.sampler
-    sample, counts = await sampler.refresh(request.client), await queue.counts()
+    counts = await queue.counts()
+    limits = await read_limits(request.client.store, [counts])
+    workers, clock = await request.client.workers.counts(), await request.client.store.now()
     groups = await request.client.jobs.failed()
     values: dict[str, object] = {
         "queue": counts,
@@ -26,8 +29,8 @@ async def show_queue(request: PageRequest) -> Page:
         "total": 0,
         "rates": sampler.rates(name),
         "failed": sum(count for group, count in groups.items() if name.lower() in group.lower()),
-        "delay": sample.coverage.delays.get(name),
-        "known": any(each.name == name for each in sample.queues),
+        "delay": find_coverage([counts], workers, clock, limits).delays.get(name),
+        "known": any(each.name == name for each in sampler.latest.queues),
     }
     if tab == "statistics":
         now = round(time.time())
