@@ -94,7 +94,7 @@ async def test_groups_are_retried_and_canceled_with_progress(
     await page.get_by_role("button", name="Delete jobs").click()
     await expect(page.locator(".empty")).to_contain_text("No jobs in this group")
     await page.goto("/trail")
-    await expect(page.locator("tbody")).to_contain_text("cancel-all (end)")
+    await expect(page.locator("tbody")).to_contain_text("Delete group (finished)")
     await expect(page.locator("tbody")).to_contain_text("3 of 3")
 
 
@@ -120,7 +120,7 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
         job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))
     } == {running.jid, needed}
     await page.goto("/trail")
-    await expect(page.locator("tbody")).to_contain_text("clear (end)")
+    await expect(page.locator("tbody")).to_contain_text("Clear queue (finished)")
 
 
 async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Until) -> None:
@@ -231,7 +231,7 @@ async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) 
     await page.get_by_text("Remove…").click()
     await page.get_by_role("button", name="Remove queue").click()
     await says(page, "only an empty queue can be removed")
-    for tab in ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics"):
+    for tab in ("waiting", "running", "scheduled", "stalled", "blocked", "recurring", "statistics"):
         await page.locator(".tabs").get_by_role("link", name=re.compile(tab)).click()
         await expect(page.locator(".tabs [aria-current]")).to_contain_text(tab)
     assert await page.locator(".chart").count() == 3
@@ -298,7 +298,8 @@ async def test_configuration_is_set_and_unset(page: Page, client: Client) -> Non
     await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
     await says(page, "heartbeat set to 90")
     assert await client.config.get("heartbeat") == "90"
-    await page.get_by_title("Restore the default of heartbeat").click()
+    await page.locator("tr", has_text="heartbeat").get_by_text("Reset…").first.click()
+    await page.get_by_role("button", name="Reset heartbeat").click()
     await says(page, "heartbeat reset to its default")
     await page.get_by_label("Value of heartbeat").fill("soon")
     await page.locator("tr", has_text="heartbeat").get_by_role("button", name="Set").first.click()
