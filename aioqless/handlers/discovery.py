@@ -6,13 +6,15 @@ import importlib
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.middleware_stack import Hook, Middleware
 from aioqless.handlers.resources import Resource
 
-Declared: TypeAlias = Handler[...] | Resource | Middleware | Hook
+# `Handler[...]` without its other arguments raises TypeError in Python 3.13.0 to 3.13.7
+# (https://github.com/python/cpython/issues/138859).
+Declared: TypeAlias = Handler[..., Any, ..., Any] | Resource | Middleware | Hook
 Source: TypeAlias = ModuleType | str | Declared | Sequence["Source"]
 Kind = TypeVar("Kind", bound=Declared)
 
