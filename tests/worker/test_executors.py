@@ -16,6 +16,7 @@ import pytest
 from aioqless import Client, Handler, Job, NewJob, job, middleware
 from aioqless.worker import ExecutorLimits
 from aioqless.worker.executors import child, process_pool
+from aioqless.worker.executors.ipc import LENGTH
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -554,7 +555,7 @@ async def test_result_that_is_too_large_is_refused_before_it_is_sent_to_the_work
             sizes.extend(super().unpack(buffer))
             return super().unpack(buffer)
 
-    monkeypatch.setattr(child, "LENGTH", Recording(child.LENGTH.format))
+    monkeypatch.setattr(child, "LENGTH", Recording(LENGTH.format))
     mail = client.queue("mail")
     async with work(in_processes.return_much):
         small = await mail.put("ReturnMuch", {"size": 1 << 19})
