@@ -3,7 +3,8 @@
 Needs `aioqless[sentry]` and a call of `sentry_sdk.init(...)` in a module of yours. `Retry` and
 `Fail` are decisions of a handler and are not reported. Events are sent without the job's data:
 without local variables of any frame, and with `[Filtered]` for each value of the data that has four
-characters or more where it occurs in messages, breadcrumbs, extra data or spans.
+characters or more where it occurs in messages, breadcrumbs, contexts, tags, users, extra data or
+spans, in keys too.
 """
 
 from __future__ import annotations
@@ -32,28 +33,25 @@ for _name in ("aioqless.job", "aioqless.hook"):
 FILTERED = "[Filtered]"
 MIN_LENGTH = 4  # characters: shorter values would be found everywhere
 MAX_DEPTH = 20
+MAX_VALUES = 1_000  # of data; a search for more in each string would block the event loop
 # parts of an event that may hold any value
 TEXTS = (
     "message",
     "logentry",
     "breadcrumbs",
+    "contexts",
     "extra",
-    "spans",
+    "fingerprint",
     "request",
+    "spans",
+    "tags",
+    "user",
 )
-UNFILTERED = (
-    "type",
-    "category",
-    "level",
-    "timestamp",
-    "start_timestamp",
-    "span_id",
-    "trace_id",
-    "parent_span_id",
-    "op",
-    "origin",
-    "status",
-)
+STRUCTURED = ("breadcrumbs", "spans")
+# what the SDK itself sets in breadcrumbs, spans and the trace
+STRUCTURE = ("timestamp", "start_timestamp", "span_id", "trace_id", "parent_span_id")
+# their members that hold what the handler gave
+GIVEN = ("data", "tags")
 
 
 @middleware
@@ -61,17 +59,8 @@ async def report(job: Job[Any], call: Call) -> Any:
     """Run the handler in an isolation scope named after the klass; capture its exceptions."""
     with sentry_sdk.isolation_scope() as scope:
         scope.set_transaction_name(job.klass)
-        scope.set_tags({"aioqless.klass": job.klass, "aioqless.queue": job.queue})
-        scope.set_context(
-            "job",
-            {
-                "jid": job.jid,
-                "queue": job.queue,
-                "worker": job.worker,
-                "remaining": job.remaining,
-                "tags": job.tags,
-            },
-        )
+        scope.set_tags(_tags_of(job))
+        scope.set_context("job", _context_of(job))
         scope.add_event_processor(_DataFilter(job))
         try:
             return await call()
@@ -82,18 +71,42 @@ async def report(job: Job[Any], call: Call) -> Any:
             raise
 
 
+def _tags_of(job: Job[Any]) -> dict[str, str]:
+    return {"aioqless.klass": job.klass, "aioqless.queue": job.queue}
+
+
+def _context_of(job: Job[Any]) -> dict[str, Any]:
+    return {
+        "jid": job.jid,
+        "queue": job.queue,
+        "worker": job.worker,
+        "remaining": job.remaining,
+        "tags": job.tags,
+    }
+
+
 class _DataFilter:
     """Removes a job's data from the events of its run; drops events that can't be filtered."""
 
     def __init__(self, job: Job[Any]) -> None:
         self._job = job
 
-    def __call__(self, event: Any, _hint: Any) -> Any:
+    def __call__(self, event: Any, hint: Any) -> Any:
+        job = self._job
         try:
-            values = _data_values(self._job)
+            hint["attachments"] = []  # files of any content
+            values = _data_values(job)
+            trace = event.get("contexts", {}).get("trace")
             for part in TEXTS:
                 if part in event:
-                    event[part] = _filter(event[part], values)
+                    event[part] = _filter(event[part], values, structure=part in STRUCTURED)
+            if trace is not None:
+                event["contexts"]["trace"] = _filter(trace, values, structure=True)
+            # what names the job stays, though its data may have the same values
+            event.setdefault("contexts", {})["job"] = _context_of(job)
+            event["tags"] = {**event.get("tags", {}), **_tags_of(job)}
+            if (name := event.get("transaction")) != job.klass:
+                event["transaction"] = _filter(name, values)
             if "exception" not in event and sentry_sdk.get_client().options.get(
                 "attach_stacktrace"
             ):
@@ -119,7 +132,7 @@ def _filter_stack(each: dict[str, Any], values: list[str]) -> None:
             frame.pop("vars", None)
 
 
-def _filter(value: Any, values: list[str], depth: int = 0) -> Any:
+def _filter(value: Any, values: list[str], depth: int = 0, *, structure: bool = False) -> Any:
     if depth > MAX_DEPTH:
         return FILTERED
     if value is None or isinstance(value, (bool, datetime)):
@@ -128,14 +141,19 @@ def _filter(value: Any, values: list[str], depth: int = 0) -> Any:
         return FILTERED if str(value) in values else value
     if isinstance(value, Mapping):
         return {
-            key: each if key in UNFILTERED else _filter(each, values, depth + 1)
+            _filter(key if isinstance(key, str) else repr(key), values): each
+            if structure and key in STRUCTURE
+            else _filter(each, values, depth + 1, structure=structure and key not in GIVEN)
             for key, each in value.items()
         }
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [_filter(each, values, depth + 1) for each in value]
+        return [_filter(each, values, depth + 1, structure=structure) for each in value]
     text = value if isinstance(value, str) else repr(value)
-    for each in values:
-        text = text.replace(each, FILTERED)
+    if len(values) > MAX_VALUES:
+        text = FILTERED
+    else:
+        for each in values:
+            text = text.replace(each, FILTERED)
     return text
 
 

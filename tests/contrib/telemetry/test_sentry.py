@@ -163,6 +163,86 @@ async def test_data_of_a_job_is_not_sent(
     assert b'"vars"' not in transport.sent
 
 
+@job(klass="Annotate")
+async def annotate(job: Job[Any], card: str, name: str, mail: str) -> None:
+    sentry_sdk.set_context("purchase", {"type": card, "status": [name], card: 1})
+    sentry_sdk.set_user({"id": name, "email": mail, "data": {mail: "x"}})
+    sentry_sdk.set_tag("card", card)
+    sentry_sdk.set_tag(mail.replace("@", "-"), mail)
+    sentry_sdk.get_isolation_scope().set_extra("purchase", {card: {"level": mail}, (name,): 1})
+    sentry_sdk.get_isolation_scope().fingerprint = [mail]
+    sentry_sdk.get_isolation_scope().add_attachment(bytes=card.encode(), filename="receipt")
+    sentry_sdk.add_breadcrumb(category=card, type=card, data={"type": card, mail: 1})
+    with sentry_sdk.start_transaction(name=f"charge {card}", op=mail) as transaction:
+        transaction.set_tag("card", card)
+        with sentry_sdk.start_span(op=card, name=name) as span:
+            span.set_data("type", card)
+            span.set_data(mail, mail)
+    raise ValueError("wrong")
+
+
+async def test_data_that_a_handler_gives_to_sentry_is_not_sent(
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., KeepingTransport],
+    until: Until,
+) -> None:
+    transport = sentry_of(traces_sample_rate=1.0)
+    mail = "ada@example.com"
+    async with work(annotate, sentry.report):
+        data = annotate.data(card=CARD, name=NAME, mail=mail)
+        await client.queue("mail").put(data, jid="a", tags=["vip"])
+        await until(lambda: lines.of("job.failed"))
+    (event,) = transport.events
+    assert b'"type":"transaction"' in transport.sent and b'"spans":[{' in transport.sent
+    assert event["contexts"]["job"]["jid"] == "a" and event["contexts"]["job"]["tags"] == ["vip"]
+    assert event["tags"]["aioqless.klass"] == "Annotate"
+    assert event["transaction"] == "charge [Filtered]"  # as the handler named it
+    for secret in (CARD, NAME, "Quartz", mail):
+        assert secret.encode() not in transport.sent
+
+
+async def test_job_is_named_though_its_data_has_the_same_values(
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., KeepingTransport],
+    until: Until,
+) -> None:
+    transport = sentry_of()
+    async with work(charge, sentry.report):
+        data = {"error": "bug", "of": ["mail", "Charge", "jid-of-a-job"]}
+        await client.queue("mail").put("Charge", data, jid="jid-of-a-job")
+        await until(lambda: lines.of("job.failed"))
+    (event,) = transport.events
+    assert event["contexts"]["job"]["jid"] == "jid-of-a-job" and event["transaction"] == "Charge"
+    assert event["tags"]["aioqless.queue"] == "mail"
+
+
+async def test_texts_beside_data_of_many_values_are_not_sent(
+    client: Client,
+    work: Work,
+    lines: Lines,
+    sentry_of: Callable[..., KeepingTransport],
+    until: Until,
+) -> None:
+    @job(klass="Broadcast")
+    async def broadcast(job: Job[Any], tokens: list[str]) -> None:
+        sentry_sdk.add_breadcrumb(message=f"the last one is {tokens[-1]}")
+        raise ValueError(tokens[0])
+
+    transport = sentry_of()
+    async with work(broadcast, sentry.report):
+        data = broadcast.data(tokens=[f"token-{number}" for number in range(2000)])
+        await client.queue("mail").put(data)
+        await until(lambda: lines.of("job.failed"))
+    (event,) = transport.events
+    assert event["exception"]["values"][0]["value"] == "[Filtered]"
+    assert event["exception"]["values"][0]["type"] == "ValueError"
+    assert b"token-0" not in transport.sent and b"token-1999" not in transport.sent
+
+
 async def test_data_refused_by_a_handler_is_not_sent(
     client: Client,
     work: Work,
