@@ -109,7 +109,7 @@ def desk(session: nox.Session) -> None:
 @nox.session
 def lake(session: nox.Session) -> None:
     """Archive the site audit's runs to Delta tables, with a report; needs Java 17 or later."""
-    install(session, extras="[private-redis,spark]")
+    install(session, extras="[private-redis,lake]")
     session.run("python", "-m", "examples.lake", *session.posargs)
 
 
@@ -144,7 +144,7 @@ def readers(session: nox.Session) -> None:
 
     Some of these need older packages than the other tools.
     """
-    install(session, "readers", extras="[private-redis,spark]")
+    install(session, "readers", extras="[private-redis,lake]")
     session.run(
         "python",
         "-m",
@@ -163,7 +163,7 @@ def lowest(session: nox.Session) -> None:
     extras = project["project"]["optional-dependencies"]
     wanted = [
         *project["project"]["dependencies"],
-        *(each for name in extras if name != "spark" for each in extras[name]),
+        *(each for name in extras if name != "lake" for each in extras[name]),
     ]
     oldest = [each.replace(">=", "==") for each in wanted if not each.startswith("aioqless[")]
     session.install("-e", ".", *oldest, *nox.project.dependency_groups(project, "smoke-tests"))
@@ -302,5 +302,5 @@ def soak(session: nox.Session) -> None:
 @nox.session
 def proof(session: nox.Session) -> None:
     """Archive 200,000 jobs while archiver and Redis are killed, and count the lake's rows."""
-    install(session, "tests", extras="[private-redis,spark]")
+    install(session, "tests", extras="[private-redis,lake]")
     session.run("python", "-m", "tests.contrib.lake.proof", *session.posargs)

@@ -52,11 +52,11 @@ COMMANDS = {
         "unsubscribe": "Unsubscribe a running worker from a queue.",
     },
     "Run": {
-        "intake": "Import jobs that clients of another system push into this Redis, until SIGTERM "
+        "import": "Import jobs that clients of another system push into this Redis, until SIGTERM "
         "or SIGINT.",
         "outbox": "Put the jobs that database transactions left in an outbox, until SIGTERM or "
         "SIGINT.",
-        "pipeline": "Ended runs: a lake of Delta tables, and a report.",
+        "lake": "Ended runs: a lake of Delta tables, and a report.",
         "web": "Serve the dashboard until SIGTERM or SIGINT.",
         "web-user": "Print a line for the dashboard's file of users.",
         "worker": "Run jobs.",

@@ -27,13 +27,13 @@ COMMAND_PACKAGES = ("aioqless.cli.commands", EXTENSION_COMMANDS)
 
 # The commands that need packages of extras, by what to install. `worker` needs none.
 COMMANDS = {
-    "cli": "acl cancel check clear config edit failed get intake jobs lua move partitions pause "
+    "cli": "acl cancel check clear config edit failed get import jobs lua move partitions pause "
     "put queues quiet recur redis resume retry stats subscribe tag tail track unfail unpause "
     "unsubscribe workers",
     "top": "top",
     "web": "web web-user",
     "cli,sqlalchemy": "outbox",
-    "spark": "pipeline",
+    "lake": "lake",
 }
 
 # Errors of a write to standard output.

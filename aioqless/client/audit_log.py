@@ -59,7 +59,7 @@ class AuditLog:
             outcome: What came of it.
         """
         about = json.dumps(details)
-        await self._store.trail_add(who=user, act=action, about=about, outcome=outcome)
+        await self._store.audit_log_add(who=user, act=action, about=about, outcome=outcome)
 
     async def add_login(
         self, user: str, action: str, details: Mapping[str, object], outcome: str
@@ -73,7 +73,7 @@ class AuditLog:
             outcome: What came of it.
         """
         about = json.dumps(details)
-        await self._store.trail_login(who=user, act=action, about=about, outcome=outcome)
+        await self._store.audit_log_login(who=user, act=action, about=about, outcome=outcome)
 
     async def actions(self, *, before: str | None = None, count: int = 50) -> list[AuditEntry]:
         """Return actions, latest first.
@@ -82,7 +82,7 @@ class AuditLog:
             before: Id of the entry before which to start; default: the end of the log.
             count: Maximum number of entries.
         """
-        return _read_entries(await self._store.trail_list(before=before, count=count))
+        return _read_entries(await self._store.audit_log_list(before=before, count=count))
 
     async def logins(self, *, before: str | None = None, count: int = 50) -> list[AuditEntry]:
         """Return logins, latest first.
@@ -91,7 +91,7 @@ class AuditLog:
             before: Id of the entry before which to start; default: the end of the log.
             count: Maximum number of entries.
         """
-        return _read_entries(await self._store.trail_logins(before=before, count=count))
+        return _read_entries(await self._store.audit_log_logins(before=before, count=count))
 
 
 def _read_entries(records: list[_EntryRecord]) -> list[AuditEntry]:

@@ -116,8 +116,8 @@ class Client:
                 15 with Sentinel or Cluster, else 0.
             credentials: redis-py's provider of user and password, asked for each connection.
             durability: Which replicas and disks must have a write before it is answered.
-            codec: Encodes data and results, such as `Encryption`; default: what AIOQLESS_SEAL_KEYS
-                asks for.
+            codec: Encodes data and results, such as `Encryption`; default: what
+                AIOQLESS_ENCRYPTION_KEYS asks for.
             clock: Returns the time in place of Redis' clock, for tests.
 
         Raises:

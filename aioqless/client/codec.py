@@ -11,8 +11,8 @@ from aioqless.errors import DecryptionError
 
 # The marks of data that `aioqless.contrib.encryption` has encoded. Known here so that a client
 # without the key says so instead of handing the envelope to a handler.
-ENCRYPTED, SIGNED, RESULT = "aioqless-sealed", "aioqless-signed", "result"
-_COMMON_START = '"aioqless-s'  # of both marks
+ENCRYPTED, SIGNED, RESULT = "aioqless-encrypted", "aioqless-signed", "result"
+_COMMON_START = '"aioqless-'  # of both marks
 
 
 class Codec(Protocol):
@@ -63,7 +63,7 @@ class PlainCodec:
         if envelope_of(text) is not None:
             raise DecryptionError(
                 "its data is encrypted or signed, and this client has no key: "
-                "Client(..., codec=Encryption(key)) or AIOQLESS_SEAL_KEYS"
+                "Client(..., codec=Encryption(key)) or AIOQLESS_ENCRYPTION_KEYS"
             )
         return text
 
@@ -80,7 +80,7 @@ class PlainCodec:
         if is_result_envelope(value):
             raise DecryptionError(
                 f"the result of job {jid} is encrypted or signed, and this client has no key: "
-                "Client(..., codec=Encryption(key)) or AIOQLESS_SEAL_KEYS"
+                "Client(..., codec=Encryption(key)) or AIOQLESS_ENCRYPTION_KEYS"
             )
         return value
 

@@ -94,7 +94,7 @@ def encode_constraints(
         InvalidData: The data lacks a field that a key is made of.
         ValueError: An option lacks the one that it is about.
     """
-    encoded: dict[str, object] = {"exists": if_exists} if if_exists else {}
+    encoded: dict[str, object] = {"if_exists": if_exists} if if_exists else {}
     seconds, until = constraints.get("unique_for"), constraints.get("unique_until")
     most, rate = constraints.get("max_concurrent"), constraints.get("rate_limit")
     if (unique := constraints.get("unique")) is not None:

@@ -43,8 +43,8 @@ def server_provider() -> ServerProvider:
 
 
 def codec_from_environment() -> Codec:
-    """Return the codec that AIOQLESS_SEAL_KEYS asks for; without it, none that changes anything."""
-    if not os.environ.get("AIOQLESS_SEAL_KEYS"):
+    """Return the codec that AIOQLESS_ENCRYPTION_KEYS asks for; without it, one for plain data."""
+    if not os.environ.get("AIOQLESS_ENCRYPTION_KEYS"):
         return PlainCodec()
     encryption = import_module("aioqless.contrib.encryption")
     codec: Codec | None = encryption.Encryption.from_environment()

@@ -38,11 +38,11 @@ class ForeignJobs:
         where = {"prefix": prefix, "into": into, "first_retry": first_retry}
         store = self._store
         take: dict[Part, Callable[..., Call]] = {
-            "queue": store.intake_queue,
-            "schedule": store.intake_schedule,
-            "retry": store.intake_retry,
-            "backup": store.intake_backup,
-            "queues": store.intake_queues,
-            "dead": store.intake_dead,
+            "queue": store.import_queue,
+            "schedule": store.import_schedule,
+            "retry": store.import_retry,
+            "backup": store.import_backup,
+            "queues": store.import_queues,
+            "dead": store.import_dead,
         }
         return await take[part](**where, **arguments)

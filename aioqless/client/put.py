@@ -232,7 +232,7 @@ class NewJob(Generic[Result_co]):
         if not constraints and if_exists is None:
             return
         read_fields = partial(handler.values if handler else _decode_fields, text)
-        job["terms"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
+        job["constraints"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
 
 
 def _decode_fields(text: bytes) -> Mapping[str, object]:

@@ -67,7 +67,7 @@ class PutOptions(TemplateOptions, total=False):
         depends: Jids of jobs to wait for.
         context: Strings by name that travel with the job, such as those of a trace.
         expires_in: Time from now in which the job must start; a worker that gets it later fails
-            it in the group `<queue>-too-late`.
+            it in the group `<queue>-expired`.
         on_failed: What happens to the job if one that it depends on fails.
         if_exists: What to do if the jid or the unique key is taken: leave that job alone, or raise
             JobExists. Default: a jid is moved here, a unique key is left alone.
@@ -154,7 +154,7 @@ def add_options(  # noqa: C901  # one short case for each option reads best
     if (context := options.get("context")) is not None:
         job["context"] = _encode_context(context)
     if (expires_in := options.get("expires_in")) is not None:
-        job["within"] = validation.check_seconds("expires_in", expires_in)
+        job["expires_in"] = validation.check_seconds("expires_in", expires_in)
     if (on_failed := options.get("on_failed")) is not None:
         if on_failed not in (choices := get_args(OnFailed)):
             raise ValueError(f"on_failed must be one of {', '.join(choices)} (got {on_failed!r})")

@@ -130,7 +130,7 @@ class Workers:
             name: Name of the worker.
             timeout: Time to wait for its answer; default: 5 s.
         """
-        return await self._command(name, "show", self._store.order_show, timeout)
+        return await self._command(name, "show", self._store.remote_control_show, timeout)
 
     async def subscribe(
         self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None
@@ -147,7 +147,7 @@ class Workers:
             name,
             "subscribe",
             partial(
-                self._store.order_subscribe,
+                self._store.remote_control_subscribe,
                 queue=validation.check_name("queue", queue),
                 limit=limit,
                 weight=weight,
@@ -162,7 +162,7 @@ class Workers:
             queue: Name of the queue, or a pattern.
         """
         return await self._command(
-            name, "unsubscribe", partial(self._store.order_unsubscribe, queue=queue)
+            name, "unsubscribe", partial(self._store.remote_control_unsubscribe, queue=queue)
         )
 
     async def quiet(self, name: str) -> WorkerState:
@@ -171,7 +171,7 @@ class Workers:
         Args:
             name: Name of the worker.
         """
-        return await self._command(name, "quiet", self._store.order_quiet)
+        return await self._command(name, "quiet", self._store.remote_control_quiet)
 
     async def resume(self, name: str) -> WorkerState:
         """Let a worker pop again.
@@ -179,7 +179,7 @@ class Workers:
         Args:
             name: Name of the worker.
         """
-        return await self._command(name, "resume", self._store.order_resume)
+        return await self._command(name, "resume", self._store.remote_control_resume)
 
     async def stop(self, name: str) -> WorkerState:
         """Shut a worker down gracefully. One of several processes is replaced.
@@ -187,7 +187,7 @@ class Workers:
         Args:
             name: Name of the worker.
         """
-        return await self._command(name, "stop", self._store.order_stop)
+        return await self._command(name, "stop", self._store.remote_control_stop)
 
     async def _command(
         self,
@@ -198,7 +198,7 @@ class Workers:
     ) -> WorkerState:
         seconds = self._timeout if timeout is None else validation.check_seconds("timeout", timeout)
         answer = secrets.token_hex(8)
-        async with subscribe(self._redis, f"{self._store.namespace}:x:answer:{answer}") as messages:
+        async with subscribe(self._redis, f"{self._store.namespace}:x:reply:{answer}") as messages:
             await send(worker=worker, answer=answer)
             try:
                 async with asyncio.timeout(seconds):

@@ -12,7 +12,7 @@
 -- @option  tags     tags
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as in recur
--- @option  terms    object        as in recur
+-- @option  constraints object        as in recur
 -- @option  ends     seconds       when it ends: no instance is due later
 -- @option  max_runs count         it ends after this number of instances
 -- @option  jitter   seconds       maximum random delay of each instance
@@ -31,7 +31,7 @@
 -- @option  tags     tags
 -- @option  retries  count
 -- @option  backlog  count
--- @option  terms    object
+-- @option  constraints object
 -- @option  ends     seconds
 -- @option  max_runs count
 -- @option  jitter   seconds
@@ -50,6 +50,6 @@ if word == 'off' then return recurring_jobs.remove_undeclared(jids) end
 return recurring_jobs.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
   cron = expression, timezone = timezone, next = next,
-  priority = priority, tags = tags, retries = retries, backlog = backlog, terms = terms,
+  priority = priority, tags = tags, retries = retries, backlog = backlog, constraints = constraints,
   anywhere = anywhere, declared = true, ends = ends, max_runs = max_runs, jitter = jitter,
 })

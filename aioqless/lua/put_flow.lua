@@ -15,7 +15,7 @@ local ahead = {}  -- the number of this call's earlier jobs by queue, not put ye
 local checked = each(function(queue, jid, klass, data, delay, options)
   if options.on_failed then cascade.check_policy(options.on_failed) end
   dependency.check_not_itself(jid, options.depends or {})
-  if options.terms then constraints.require_no_conflict(options.terms, jid, now) end
+  if options.constraints then job_constraints.require_no_conflict(options.constraints, jid, now) end
   if redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
     errors.bad_argument('jid', jid, 'has too many dependencies to be put again')
   end

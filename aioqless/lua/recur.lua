@@ -14,7 +14,7 @@
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         maximum number of missed instances to replay, 0: all; absent:
 --                                 missed instances are coalesced into one
--- @option  terms    object        of its instances; one whose unique key is taken is skipped
+-- @option  constraints object        of its instances; one whose unique key is taken is skipped
 -- @option  ends     seconds       when it ends: no instance is due later
 -- @option  max_runs count         it ends after this number of instances
 -- @option  jitter   seconds       maximum random delay of each instance
@@ -32,7 +32,7 @@
 -- @option  tags     tags
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as above
--- @option  terms    object
+-- @option  constraints object
 -- @option  ends     seconds
 -- @option  max_runs count
 -- @option  jitter   seconds
@@ -80,7 +80,7 @@ if word == 'on' or word == 'cron' then
     queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
     cron = expression, timezone = timezone,
     next = next or now + offset, priority = priority, tags = tags, retries = retries,
-    backlog = backlog, terms = terms, ends = ends, max_runs = max_runs, jitter = jitter,
+    backlog = backlog, constraints = constraints, ends = ends, max_runs = max_runs, jitter = jitter,
   })
   return jid
 end

@@ -82,14 +82,14 @@ class PutFlowRow(TypedDict):
     retries: NotRequired[int | None]
     depends: NotRequired[Sequence[str] | None]
     context: NotRequired[str | bytes | None]
-    within: NotRequired[float | None]
-    terms: NotRequired[str | bytes | None]
+    expires_in: NotRequired[float | None]
+    constraints: NotRequired[str | bytes | None]
     on_failed: NotRequired[str | None]
 
 
 _encode_put_flow_batch = BatchEncoder(
     "put_flow", required="queue jid klass data",
-    optional="delay at priority tags retries depends context within terms on_failed",
+    optional="delay at priority tags retries depends context expires_in constraints on_failed",
 )
 
 
@@ -106,14 +106,14 @@ class PutManyRow(TypedDict):
     retries: NotRequired[int | None]
     depends: NotRequired[Sequence[str] | None]
     context: NotRequired[str | bytes | None]
-    within: NotRequired[float | None]
-    terms: NotRequired[str | bytes | None]
+    expires_in: NotRequired[float | None]
+    constraints: NotRequired[str | bytes | None]
     on_failed: NotRequired[str | None]
 
 
 _encode_put_many_batch = BatchEncoder(
     "put_many", required="jid klass data",
-    optional="delay at priority tags retries depends context within terms on_failed",
+    optional="delay at priority tags retries depends context expires_in constraints on_failed",
 )
 
 
@@ -165,13 +165,6 @@ class Store(ABC):
     def _encode_time(self, time: float | None) -> bytes:
         return encode_optional(self._clock() if time is None and self._clock else time)
 
-    def answer(self, *, answer: str, told: str | bytes, request: str | None = None) -> Call[None]:
-        """Publish a worker's reply to a remote-control command."""
-        argv = [encode(answer), encode(told)]
-        return Call(
-            self.send, "answer", read_nothing, [encode(self.namespace)], argv, request, writes=True,
-        )
-
     def archive_state(self) -> Call[Json]:
         """The state of the archive stream, and how far a reader has stored it elsewhere."""
         return Call(self.send, "archive_state", read_json, [encode(self.namespace)], [])
@@ -187,6 +180,42 @@ class Store(ABC):
         return Call(
             self.send, "archive_trim", read_count, [encode(self.namespace)], argv, request,
             writes=True,
+        )
+
+    def audit_log_add(
+        self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
+    ) -> Call[str]:
+        """The audit log of user actions, about the latest 10,000."""
+        argv = [b"add", encode(who), encode(act), encode(about), encode(outcome)]
+        return Call(
+            self.send, "audit_log", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
+
+    def audit_log_login(
+        self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
+    ) -> Call[str]:
+        """The audit log of user actions, about the latest 10,000."""
+        argv = [b"login", encode(who), encode(act), encode(about), encode(outcome)]
+        return Call(
+            self.send, "audit_log", read_text, [encode(self.namespace)], argv, request, writes=True,
+        )
+
+    def audit_log_list(
+        self, *, before: str | None = None, count: int | None = None, request: str | None = None,
+    ) -> Call[Json]:
+        """The audit log of user actions, about the latest 10,000."""
+        argv = [b"list", encode_optional(before), encode_optional(count)]
+        return Call(
+            self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,
+        )
+
+    def audit_log_logins(
+        self, *, before: str | None = None, count: int | None = None, request: str | None = None,
+    ) -> Call[Json]:
+        """The audit log of user actions, about the latest 10,000."""
+        argv = [b"logins", encode_optional(before), encode_optional(count)]
+        return Call(
+            self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
     def cancel(self, *, jids: Sequence[str] = (), request: str | None = None) -> Call[list[str]]:
@@ -301,8 +330,9 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         next: float, interval: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
-        jitter: float | None = None, anywhere: str | None = None, request: str | None = None,
+        constraints: str | bytes | None = None, ends: float | None = None,
+        max_runs: int | None = None, jitter: float | None = None, anywhere: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
         argv = [
@@ -317,8 +347,8 @@ class Store(ABC):
             argv += [b"retries", encode(retries)]
         if backlog is not None:
             argv += [b"backlog", encode(backlog)]
-        if terms is not None:
-            argv += [b"terms", encode(terms)]
+        if constraints is not None:
+            argv += [b"constraints", encode(constraints)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
@@ -335,8 +365,9 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         next: float, expression: str, timezone: str, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
-        jitter: float | None = None, anywhere: str | None = None, request: str | None = None,
+        constraints: str | bytes | None = None, ends: float | None = None,
+        max_runs: int | None = None, jitter: float | None = None, anywhere: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Create or update the recurring jobs that code declares."""
         argv = [
@@ -351,8 +382,8 @@ class Store(ABC):
             argv += [b"retries", encode(retries)]
         if backlog is not None:
             argv += [b"backlog", encode(backlog)]
-        if terms is not None:
-            argv += [b"terms", encode(terms)]
+        if constraints is not None:
+            argv += [b"constraints", encode(constraints)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
@@ -557,40 +588,7 @@ class Store(ABC):
             writes=True,
         )
 
-    def incarnation_claim(
-        self, *, worker: str, now: float | None = None, told: str | bytes, gone: str | None = None,
-        request: str | None = None,
-    ) -> Call[str]:
-        """The lease on a worker's stable name, which only one process may hold."""
-        argv = [
-            encode(worker), self._encode_time(now), b"claim", encode(told), encode_optional(gone),
-        ]
-        return Call(
-            self.send, "incarnation", read_text, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
-    def incarnation_recover(
-        self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
-    ) -> Call[int]:
-        """The lease on a worker's stable name, which only one process may hold."""
-        argv = [encode(worker), self._encode_time(now), b"recover", encode(id)]
-        return Call(
-            self.send, "incarnation", read_count, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
-    def incarnation_leave(
-        self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
-    ) -> Call[None]:
-        """The lease on a worker's stable name, which only one process may hold."""
-        argv = [encode(worker), self._encode_time(now), b"leave", encode(id)]
-        return Call(
-            self.send, "incarnation", read_nothing, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
-    def intake_queue(
+    def import_queue(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         queue: str, side: str, count: int, request: str | None = None,
     ) -> Call[Json]:
@@ -600,10 +598,10 @@ class Store(ABC):
             b"queue", encode(queue), encode(side), encode(count),
         ]
         return Call(
-            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "import", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
-    def intake_schedule(
+    def import_schedule(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
@@ -613,10 +611,10 @@ class Store(ABC):
             b"schedule", encode(offset), encode(count), *map(encode, queues), b"",
         ]
         return Call(
-            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "import", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
-    def intake_retry(
+    def import_retry(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
@@ -626,10 +624,10 @@ class Store(ABC):
             b"retry", encode(offset), encode(count), *map(encode, queues), b"",
         ]
         return Call(
-            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "import", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
-    def intake_queues(
+    def import_queues(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
@@ -639,10 +637,10 @@ class Store(ABC):
             b"queues",
         ]
         return Call(
-            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "import", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
-    def intake_dead(
+    def import_dead(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
@@ -652,10 +650,10 @@ class Store(ABC):
             b"dead",
         ]
         return Call(
-            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "import", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
-    def intake_backup(
+    def import_backup(
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         node: str, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
@@ -665,7 +663,7 @@ class Store(ABC):
             b"backup", encode(node), encode(count), *map(encode, queues), b"",
         ]
         return Call(
-            self.send, "intake", read_json, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "import", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
     def jobs(
@@ -703,54 +701,37 @@ class Store(ABC):
         argv = [*map(encode, jids), b""]
         return Call(self.send, "multiget", read_json, [encode(self.namespace)], argv)
 
-    def order_subscribe(
-        self, *, worker: str, answer: str, queue: str, limit: int | None = None,
-        weight: int | None = None, request: str | None = None,
-    ) -> Call[int]:
-        """Send a remote-control command to a running worker, which replies on a given channel."""
+    def name_lease_claim(
+        self, *, worker: str, now: float | None = None, told: str | bytes, gone: str | None = None,
+        request: str | None = None,
+    ) -> Call[str]:
+        """The lease on a worker's stable name, which only one process may hold."""
         argv = [
-            encode(worker), encode(answer), b"subscribe", encode(queue), encode_optional(limit),
-            encode_optional(weight),
+            encode(worker), self._encode_time(now), b"claim", encode(told), encode_optional(gone),
         ]
         return Call(
-            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "name_lease", read_text, [encode(self.namespace)], argv, request,
+            writes=True,
         )
 
-    def order_unsubscribe(
-        self, *, worker: str, answer: str, queue: str, request: str | None = None,
+    def name_lease_recover(
+        self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[int]:
-        """Send a remote-control command to a running worker, which replies on a given channel."""
-        argv = [encode(worker), encode(answer), b"unsubscribe", encode(queue)]
+        """The lease on a worker's stable name, which only one process may hold."""
+        argv = [encode(worker), self._encode_time(now), b"recover", encode(id)]
         return Call(
-            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "name_lease", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
         )
 
-    def order_quiet(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Send a remote-control command to a running worker, which replies on a given channel."""
-        argv = [encode(worker), encode(answer), b"quiet"]
+    def name_lease_leave(
+        self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
+    ) -> Call[None]:
+        """The lease on a worker's stable name, which only one process may hold."""
+        argv = [encode(worker), self._encode_time(now), b"leave", encode(id)]
         return Call(
-            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def order_resume(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Send a remote-control command to a running worker, which replies on a given channel."""
-        argv = [encode(worker), encode(answer), b"resume"]
-        return Call(
-            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def order_stop(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Send a remote-control command to a running worker, which replies on a given channel."""
-        argv = [encode(worker), encode(answer), b"stop"]
-        return Call(
-            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def order_show(self, *, worker: str, answer: str, request: str | None = None) -> Call[int]:
-        """Send a remote-control command to a running worker, which replies on a given channel."""
-        argv = [encode(worker), encode(answer), b"show"]
-        return Call(
-            self.send, "order", read_count, [encode(self.namespace)], argv, request, writes=True,
+            self.send, "name_lease", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
         )
 
     def pause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
@@ -804,8 +785,9 @@ class Store(ABC):
         delay: float | None = None, worker: str | None = None, at: float | None = None,
         priority: float | None = None, tags: Sequence[str] | None = None,
         retries: int | None = None, depends: Sequence[str] | None = None,
-        context: str | bytes | None = None, within: float | None = None,
-        terms: str | bytes | None = None, on_failed: str | None = None, request: str | None = None,
+        context: str | bytes | None = None, expires_in: float | None = None,
+        constraints: str | bytes | None = None, on_failed: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
         argv = [
@@ -826,10 +808,10 @@ class Store(ABC):
             argv += [b"depends", encode(depends)]
         if context is not None:
             argv += [b"context", encode(context)]
-        if within is not None:
-            argv += [b"within", encode(within)]
-        if terms is not None:
-            argv += [b"terms", encode(terms)]
+        if expires_in is not None:
+            argv += [b"expires_in", encode(expires_in)]
+        if constraints is not None:
+            argv += [b"constraints", encode(constraints)]
         if on_failed is not None:
             argv += [b"on_failed", encode(on_failed)]
         return Call(
@@ -884,8 +866,8 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         interval: float, offset: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
-        jitter: float | None = None, request: str | None = None,
+        constraints: str | bytes | None = None, ends: float | None = None,
+        max_runs: int | None = None, jitter: float | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
         argv = [
@@ -900,8 +882,8 @@ class Store(ABC):
             argv += [b"retries", encode(retries)]
         if backlog is not None:
             argv += [b"backlog", encode(backlog)]
-        if terms is not None:
-            argv += [b"terms", encode(terms)]
+        if constraints is not None:
+            argv += [b"constraints", encode(constraints)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
@@ -917,8 +899,8 @@ class Store(ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         expression: str, timezone: str, next: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        terms: str | bytes | None = None, ends: float | None = None, max_runs: int | None = None,
-        jitter: float | None = None, request: str | None = None,
+        constraints: str | bytes | None = None, ends: float | None = None,
+        max_runs: int | None = None, jitter: float | None = None, request: str | None = None,
     ) -> Call[str]:
         """Recurring jobs."""
         argv = [
@@ -933,8 +915,8 @@ class Store(ABC):
             argv += [b"retries", encode(retries)]
         if backlog is not None:
             argv += [b"backlog", encode(backlog)]
-        if terms is not None:
-            argv += [b"terms", encode(terms)]
+        if constraints is not None:
+            argv += [b"constraints", encode(constraints)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
@@ -1055,13 +1037,88 @@ class Store(ABC):
             self.send, "release", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
 
+    def remote_control_subscribe(
+        self, *, worker: str, answer: str, queue: str, limit: int | None = None,
+        weight: int | None = None, request: str | None = None,
+    ) -> Call[int]:
+        """Send a command to a running worker, which replies on a given channel."""
+        argv = [
+            encode(worker), encode(answer), b"subscribe", encode(queue), encode_optional(limit),
+            encode_optional(weight),
+        ]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def remote_control_unsubscribe(
+        self, *, worker: str, answer: str, queue: str, request: str | None = None,
+    ) -> Call[int]:
+        """Send a command to a running worker, which replies on a given channel."""
+        argv = [encode(worker), encode(answer), b"unsubscribe", encode(queue)]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def remote_control_quiet(
+        self, *, worker: str, answer: str, request: str | None = None,
+    ) -> Call[int]:
+        """Send a command to a running worker, which replies on a given channel."""
+        argv = [encode(worker), encode(answer), b"quiet"]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def remote_control_resume(
+        self, *, worker: str, answer: str, request: str | None = None,
+    ) -> Call[int]:
+        """Send a command to a running worker, which replies on a given channel."""
+        argv = [encode(worker), encode(answer), b"resume"]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def remote_control_stop(
+        self, *, worker: str, answer: str, request: str | None = None,
+    ) -> Call[int]:
+        """Send a command to a running worker, which replies on a given channel."""
+        argv = [encode(worker), encode(answer), b"stop"]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def remote_control_show(
+        self, *, worker: str, answer: str, request: str | None = None,
+    ) -> Call[int]:
+        """Send a command to a running worker, which replies on a given channel."""
+        argv = [encode(worker), encode(answer), b"show"]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def remote_reply(
+        self, *, answer: str, told: str | bytes, request: str | None = None,
+    ) -> Call[None]:
+        """Publish a worker's reply to a remote-control command."""
+        argv = [encode(answer), encode(told)]
+        return Call(
+            self.send, "remote_reply", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
     def requeue(
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         delay: float | None = None, worker: str | None = None, at: float | None = None,
         priority: float | None = None, tags: Sequence[str] | None = None,
         retries: int | None = None, depends: Sequence[str] | None = None,
-        context: str | bytes | None = None, within: float | None = None,
-        terms: str | bytes | None = None, on_failed: str | None = None, request: str | None = None,
+        context: str | bytes | None = None, expires_in: float | None = None,
+        constraints: str | bytes | None = None, on_failed: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Put a job that must exist."""
         argv = [
@@ -1082,10 +1139,10 @@ class Store(ABC):
             argv += [b"depends", encode(depends)]
         if context is not None:
             argv += [b"context", encode(context)]
-        if within is not None:
-            argv += [b"within", encode(within)]
-        if terms is not None:
-            argv += [b"terms", encode(terms)]
+        if expires_in is not None:
+            argv += [b"expires_in", encode(expires_in)]
+        if constraints is not None:
+            argv += [b"constraints", encode(constraints)]
         if on_failed is not None:
             argv += [b"on_failed", encode(on_failed)]
         return Call(
@@ -1324,42 +1381,6 @@ class Store(ABC):
         return Call(
             self.send, "track", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
-        )
-
-    def trail_add(
-        self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
-    ) -> Call[str]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"add", encode(who), encode(act), encode(about), encode(outcome)]
-        return Call(
-            self.send, "trail", read_text, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def trail_login(
-        self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
-    ) -> Call[str]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"login", encode(who), encode(act), encode(about), encode(outcome)]
-        return Call(
-            self.send, "trail", read_text, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def trail_list(
-        self, *, before: str | None = None, count: int | None = None, request: str | None = None,
-    ) -> Call[Json]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"list", encode_optional(before), encode_optional(count)]
-        return Call(
-            self.send, "trail", read_json, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def trail_logins(
-        self, *, before: str | None = None, count: int | None = None, request: str | None = None,
-    ) -> Call[Json]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"logins", encode_optional(before), encode_optional(count)]
-        return Call(
-            self.send, "trail", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
     def unfail(

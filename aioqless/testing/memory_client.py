@@ -130,7 +130,7 @@ def _put_job(queue: str, row: Mapping[str, Any]) -> PutJob:
     }
     if context := options.get("context"):
         options["context"] = msgspec.json.decode(context)
-    if terms := options.pop("terms", None):
-        options["constraints"] = msgspec.json.decode(terms)
+    if encoded := options.pop("constraints", None):
+        options["constraints"] = msgspec.json.decode(encoded)
     data = msgspec.json.decode(encode(row["data"]))
     return PutJob(row["klass"], data, queue, options, row["jid"])

@@ -108,7 +108,7 @@ class ImportLoop:
         except NOT_NOW as error:
             return self._outage.record_failure(error, asked)
         except QueueFull as full:
-            log.warning("intake.blocked", source=str(self._source), error=str(full))
+            log.warning("import.blocked", source=str(self._source), error=str(full))
             self.caught_up = True
             return PAUSE_WHEN_FULL
         self._outage.record_success(permitted=True)
@@ -118,9 +118,9 @@ class ImportLoop:
 
     def _log(self, batch: list[Imported]) -> None:
         if jobs := sum(each.jobs for each in batch):
-            log.info("intake.taken", source=str(self._source), jobs=jobs)
+            log.info("import.completed", source=str(self._source), jobs=jobs)
         for each in batch:
             for refused in each.refused:
                 log.error(
-                    "intake.refused", key=refused["source"], jid=refused["jid"], why=refused["why"]
+                    "import.rejected", key=refused["source"], jid=refused["jid"], why=refused["why"]
                 )

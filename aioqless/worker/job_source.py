@@ -179,7 +179,7 @@ class JobSource:
             await self._lease.__aexit__(*failed)
 
     def log_recovered(self, jobs: int) -> None:
-        """Log how many jobs of a former incarnation wait again."""
+        """Log how many jobs of a former process wait again."""
         log.info("worker.recovered", jobs=jobs)
 
     async def check(self) -> None:

@@ -41,7 +41,7 @@ class Listener:
         self._redis = client.redis
         self._own = f"{namespace}:w:{worker}"
         self._ready = f"{namespace}:x:ready"
-        self._retimed = f"{namespace}:x:retimed"
+        self._retimed = f"{namespace}:x:ticks-changed"
         self._log = f"{namespace}:log"
         self._renewer = renewer
         self._poller = poller
@@ -112,5 +112,5 @@ class Listener:
                 # The lock may only have expired: within the grace period it can still be renewed.
                 case {"event": "canceled" | "lock_lost", "jid": str(jid)}:
                     self._renewer.check(jid)
-                case {"event": "order"}:
+                case {"event": "remote_control"}:
                     await self._remote_control.handle(message)

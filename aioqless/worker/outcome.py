@@ -242,8 +242,8 @@ def _overdue(run: Run) -> Failed:
     if run.stopped_by == "timeout":
         group, message = "timeout", f"it ran for longer than {run.timeout} s"
     else:
-        group = "too-late"
-        message = f"it was to begin by {run.job.start_by:.3f}, and was popped later"
+        group = "expired"
+        message = f"it was to begin by {run.job.expiry:.3f}, and was popped later"
     return Failed(validation.fit_name(f"{run.job.queue}-{group}"), message)
 
 

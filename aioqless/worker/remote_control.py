@@ -61,7 +61,7 @@ class RemoteControl:
     async def handle(self, message: dict[str, Any]) -> None:
         """Carry out a command and answer it; what the worker's method refuses is the answer."""
         try:
-            self._commands[message["order"]](message)
+            self._commands[message["command"]](message)
             answer: dict[str, object] = {
                 "queues": [str(each) for each in self._worker.subscriptions],
                 "paused": self._worker.paused,
@@ -71,6 +71,8 @@ class RemoteControl:
         except KeyError as missing:  # a later version's command, or a message of unknown origin
             answer = {"refused": f"it knows of no {missing}"}
         try:
-            await self._store.answer(answer=message["answer"], told=msgspec.json.encode(answer))
+            await self._store.remote_reply(
+                answer=message["answer"], told=msgspec.json.encode(answer)
+            )
         except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
-            log.debug("worker.reply_failed", order=message.get("order"), error=repr(error))
+            log.debug("worker.reply_failed", command=message.get("command"), error=repr(error))

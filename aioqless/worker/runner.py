@@ -95,7 +95,7 @@ class Runner:
         run = Run(job, now, lock, deadline=now + lock, renewer=source.renewer, handler=handler)
         if self._lifecycle.releasing:
             run.stop("shutdown")
-        elif job.start_by and job.expires - lock > job.start_by:
+        elif job.expiry and job.expires - lock > job.expiry:
             run.stop("too late")
         former = self._running.add(run)
         loop = asyncio.get_running_loop()

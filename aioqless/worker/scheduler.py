@@ -38,7 +38,7 @@ class Declaration(Limits):
     priority: float | None
     tags: Sequence[str] | None
     retries: int | None
-    terms: str | bytes | None
+    constraints: str | bytes | None
     queue: str
     backlog: int | None
     anywhere: str | None
@@ -166,7 +166,7 @@ def _declaration(
         "priority": new.get("priority"),
         "tags": new.get("tags"),
         "retries": new.get("retries"),
-        "terms": new.get("terms"),
+        "constraints": new.get("constraints"),
         "queue": queue,
         "backlog": recurrence.backlog,
         "anywhere": None if handler.queue else "yes",

@@ -1,6 +1,6 @@
 """The lease of a stable worker name: two workers never hold it at once.
 
-A worker that is restarted under its name takes back the jobs that its former incarnation held.
+A worker that is restarted under its name takes back the jobs that its former process held.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NameLease:
         on_lost: Callable[[], object],
     ) -> None:
         self.lost: NameTaken | None = None  # who has the name now
-        self.recovered: int | None = None  # jobs of a former incarnation, if there was one
+        self.recovered: int | None = None  # jobs of a former process, if there was one
         self._store = store
         self._worker = worker
         self._outage = outage
@@ -89,7 +89,7 @@ class NameLease:
         _here.discard(self._id)
         with contextlib.suppress(*NOT_NOW, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT):
-                await self._store.incarnation_leave(worker=self._worker, id=self._id)
+                await self._store.name_lease_leave(worker=self._worker, id=self._id)
 
     async def renew(self, store: Store) -> bool:
         """Renew the lease when it is time; return whether Redis was called.
@@ -140,7 +140,7 @@ class NameLease:
         )
         asked = time.monotonic()
         try:
-            answer = await store.incarnation_claim(worker=self._worker, told=told, gone=gone)
+            answer = await store.name_lease_claim(worker=self._worker, told=told, gone=gone)
         except NameTaken as taken:
             if gone is None and _is_gone(taken.detail):
                 return await self._claim(store, taken.detail["id"])
@@ -149,7 +149,7 @@ class NameLease:
         return answer
 
     async def _recover(self) -> int:
-        return await self._store.incarnation_recover(worker=self._worker, id=self._id)
+        return await self._store.name_lease_recover(worker=self._worker, id=self._id)
 
 
 def _this_process() -> ThisProcess:
@@ -175,7 +175,7 @@ def _started(pid: int) -> tuple[str, str]:
 
 
 def _is_gone(former: dict[str, Any]) -> bool:
-    """Return whether a former incarnation is proven gone: its process was visible here."""
+    """Return whether a former process is proven gone: its process was visible here."""
     here = _this_process()
     if not here["place"] or former.get("place") != here["place"]:
         return False

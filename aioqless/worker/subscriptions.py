@@ -170,7 +170,7 @@ class Subscriptions:
         return len(self._served) > MOST_PER_BATCH
 
     def add(self, subscription: Subscription) -> None:
-        """Serve a queue from now on, or under other terms.
+        """Serve a queue from now on, or with other limits.
 
         Raises:
             ValueError: It has a weight where the order is not weighted.

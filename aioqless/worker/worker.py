@@ -186,7 +186,7 @@ class Worker:
         return self._sources[0].poller.paused
 
     def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
-        """Serve a queue from now on, or under other terms if it is subscribed already.
+        """Serve a queue from now on, or with other limits if it is subscribed already.
 
         Args:
             queue: Name or pattern.

@@ -5,7 +5,7 @@ duckdb_lake.py     SQL with DuckDB
 polars_lake.py     data frames with Polars
 questions.ipynb    a notebook that answers three questions
 dbt/               a dbt project with a model and its tests
-run_pipeline.py    the command line for spark-submit
+spark_submit.py    the command line for spark-submit
 airflow_dag.py     a DAG of Airflow
 dagster_assets.py  assets of Dagster
 """

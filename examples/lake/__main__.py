@@ -26,9 +26,9 @@ async def audit_site(first: str, max_pages: int) -> None:
 
 
 def run_command(lake: Path, *command: str) -> None:
-    """Run a command of `aioqless pipeline` in this process, so that Spark starts only once."""
-    say(f"$ aioqless pipeline {' '.join(command)} --lake {lake}")
-    app(["pipeline", *command, "--lake", str(lake)], standalone_mode=False)
+    """Run a command of `aioqless lake` in this process, so that Spark starts only once."""
+    say(f"$ aioqless lake {' '.join(command)} --lake {lake}")
+    app(["lake", *command, "--lake", str(lake)], standalone_mode=False)
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     log.write_to(level="warning")
-    load_command("pipeline")
+    load_command("lake")
     lake, page = arguments.folder / "lake", arguments.folder / "report.html"
     try:
         asyncio.run(audit_site(arguments.first, arguments.pages))

@@ -9,14 +9,14 @@ import sys
 
 import dagster
 
-# The interpreter of an environment with aioqless[spark], unless Dagster's own has it.
+# The interpreter of an environment with aioqless[lake], unless Dagster's own has it.
 PYTHON = os.environ.get("AIOQLESS_PYTHON", sys.executable)
 RETRY = dagster.RetryPolicy(max_retries=3, delay=60)
 
 
 def run(command: str, check: bool = True) -> str:
     done = subprocess.run(
-        [PYTHON, "-m", "aioqless", "pipeline", command],
+        [PYTHON, "-m", "aioqless", "lake", command],
         stdout=subprocess.PIPE,
         text=True,
         check=check,

@@ -91,7 +91,7 @@ def test_command_warns_with_its_exit_code(
             "argv",
             [
                 "aioqless",
-                "pipeline",
+                "lake",
                 "archive",
                 "--status",
                 "--url",
@@ -112,7 +112,7 @@ def test_command_warns_with_its_exit_code(
         assert (
             code == 1
             and "on; 1 of 1 entries" in out
-            and "without `aioqless pipeline archive`, the stream grows until Redis is full" in out
+            and "without `aioqless lake archive`, the stream grows until Redis is full" in out
         )
         redis.hset(
             f"{namespace}:x:archive:read", mapping={"reader": "lake", "id": "1000-0", "at": "2000"}

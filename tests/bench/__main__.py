@@ -1,6 +1,6 @@
 """The command line of the benchmarks, run by `nox -s bench`.
 
-`python -m tests.bench [peers|steady|kill|scale|micro|cost|pipeline|smoke] [options]`
+`python -m tests.bench [peers|steady|kill|scale|micro|cost|lake|smoke] [options]`
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from tests.bench import report
 from tests.bench.cost import run_cost
 from tests.bench.kill import RECOVERY_TIMEOUT, run_kill
+from tests.bench.lake import run_lake
 from tests.bench.micro import run_micro
 from tests.bench.peers import PEERS, ROOT, Figures, Peer
 from tests.bench.phases import PHASES, run_peers
-from tests.bench.pipeline import run_lake
 from tests.bench.scale import run_scale
 from tests.bench.steady import run_steady
 
@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
         "what each command costs Redis, and those of BullMQ (2 minutes)",
         lambda o: run_micro(o.n or 3_000, o.peers),
     ),
-    "pipeline": (
+    "lake": (
         "Spark beside one process: rows read, archived, put (5 minutes)",
         lambda o: run_lake(o.n or 20_000),
     ),

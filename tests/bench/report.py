@@ -298,8 +298,8 @@ def _cost(known: Figures) -> str:
     )
 
 
-def _pipeline(known: Figures) -> str:
-    figures = known["pipeline"]
+def _lake(known: Figures) -> str:
+    figures = known["lake"]
     lines = [
         "| | rows | one process, rows/s | Spark, rows/s | one process, µs of CPU a row | Spark | |",
         "|---" * 7 + "|",
@@ -320,7 +320,7 @@ PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
     "scale": {"scale": _scale},
     "micro": {"micro": _micro},
     "cost": {"cost": _cost},
-    "pipeline": {"pipeline": _pipeline},
+    "lake": {"lake": _lake},
 }
 
 

@@ -114,7 +114,7 @@ def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
         "search for a jid": f"/search?q={jid}", "search for a klass": "/search?q=send49",
         "search without a result": "/search?q=nothing-like-it",
         "recurring": "/recurring", "tracked": "/tracked", "redis": "/redis",
-        "configuration": "/config", "audit log": "/trail",
+        "configuration": "/config", "audit log": "/audit-log",
     }  # fmt: skip
 
 

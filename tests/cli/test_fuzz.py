@@ -19,9 +19,9 @@ from tests.cli.conftest import restored_process, run_main
 
 DONE_REFUSED_UNREADABLE = {0, 1, 2}
 SERVES = {
-    "intake",
+    "import",
     "outbox",
-    "pipeline",
+    "lake",
     "redis",
     "tail",
     "top",

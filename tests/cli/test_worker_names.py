@@ -76,7 +76,7 @@ async def test_worker_that_shut_down_frees_its_name(
     async with start(*NAMED) as first:
         first.process.terminate()
         assert await first.ended() == 0
-    assert await client.redis.keys(f"{client.namespace}:x:incarnation:*") == []
+    assert await client.redis.keys(f"{client.namespace}:x:name-lease:*") == []
     async with start(*NAMED) as second:
         assert not second.logged("worker.recovered")
 
@@ -85,7 +85,7 @@ async def test_workers_with_generated_names_store_no_lease(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start():
-        assert await client.redis.keys(f"{client.namespace}:x:incarnation:*") == []
+        assert await client.redis.keys(f"{client.namespace}:x:name-lease:*") == []
 
 
 async def test_one_of_many_workers_started_at_once_gets_the_name(

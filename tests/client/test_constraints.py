@@ -63,14 +63,14 @@ async def test_options_of_put_override_those_of_the_handler(client: Client) -> N
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique="else") != first
     assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60,
-        max_concurrent=5).prepare(1000)["terms"] or b"") == {
+        max_concurrent=5).prepare(1000)["constraints"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
     }  # fmt: skip
 
 
 async def test_unique_key_without_fields_is_the_klass(client: Client) -> None:
     assert await client.queue("mail").put(digest) == await client.queue("post").put(digest)
-    assert json.loads(NewJob(digest).prepare(1000)["terms"] or b"")["key"] == "Digest"
+    assert json.loads(NewJob(digest).prepare(1000)["constraints"] or b"")["key"] == "Digest"
 
 
 async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
@@ -85,7 +85,7 @@ async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
 
 async def test_too_long_unique_key_is_shortened() -> None:
     told = json.loads(
-        NewJob("K", {"text": "x" * 600}, unique=("text",)).prepare(10_000)["terms"] or b""
+        NewJob("K", {"text": "x" * 600}, unique=("text",)).prepare(10_000)["constraints"] or b""
     )
     assert told["unique"].startswith("sha256:")
 

@@ -40,8 +40,8 @@ from tests.server import OwnServer
 
 Operation: TypeAlias = Callable[[Client], Awaitable[Any]]
 ONLY_PUBLISH = {
-    "order",
-    "answer",
+    "remote_control",
+    "remote_reply",
 }  # a repeated remote-control command has the same effect, and the first answer counts
 
 
@@ -98,7 +98,7 @@ async def swept(client: Client) -> Any:
 
 
 async def recorded_in_the_audit_log(client: Client) -> None:
-    await client.store.trail_add(who="ada", act="retry", about="{}", outcome="done")
+    await client.store.audit_log_add(who="ada", act="retry", about="{}", outcome="done")
 
 
 def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
@@ -200,19 +200,19 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("declare", "a worker declares", script("declare", "interval", queue="mail", jid="s",
         klass="K", data="1", next=9, interval=9)),
     ("tick", "a scheduler ticks", script("tick", batch=TICKS)),
-    ("intake", "an intake takes", script("intake", "queue", prefix="there:", into="", queue="mail",
+    ("import", "an import takes", script("import", "queue", prefix="there:", into="", queue="mail",
         side="right", count=1)),
     ("revive", "revive", lambda client: client.jobs.retry("bad", data={"n": 2})),
     ("revive", "revive a group", lambda client: client.jobs.retry_group("typo", 5)),
-    ("trail", "note an act", recorded_in_the_audit_log),
+    ("audit_log", "note an act", recorded_in_the_audit_log),
     ("session", "a session begins", script("session", "keep", id="digest", proof="hash",
         seconds=60)),
     ("session", "a session ends", script("session", "drop", id="digest")),
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client: Archive(client.store).trim("1-0",
         "lake")),
-    ("incarnation", "a name is claimed",
-        script("incarnation", "claim", worker="bob", told='{"id":"2","place":"q"}')),
+    ("name_lease", "a name is claimed",
+        script("name_lease", "claim", worker="bob", told='{"id":"2","place":"q"}')),
 ]  # fmt: skip
 
 
@@ -271,7 +271,7 @@ async def contents(client: Client) -> dict[str, Any]:
     have stream entries.
     """
     found = await Story(client.store, client.redis).all_keys()
-    for stream in {"x:archive", "x:trail"} & found.keys():
+    for stream in {"x:archive", "x:audit-log"} & found.keys():
         found[stream] = [fields for _, fields in found[stream]]
     waiting = found.get("q:mail-work", {})
     found["q:mail-work"] = {jid: "now" if score < -0.1 else score for jid, score in waiting.items()}

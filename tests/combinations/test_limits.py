@@ -138,7 +138,7 @@ async def test_job_delayed_past_its_start_deadline_fails_and_frees_its_key(
     await holder.complete()
     await drain(clock_client, visit)
     assert await states(clock_client, "late", "next") == ["failed", "complete"]
-    assert (await existing_job(clock_client, "late")).failure.group == "default-too-late"
+    assert (await existing_job(clock_client, "late")).failure.group == "default-expired"
 
 
 async def test_start_deadline_applies_to_every_run_until_the_job_is_unfailed(
@@ -158,7 +158,7 @@ async def test_start_deadline_applies_to_every_run_until_the_job_is_unfailed(
     clock.move(120)
     await drain(clock_client, flaky)
     assert (runs, await states(clock_client, "a")) == (["a"], ["failed"])
-    assert await queue.unfail("default-too-late") == 1
+    assert await queue.unfail("default-expired") == 1
     await drain(clock_client, flaky)
     assert (runs, await states(clock_client, "a")) == (["a", "a"], ["complete"])
 
@@ -192,8 +192,8 @@ async def test_limited_job_that_kills_workers_fails_and_frees_its_key(
         (deadly,) = await client.queue("mail").pop(worker="ann")
         assert deadly.jid == "deadly"
         told = b'{"id":"%d","host":"h","place":"","pid":1,"started":""}'
-        await client.store.incarnation_claim(worker="ann", told=told % 1)
-        await client.store.incarnation_recover(worker="ann", id="1")
+        await client.store.name_lease_claim(worker="ann", told=told % 1)
+        await client.store.name_lease_recover(worker="ann", id="1")
     assert await states(client, "deadly") == ["failed"]
     assert [job.jid for job in await client.queue("mail").pop(worker="bob")] == ["next"]
     await client.jobs.cancel("next")

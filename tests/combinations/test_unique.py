@@ -158,6 +158,6 @@ async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_othe
 ) -> None:
     queue = client.queue("mail")
     new = [NewJob("Sync", jid=jid, on_failed="fail", depends=["x"]) for jid in ("x", "y")]
-    with pytest.raises(ExceptionGroup, match="1 of 2 jobs were refused"):
+    with pytest.raises(ExceptionGroup, match=r"of 2 jobs, 1 .* refused"):
         await queue.put_many(new)
     assert await states(client, "x", "y") == [None, "waiting"]

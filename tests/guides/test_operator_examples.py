@@ -102,7 +102,7 @@ async def test_mounted_dashboard_asks_the_app_who_the_user_is(client: Client) ->
 async def test_encrypted_data_is_not_readable_in_redis(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SEAL_KEY", Encryption.new_key())
+    monkeypatch.setenv("ENCRYPTION_KEY", Encryption.new_key())
     await run_page(client, "encryption.md")
     (job,) = await client.queue("billing").peek()
     stored = await client.redis.hgetall(f"{client.namespace}:j:{job.jid}")

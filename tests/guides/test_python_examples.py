@@ -65,7 +65,7 @@ class Page(NamedTuple):
 KEY = """
 import os
 from aioqless.contrib.encryption import Encryption
-os.environ["SEAL_KEY"] = Encryption.new_key()
+os.environ["ENCRYPTION_KEY"] = Encryption.new_key()
 """
 PAGES = {
     "archive.md": Page(),

@@ -109,7 +109,7 @@ async def words_of(line: str, folder: Path) -> list[str]:
             await connection.run_sync(Outbox().table.metadata.create_all)
         await engine.dispose()
     return words + {"worker": ["--burst"], "web": ["--port", "0"]}.get(
-        words[0], ["--once"] if words[0] in ("intake", "outbox") else []
+        words[0], ["--once"] if words[0] in ("import", "outbox") else []
     )
 
 

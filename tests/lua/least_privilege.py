@@ -24,7 +24,7 @@ ELSEWHERE = (
     "~*schedule",
     "~*retry",
     "~*-there:*",
-)  # the keys from which `intake` imports, as docs/redis.md says
+)  # the keys from which `import` imports, as docs/redis.md says
 NAMESPACES = (
     "bad-input",
     "bounds",
@@ -49,7 +49,7 @@ def make_users(redis: Redis) -> None:
         rules = [word for word in words if word != f"~{ANY}"] + [
             f"~{namespace}" for namespace in NAMESPACES
         ]
-        redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "intake" else ()))
+        redis.execute_command("ACL", "SETUSER", *rules, *(ELSEWHERE if name == "import" else ()))
 
 
 class LeastPrivilegeScripts(ScriptStore):

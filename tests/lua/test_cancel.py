@@ -36,8 +36,8 @@ async def test_canceled_job_is_deleted_without_a_trace(story: Story, state: str)
         "x:fence",
         "s:stats:0:mail",
         "s:wait:0:mail",
-        "x:days",
-        "x:histograms",
+        "x:stats-days",
+        "x:histogram-days",
     }
 
 
@@ -144,5 +144,5 @@ async def test_very_many_dependencies_of_a_canceled_job_are_unlinked_by_later_ca
     assert [
         key
         for key in await story.all_keys()
-        if "depend" in key or key.startswith("x:left") or key == "x:todo"
+        if "depend" in key or key.startswith("x:deferred-jids") or key == "x:deferred"
     ] == []

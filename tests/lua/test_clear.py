@@ -80,7 +80,9 @@ async def test_job_is_cleared_with_all_dependents_in_any_order(
         )
     assert await clear(story, "depends", "depends", "waiting") == (3, {})
     assert await clear(story, "waiting") == (1, {})
-    assert [key for key in await story.all_keys() if key.startswith(("j:", "q:", "x:left"))] == []
+    assert [
+        key for key in await story.all_keys() if key.startswith(("j:", "q:", "x:deferred-jids"))
+    ] == []
 
 
 @pytest.mark.parametrize("dry_run", [None, 1])
@@ -143,7 +145,7 @@ async def test_jobs_delayed_by_a_limit_are_cleared_as_scheduled(story: Story) ->
     await clear(story, "waiting")
     assert await story.counts(10) == {"running": 1}
     await story.complete(running, 11)
-    assert not [key for key in await story.all_keys() if key.startswith("x:held")]
+    assert not [key for key in await story.all_keys() if key.startswith("x:held-back")]
 
 
 async def test_many_jobs_are_cleared_in_batches(story: Story) -> None:

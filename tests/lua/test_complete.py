@@ -280,7 +280,7 @@ async def test_very_many_dependents_are_released_over_several_calls(
     await story.peek(5, queue="other")
     assert await story.counts(5, "post") == {"waiting": 650}
     left = {key for key in await story.all_keys() if key.startswith("x:")}
-    assert left == {"x:fence", "x:days", "x:histograms"}, "nothing to do is left behind"
+    assert left == {"x:fence", "x:stats-days", "x:histogram-days"}, "nothing to do is left behind"
 
 
 async def test_job_put_again_separates_new_dependents_from_former_ones(

@@ -11,11 +11,11 @@ from tests.lua.story import Story, score
 
 
 def limited(limit: int = 1, key: str = "k") -> dict[str, Any]:
-    return {"terms": json.dumps({"key": key, "limit": limit})}
+    return {"constraints": json.dumps({"key": key, "limit": limit})}
 
 
 def rated(many: int, seconds: float, key: str = "k") -> dict[str, Any]:
-    return {"terms": json.dumps({"key": key, "rate": [many, seconds]})}
+    return {"constraints": json.dumps({"key": key, "rate": [many, seconds]})}
 
 
 ONE = limited()
@@ -122,7 +122,7 @@ async def test_changed_priority_reorders_delayed_jobs(story: Story) -> None:
     await story.store.priority(jid="b", priority=-1)
     await story.complete("first", 5)
     assert await story.pop(6, count=9) == ["b"]
-    assert await story.scores("x:held:k") == {"a": score(0, 2)}
+    assert await story.scores("x:held-back:k") == {"a": score(0, 2)}
 
 
 async def test_idle_workers_are_notified_when_a_delayed_job_may_start(story: Story) -> None:
@@ -160,7 +160,7 @@ async def test_job_of_a_dead_worker_runs_again_within_its_limit(story: Story) ->
     await story.put("b", 2, **ONE)
     assert await story.pop(61, worker="bob") == []
     assert await story.pop(72, worker="bob") == ["a"]
-    assert await story.scores("x:holding:k") == {"a": 142}
+    assert await story.scores("x:limit-running:k") == {"a": 142}
     await story.complete("a", 73, worker="bob")
     assert await story.pop(74, worker="bob") == ["b"]
 
@@ -200,9 +200,9 @@ async def test_canceled_delayed_job_leaves_no_trace(story: Story) -> None:
     await story.put("b", 2, **ONE)
     await story.pop(3)
     await story.cancel("b")
-    assert not await story.exists("x:held:k")
+    assert not await story.exists("x:held-back:k")
     await story.complete("a", 4)
-    assert not await story.exists("x:holding:k")
+    assert not await story.exists("x:limit-running:k")
 
 
 async def test_delayed_job_can_be_moved_to_another_queue(story: Story) -> None:
@@ -273,7 +273,7 @@ async def test_retry_counts_as_a_start(story: Story) -> None:
 
 
 async def test_rate_and_concurrency_limit_apply_together(story: Story) -> None:
-    both = {"terms": json.dumps({"key": "k", "limit": 1, "rate": [1, 30]})}
+    both = {"constraints": json.dumps({"key": "k", "limit": 1, "rate": [1, 30]})}
     await story.running("a", popped=1, **both)  # type: ignore[arg-type]
     await story.put("b", 2, **both)  # type: ignore[arg-type]
     assert await story.pop(3) == []
@@ -334,7 +334,7 @@ async def test_invalid_limits_are_refused_by_name(
     story: Story, given: dict[str, Any], argument: str
 ) -> None:
     async with story.refused(InvalidArgument, argument=argument):
-        await story.put("a", 0, terms=json.dumps(given))
+        await story.put("a", 0, constraints=json.dumps(given))
 
 
 @pytest.mark.parametrize("value", ["0/60", "5", "5/0", "many/60", "-1/60", "5/", "99999/1"])

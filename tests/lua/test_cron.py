@@ -31,7 +31,7 @@ async def test_cron_template_is_stored_where_other_clients_do_not_pop_it(story: 
         "x:cron:night",
         "x:ticks",
         "queues",
-        "x:days",
+        "x:stats-days",
     }
     assert await story.fields("x:cron:night") == {
         "jid": "night", "klass": "Greet", "data": "[ ]", "priority": "2", "tags": '["x"]',
@@ -220,7 +220,7 @@ async def test_schedulers_are_notified_when_the_first_tick_becomes_earlier(story
         await story.cron("early", 10, next=7200)
         await story.cron("later", 10, next=10000)
         await story.store.recur_update(jid="later", pairs=["cron", "0 1 * * *", "next", "3600"])
-    assert [channel for channel, _ in told] == ["x:retimed"] * 3
+    assert [channel for channel, _ in told] == ["x:ticks-changed"] * 3
 
 
 # Pause, resume, run
@@ -242,7 +242,7 @@ async def test_paused_template_makes_nothing_and_restarts_its_clock_when_resumed
     assert (await story.pop(1000), (await story.tick(1000))["due"]) == ([], [])
     await story.store.recur_resume(jid="r", now=1000, next=1060)
     assert await story.store.recur_get(jid="r") == before | {"next": 1060}
-    assert await story.scores("x:resting") == {}
+    assert await story.scores("x:paused-recurring") == {}
 
 
 async def test_paused_template_is_hidden_from_other_clients(story: Story) -> None:
@@ -250,14 +250,14 @@ async def test_paused_template_is_hidden_from_other_clients(story: Story) -> Non
     await story.store.recur_pause(jid="r", now=10)
     assert await story.scores("q:mail-recur") == {}
     assert (await story.fields("r:r"))["x-paused"] == "10"
-    assert await story.scores("x:resting") == {"r": 10}
+    assert await story.scores("x:paused-recurring") == {"r": 10}
 
 
 async def test_pausing_and_resuming_are_idempotent(story: Story) -> None:
     await story.recur("r", 0, interval=60)
     for now in (10, 20):
         await story.store.recur_pause(jid="r", now=now)
-    assert await story.scores("x:resting") == {"r": 10}
+    assert await story.scores("x:paused-recurring") == {"r": 10}
     for now in (30, 40):
         await story.store.recur_resume(jid="r", now=now)
     assert await story.scores("q:mail-recur") == {"r": 90}
@@ -286,7 +286,10 @@ async def test_paused_template_put_again_by_another_client_is_resumed(story: Sto
     assert (await story.store.recur_get(jid="r"))["paused"] is False
     await story.recur("r", 30, offset=5)
     assert (await story.store.recur_get(jid="r"))["next"] == 35
-    assert (await story.scores("x:resting"), "x-paused" in await story.fields("r:r")) == ({}, False)
+    assert (await story.scores("x:paused-recurring"), "x-paused" in await story.fields("r:r")) == (
+        {},
+        False,
+    )
 
 
 @pytest.mark.parametrize("kind", ["interval", "cron"])

@@ -94,7 +94,7 @@ async def test_job_that_was_put_back_after_its_failure_has_the_whole_timeout(sto
 
 
 async def test_job_that_expires_is_back_in_time_for_another_worker(story: Story) -> None:
-    await story.put("a", 3, within=6)
+    await story.put("a", 3, expires_in=6)
     await story.pop(5)
     await decline(story, "a", 5)
     assert await story.where("a") == {"scheduled": 7}
@@ -113,10 +113,10 @@ async def test_declined_pop_is_no_start_of_its_queues_rate(story: Story) -> None
 
 async def test_declined_pop_is_no_start_of_its_keys_rate(story: Story) -> None:
     terms = json.dumps({"key": "api", "rate": [1, 60]})
-    await story.put("a", 3, terms=terms)
+    await story.put("a", 3, constraints=terms)
     assert await story.pop(5) == ["a"]
     await decline(story, "a", 5)
-    assert await story.scores("x:starts:k:api") == {}
+    assert await story.scores("x:rate-starts:k:api") == {}
     assert await story.pop(10) == ["a"]
 
 

@@ -20,19 +20,19 @@ NOT_OF_A_JOB = (
     "config",
     "s:",
     "x:fence",
-    "x:days",
-    "x:histograms",
-    "x:rules",
+    "x:stats-days",
+    "x:histogram-days",
+    "x:retention-rules",
     "x:archive",
     "tracked",
 )
 UNIQUE = {"unique": "one", "until": "done", "key": "narrow", "limit": 1, "rate": [9, 1000]}
 RICH = {
-    "terms": json.dumps(UNIQUE),
+    "constraints": json.dumps(UNIQUE),
     "tags": ["x", "y"],
     "priority": -3,
     "context": '{"trace": "t"}',
-    "within": 9000,
+    "expires_in": 9000,
     "retries": 2,
 }
 POPPED = 10
@@ -58,7 +58,7 @@ async def depends(story: Story) -> None:
 
 async def is_limited(story: Story) -> None:
     """Hold back the job: another job with its key runs first."""
-    await story.put("first", 0, priority=-9, terms=json.dumps({"key": "narrow", "limit": 1}))
+    await story.put("first", 0, priority=-9, constraints=json.dumps({"key": "narrow", "limit": 1}))
     await put(story)
     assert await story.pop(POPPED, count=2) == ["first"] and await story.state("a") == "scheduled"
 
@@ -205,7 +205,7 @@ async def test_pruned_job_leaves_only_a_result_with_a_longer_retention(
 async def test_pruned_failed_job_leaves_nothing(story: Story, archive: str) -> None:
     await story.configure(archive=archive, failed_history=100)
     await failed(story)
-    assert {"j:a", "f:typo", "failures", "x:outdated"} <= (await left(story)).keys()
+    assert {"j:a", "f:typo", "failures", "x:failed-expiry"} <= (await left(story)).keys()
     await story.failed("b", 200, 201, 202)
     await story.cancel("b")
     assert await left(story) == {}
@@ -215,11 +215,11 @@ async def test_pruned_failed_job_leaves_nothing(story: Story, archive: str) -> N
 async def test_canceled_recurring_job_leaves_nothing_even_if_paused(
     story: Story, kind: str
 ) -> None:
-    made = {"tags": ["x"], "terms": json.dumps({"key": "narrow", "limit": 1})}
+    made = {"tags": ["x"], "constraints": json.dumps({"key": "narrow", "limit": 1})}
     await (
         story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made)  # type: ignore[arg-type]
     )
     await story.store.recur_pause(jid="r", now=1)
-    assert "x:resting" in await left(story)
+    assert "x:paused-recurring" in await left(story)
     await story.store.recur_off(jid="r")
     assert await left(story) == {}

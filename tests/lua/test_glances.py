@@ -182,12 +182,12 @@ async def test_jobs_are_found_by_a_part_of_their_klass_in_steps(story: Story) ->
 
 async def test_audit_log_keeps_the_latest_actions_newest_first(story: Story) -> None:
     for number in range(3):
-        await story.store.trail_add(
+        await story.store.audit_log_add(
             who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done"
         )
-    acts = await story.store.trail_list(count=2)
+    acts = await story.store.audit_log_list(count=2)
     assert [act["about"]["n"] for act in acts] == [2, 1]
-    (oldest,) = await story.store.trail_list(before=acts[-1]["place"])
+    (oldest,) = await story.store.audit_log_list(before=acts[-1]["place"])
     assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == (
         {"n": 0},
         "ada",
@@ -197,19 +197,19 @@ async def test_audit_log_keeps_the_latest_actions_newest_first(story: Story) -> 
 
 
 async def test_logins_are_listed_separately_from_actions(story: Story) -> None:
-    await story.store.trail_add(who="ada", act="retry", about="{}", outcome="done")
-    await story.store.trail_login(
+    await story.store.audit_log_add(who="ada", act="retry", about="{}", outcome="done")
+    await story.store.audit_log_login(
         who="ada", act="log-in", about='{"address":"::1"}', outcome="refused"
     )
-    assert [each["act"] for each in await story.store.trail_list()] == ["retry"]
-    (login,) = await story.store.trail_logins(count=5)
+    assert [each["act"] for each in await story.store.audit_log_list()] == ["retry"]
+    (login,) = await story.store.audit_log_logins(count=5)
     assert (login["who"], login["act"], login["about"], login["outcome"]) == (
         "ada",
         "log-in",
         {"address": "::1"},
         "refused",
     )
-    assert await story.store.trail_logins(before=login["place"]) == []
+    assert await story.store.audit_log_logins(before=login["place"]) == []
 
 
 async def test_session_is_readable_until_it_is_deleted_or_expires(story: Story) -> None:

@@ -14,8 +14,8 @@ KNOWN = [
     "queues", "paused_queues", "workers", r"w:.+:jobs", "completed", "failures", r"f:.+",
     "tracked", r"t:.+", "tags", "config",
     r"s:(wait|run|stats):\d+:.+",
-    r"x:(fence|intaken|refused|ticks|resting|cron:.+|todo|fallen|days|histograms|rules|outdated|request:.+|left:.+|result:.+|incarnation:.+)",
-    r"x:(unique|holding|held|starts|skipped):.+",
+    r"x:(fence|import-counter|rejected-imports|ticks|paused-recurring|cron:.+|deferred|deferred-failures|stats-days|histogram-days|retention-rules|failed-expiry|request:.+|deferred-jids:.+|result:.+|name-lease:.+)",
+    r"x:(unique|limit-running|held-back|rate-starts|skipped):.+",
 ]  # fmt: skip
 OURS = {"x-put", "x-fence", "x-after", "x-lost"}
 THEIRS = {
@@ -27,8 +27,8 @@ THEIRS = {
 
 async def _limited(story: Story) -> None:
     terms = json.dumps({"unique": "u", "until": "done", "key": "k", "limit": 1, "rate": [5, 60]})
-    await story.put("one", 20, queue="calls", terms=terms)
-    await story.put("two", 20, queue="calls", terms=terms.replace('"u"', '"v"'))
+    await story.put("one", 20, queue="calls", constraints=terms)
+    await story.put("two", 20, queue="calls", constraints=terms.replace('"u"', '"v"'))
     await story.configure(calls_rate_limit="100/60")
     await story.pop(21, queue="calls", count=5)
 
@@ -89,7 +89,9 @@ async def test_only_kept_replies_and_rate_counters_expire(
         if await used.ask("TTL", key) != -1
     ]
     assert expiring
-    assert [key for key in expiring if ":x:request:" not in key and ":x:starts:" not in key] == []
+    assert [
+        key for key in expiring if ":x:request:" not in key and ":x:rate-starts:" not in key
+    ] == []
 
 
 async def test_fields_of_a_job_are_those_of_qless_and_two_of_ours(used: Story) -> None:

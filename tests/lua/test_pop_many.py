@@ -126,7 +126,7 @@ async def test_row_is_the_stored_hash_in_the_order_of_its_fields(story: Story) -
 
 
 async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(story: Story) -> None:
-    await story.put("a", 0, context='{"trace":"1"}', within=99, retries=1)
+    await story.put("a", 0, context='{"trace":"1"}', expires_in=99, retries=1)
     await story.pop(1)
     await story.retry("a", 2, group="net", message="down")
     first, again = [

@@ -100,7 +100,7 @@ async def test_ended_job_goes_on_with_other_limits(story: Story) -> None:
     await story.store.recur_update(jid="r", pairs=["max_runs", "2"])
     template = await view(story)
     assert (template["ended"], template["runs_left"]) == (False, 1) and template["next"]
-    assert await story.scores("x:resting") == {}
+    assert await story.scores("x:paused-recurring") == {}
 
 
 async def test_limits_can_be_removed(story: Story) -> None:

@@ -9,37 +9,49 @@ from tests.lua.story import Story
 async def test_order_is_published_to_its_worker_only(story: Story) -> None:
     async with story.published() as messages:
         assert (
-            await story.store.order_subscribe(worker="ann", answer="x", queue="mail", limit=4) == 1
+            await story.store.remote_control_subscribe(
+                worker="ann", answer="x", queue="mail", limit=4
+            )
+            == 1
         )
-        assert await story.store.order_quiet(worker="ann", answer="y") == 1
+        assert await story.store.remote_control_quiet(worker="ann", answer="y") == 1
     assert messages == [
         (
             "w:ann",
-            {"event": "order", "order": "subscribe", "answer": "x", "queue": "mail", "limit": 4},
+            {
+                "event": "remote_control",
+                "command": "subscribe",
+                "answer": "x",
+                "queue": "mail",
+                "limit": 4,
+            },
         ),
-        ("w:ann", {"event": "order", "order": "quiet", "answer": "y"}),
+        ("w:ann", {"event": "remote_control", "command": "quiet", "answer": "y"}),
     ]
 
 
 async def test_order_to_an_unknown_worker_is_refused(story: Story) -> None:
     async with story.refused(NoSuchWorker, worker="nobody"):
-        await story.store.order_quiet(worker="nobody", answer="x")
+        await story.store.remote_control_quiet(worker="nobody", answer="x")
 
 
 async def test_repeated_order_is_published_once(story: Story) -> None:
     async with story.published() as messages:
         for _ in range(2):
-            assert await story.store.order_quiet(worker="ann", answer="x", request="c1:1") == 1
+            assert (
+                await story.store.remote_control_quiet(worker="ann", answer="x", request="c1:1")
+                == 1
+            )
     assert len(messages) == 1
 
 
 async def test_answer_is_published_to_the_caller(story: Story) -> None:
     async with story.published() as messages:
-        await story.store.answer(answer="x", told='{"paused": true}')
-    assert messages == [("x:answer:x", {"paused": True})]
+        await story.store.remote_reply(answer="x", told='{"paused": true}')
+    assert messages == [("x:reply:x", {"paused": True})]
 
 
 @pytest.mark.parametrize("told", ["", "1", "{"])
 async def test_answer_must_be_an_object(story: Story, told: str) -> None:
     async with story.refused(InvalidArgument, argument="told"):
-        await story.store.answer(answer="x", told=told)
+        await story.store.remote_reply(answer="x", told=told)

@@ -59,8 +59,9 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("unfail",), {"queue": "mail", "group": "typo", "now": 10}),
     (("revive", "group"), {"group": "typo", "now": 10}),
     (("revive", "job"), {"jid": "bad", "now": 10, "data": "[1]"}),
-    (("trail", "add"), {"who": "ada", "act": "retry", "about": '{"jid":"bad"}', "outcome": "done"}),
-    (("trail", "login"), {"who": "ada", "act": "log-in", "about": "{}", "outcome": "refused"}),
+    (("audit_log", "add"),
+        {"who": "ada", "act": "retry", "about": '{"jid":"bad"}', "outcome": "done"}),
+    (("audit_log", "login"), {"who": "ada", "act": "log-in", "about": "{}", "outcome": "refused"}),
     (("session", "keep"), {"id": "new", "proof": "x", "seconds": 60}),
     (("session", "drop"), {"id": "open"}),
     (("priority",), {"jid": "idle", "priority": -3}),
@@ -92,14 +93,14 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("forget",), {"queues": ["mail"]}),
     (("deregister",), {"workers": ["ann"]}),
     (("register",), {"worker": "ann", "now": 10, "queues": ["mail"]}),
-    (("intake", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail",
+    (("import", "queue"), {"prefix": "there:", "into": "", "now": 10, "queue": "mail",
         "side": "right", "count": 1}),
     (("sweep", "failed"), {"group": "typo"}),
     (("sweep", "completed"), {}),
     (("archive_trim",), {"id": "1-0", "reader": "lake", "now": 10}),
-    (("incarnation", "claim"), {"worker": "bob", "now": 10, "told": '{"id":"2","place":"q"}'}),
-    (("incarnation", "recover"), {"worker": "ann", "now": 10, "id": "1"}),
-    (("incarnation", "leave"), {"worker": "ann", "now": 10, "id": "1"}),
+    (("name_lease", "claim"), {"worker": "bob", "now": 10, "told": '{"id":"2","place":"q"}'}),
+    (("name_lease", "recover"), {"worker": "ann", "now": 10, "id": "1"}),
+    (("name_lease", "leave"), {"worker": "ann", "now": 10, "id": "1"}),
 ]  # fmt: skip
 
 
@@ -123,7 +124,7 @@ async def filled_namespace(story: Story) -> Story:
     await story.completed("done")
     await story.store.session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
-    await story.store.incarnation_claim(worker="ann", now=5, told='{"id":"1","place":"p"}')
+    await story.store.name_lease_claim(worker="ann", now=5, told='{"id":"1","place":"p"}')
     return story
 
 
@@ -162,9 +163,11 @@ async def test_repeated_request_gets_the_first_reply_and_does_nothing(
 
 def test_every_writing_command_is_covered_here() -> None:
     commands = {name for name in command_names() if read_command(name).writes}
-    assert commands - {command[0] for command, _ in _WRITES} <= {"check", "order", "answer"}, (
-        "the last two only publish: test_remote_control"
-    )
+    assert commands - {command[0] for command, _ in _WRITES} <= {
+        "check",
+        "remote_control",
+        "remote_reply",
+    }, "the last two only publish: test_remote_control"
 
 
 @pytest.mark.parametrize("now", [11, 5000])

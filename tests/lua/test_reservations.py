@@ -311,7 +311,7 @@ async def test_skip_of_an_ended_job_is_forgotten(story: Story) -> None:
 async def test_skipped_job_frees_its_concurrency_limit(story: Story) -> None:
     terms = '{"key":"k","limit":1}'
     for n, jid in enumerate("ab"):
-        await story.put(jid, n, terms=terms)
+        await story.put(jid, n, constraints=terms)
     assert await reserve(story, 2) == "a"
     assert await reserve(story, 2, "bob") is None
     await skip(story, "a", 3)

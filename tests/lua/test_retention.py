@@ -120,7 +120,9 @@ async def test_unset_rule_is_forgotten(story: Story) -> None:
     await rule(story, "mail-jobs-history", 10)
     await story.store.config_unset(option="mail-jobs-history")
     await story.completed("a", 0, 1, 2)
-    assert await story.scores("completed") == {"a": 2} and not await story.exists("x:rules")
+    assert await story.scores("completed") == {"a": 2} and not await story.exists(
+        "x:retention-rules"
+    )
 
 
 async def test_failed_jobs_are_kept_unless_a_rule_limits_them(
@@ -163,7 +165,7 @@ async def test_job_that_fails_again_in_a_queue_without_a_rule_is_kept(
         await story.put("a", 3, queue="post")
     else:
         await story.put("a", 3, queue="post")
-        await story.change("ZADD", "x:outdated", 12, "a")
+        await story.change("ZADD", "x:failed-expiry", 12, "a")
     queue = "mail" if way == "revive" else "post"
     assert await story.pop(4, queue=queue) == ["a"]
     await story.fail("a", 5)

@@ -251,8 +251,8 @@ async def test_unused_queue_leaves_no_statistics(story: Story) -> None:
         assert await story.pop(40 * DAY, queue="empty") == []
     assert await _kept(story) == (set(), set())
     known = {"waiting", "paused", "recurring"}
-    assert set(await story.scores("queues")) == set(await story.scores("x:days")) == known
-    assert not await story.exists("x:histograms")
+    assert set(await story.scores("queues")) == set(await story.scores("x:stats-days")) == known
+    assert not await story.exists("x:histogram-days")
     await _work(story, 40, "customer-1")
     assert set(await story.scores("queues")) == {*known, "customer-1"}
 

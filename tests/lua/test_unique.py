@@ -10,7 +10,7 @@ from tests.lua.story import Story
 
 
 def terms(**given: Any) -> dict[str, Any]:
-    return {"terms": json.dumps({name.rstrip("_"): value for name, value in given.items()})}
+    return {"constraints": json.dumps({name.rstrip("_"): value for name, value in given.items()})}
 
 
 UNIQUE = terms(unique="k", until="done")
@@ -81,7 +81,7 @@ async def test_job_of_a_dead_worker_keeps_its_key_until_it_ends(
 
 
 @pytest.mark.parametrize(
-    "gone", [("DEL", "j:a"), ("HSET", "j:a", "state", "complete"), ("HDEL", "j:a", "x-terms")]
+    "gone", [("DEL", "j:a"), ("HSET", "j:a", "state", "complete"), ("HDEL", "j:a", "x-constraints")]
 )
 async def test_key_of_a_job_deleted_by_another_client_is_free(
     story: Story, gone: tuple[str, ...]
@@ -189,18 +189,18 @@ async def test_first_job_of_a_key_in_a_batch_is_put(story: Story) -> None:
 async def test_put_with_if_exists_raise_is_refused_with_the_existing_jid(story: Story) -> None:
     await story.put("a", 0, **UNIQUE)
     async with story.refused(JobExists, jid="a"):
-        await story.put("b", 1, **terms(unique="k", until="done", exists="raise"))
+        await story.put("b", 1, **terms(unique="k", until="done", if_exists="raise"))
     async with story.refused(JobExists, jid="a"):
-        await story.put("a", 1, **terms(exists="raise"))
+        await story.put("a", 1, **terms(if_exists="raise"))
 
 
 @pytest.mark.parametrize("state", ["running", "complete"])
 async def test_existing_jid_can_be_kept_in_any_state(story: Story, state: str) -> None:
     await (story.running("a") if state == "running" else story.completed("a"))
     async with story.unchanged():
-        assert await story.put("a", 3, **terms(exists="keep")) == "a"
-    assert await story.put("b", 3, **terms(exists="keep")) == "b"
-    assert "x-terms" not in await story.job("b")
+        assert await story.put("a", 3, **terms(if_exists="keep")) == "a"
+    assert await story.put("b", 3, **terms(if_exists="keep")) == "b"
+    assert "x-constraints" not in await story.job("b")
 
 
 async def test_workflow_with_a_duplicate_is_refused_as_a_whole(story: Story) -> None:
@@ -252,11 +252,11 @@ async def test_instance_run_now_returns_the_job_that_holds_the_key(story: Story)
         ({"unique": "k", "until": "never"}, "until"),
         ({"unique": "k", "for": 0}, "for"),
         ({"unique": "k", "for": [1]}, "for"),
-        ({"exists": "move"}, "exists"),
+        ({"if_exists": "move"}, "if_exists"),
     ],
 )
 async def test_invalid_constraints_are_refused_by_name(
     story: Story, given: dict[str, Any], argument: str
 ) -> None:
     async with story.refused(InvalidArgument, argument=argument):
-        await story.put("a", 0, terms=json.dumps(given))
+        await story.put("a", 0, constraints=json.dumps(given))

@@ -79,4 +79,4 @@ async def test_worker_is_registered_with_its_queues_until_it_is_deregistered(sto
     await story.store.register(worker="ann", queues=[], now=7)
     assert (await story.store.workers(now=8))[0]["queues"] == []
     await story.store.deregister(workers=["ann"])
-    assert not await story.exists("x:serves")
+    assert not await story.exists("x:subscriptions")

@@ -60,7 +60,9 @@ def keyspace(redis: Redis, name: str) -> dict[str, Any]:
     return {
         key: _read(key.removeprefix(f"{name}:"), kind, contents)
         for key, kind, contents in rows
-        if not key.startswith((f"{name}:x:request:", f"{name}:x:days", f"{name}:x:histograms"))
+        if not key.startswith(
+            (f"{name}:x:request:", f"{name}:x:stats-days", f"{name}:x:histogram-days")
+        )
     }
 
 

@@ -97,7 +97,7 @@ async def _taken(url: str, format: Format, waiting: list[bytes], later: list[byt
             taken = await ImportLoop(
                 client, ForeignQueues(format=format, prefix="fuzz"), Outage()
             ).run_once()
-            aside = await redis.lrange("other:x:refused", 0, -1)
+            aside = await redis.lrange("other:x:rejected-imports", 0, -1)
             assert (await redis.exists("fuzz:queue:mail", "fuzz:retry"), taken + len(aside)) == (
                 0,
                 pushed,

@@ -15,8 +15,8 @@ FIELDS = [
     "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries",
     "remaining", "time", "failure",
     "history", "grace", "scheduled", "spawned_from_jid", "x-fence", "x-put", "x-context",
-    "x-start-by", "x-after", "x-on-failed",
-    "x-progress", "x-lost", "x-terms",
+    "x-expiry", "x-after", "x-on-failed",
+    "x-progress", "x-lost", "x-constraints",
 ]  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def as_a(server: OwnServer, namespace: str, root: Client) -> ByRole:
 
 def test_every_command_belongs_to_a_role() -> None:
     assert set(command_names()) - set().union(*ROLES.values()) == {
-        "intake"
+        "import"
     }  # which reads keys of other systems, with any name
     assert set().union(*ROLES.values()) <= set(command_names())
 
@@ -88,7 +88,14 @@ async def test_role_may_call_each_form_of_its_scripts(
 
 async def test_dashboard_may_fix_every_problem_that_check_finds(as_a: ByRole, root: Client) -> None:
     """The fix changes keys that it finds, whose names are not in the scripts."""
-    for key in ("w:gone:jobs", "x:holding:k", "x:held:k", "x:ticks", "completed", "q:mail-depends"):
+    for key in (
+        "w:gone:jobs",
+        "x:limit-running:k",
+        "x:held-back:k",
+        "x:ticks",
+        "completed",
+        "q:mail-depends",
+    ):
         await root.redis.zadd(f"{root.namespace}:{key}", {"nobody": 1})
     await root.redis.rpush(f"{root.namespace}:j:nobody-history", "[]")
     await root.redis.set(f"{root.namespace}:x:unique:k", ":nobody")
@@ -328,14 +335,14 @@ OF_ROLE = {
     "producer": [
         attempt("HSET", "NS:config", "heartbeat", "1"),
         attempt("SADD", "NS:paused_queues", "mail"), attempt("ZPOPMAX", "NS:q:mail-work"),
-        attempt("INCRBY", "NS:x:fence", "1"), attempt("HSET", "NS:x:incarnation:mailer", "id", "x"),
+        attempt("INCRBY", "NS:x:fence", "1"), attempt("HSET", "NS:x:name-lease:mailer", "id", "x"),
     ],
     "worker": [attempt("HSET", "NS:config", "heartbeat", "1"),
         attempt("SADD", "NS:paused_queues", "mail")],
     "people": [attempt("HSET", "NS:config", "heartbeat", "1"),
         attempt("SADD", "NS:paused_queues", "mail")],
     "dashboard": [attempt("ZPOPMAX", "NS:q:mail-work"),
-        attempt("HSET", "NS:x:incarnation:mailer", "id", "x")],
+        attempt("HSET", "NS:x:name-lease:mailer", "id", "x")],
     "reader": [
         attempt("ZADD", "NS:queues", "1", "x"), attempt("UNLINK", "NS:q:mail-work"),
         attempt("SADD", "NS:paused_queues", "mail"),

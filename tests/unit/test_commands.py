@@ -47,7 +47,7 @@ def test_unknown_or_missing_argument_raises_type_error() -> None:
         OfflineStore().get()  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("act", ["get", "now", "pipeline", "request"])
+@pytest.mark.parametrize("act", ["get", "now", "lake", "request"])
 def test_every_method_raises_without_a_connection(act: str) -> None:
     store = OfflineStore()
 
@@ -57,7 +57,7 @@ def test_every_method_raises_without_a_connection(act: str) -> None:
                 await store.get(jid="a")
             case "now":
                 await store.now()
-            case "pipeline":
+            case "lake":
                 await store.pipeline([store.get(jid="a")])
             case _:
                 store.request()

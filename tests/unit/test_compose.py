@@ -158,7 +158,7 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
         "recur",
         "declare",
         "tick",
-        "intake",
+        "import",
     }
 
 
@@ -336,20 +336,20 @@ def test_shared_options_are_read_from_their_library(write: Write) -> None:
         "-- enqueue: it.",
         "--",
         "-- @option  tags     tags          those that it gets",
-        "-- @option  within   seconds",
+        "-- @option  expires_in seconds",
     )
     write("do", "-- do: it.", "-- @options enqueue", "-- @option note string", "", "return 1")
     assert [arg.name for arg in read_command("do").lead.options] == [
         "note",
         "tags",
-        "within",
+        "expires_in",
         "request",
     ]
     text = compose("do", "ql").text
     tags = written_out("args.tags('tags', option.tags)")
     assert f"options = {{tags = option.tags and {tags}" in text
     write("do", "-- do: it.", "-- @batch jid:jid", "-- @options enqueue", "", "return 1")
-    assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "tags", "within"]
+    assert [arg.name for arg in read_command("do").lead.batch] == ["jid", "tags", "expires_in"]
     assert "{tags = tags and tags ~= ''" in compose("do", "ql").text
 
 

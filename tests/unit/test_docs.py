@@ -296,13 +296,13 @@ def test_every_command_is_documented(command: str) -> None:
 
 def test_page_on_qless_lists_every_key_with_its_type() -> None:
     ours = re.findall(
-        r"^-- (\S+).*\nfunction keys\..*return ns \.\. ':(x:[\w:]+)'( \.\. \w+)? end$",
+        r"^-- (\S+).*\nfunction keys\..*return ns \.\. ':(x:[\w:-]+)'( \.\. \w+)? end$",
         KEYS,
         re.MULTILINE,
     )
     assert len(ours) == KEYS.count("ns .. ':x:")
     rows = re.findall(r"^\| (`x:.*?) \| ([\w ]+) \|", QLESS, re.MULTILINE)
-    listed = {(key, kind) for names, kind in rows for key in re.findall(r"`(x:[\w:*]+)`", names)}
+    listed = {(key, kind) for names, kind in rows for key in re.findall(r"`(x:[\w:*-]+)`", names)}
     assert listed == {(name + ("*" if more else ""), TYPES[kind]) for kind, name, more in ours}
 
 

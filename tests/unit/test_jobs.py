@@ -28,7 +28,7 @@ ROW: dict[str, bytes | None] = {
     "failure": b'{"group":"typo","message":"m","when":7,"worker":"w"}',
     "spawned_from_jid": b"tick",
     "x-context": b'{"trace": "1"}',
-    "x-start-by": b"99.5",
+    "x-expiry": b"99.5",
 }
 
 
@@ -54,7 +54,7 @@ def test_row_becomes_a_record() -> None:
         raw_data='{"n": 1}', priority=-3,
         retries=5, remaining=4, expires=61.5, tags=["x"], spawned_from="tick",
         fence=9, tracked=False,
-        context={"trace": "1"}, start_by=99.5, failure=Failure("typo", "m", 7, "w"),
+        context={"trace": "1"}, expiry=99.5, failure=Failure("typo", "m", 7, "w"),
         waited=2.5,
     ))  # fmt: skip
 

@@ -40,7 +40,7 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
         extras.add(extra)
     assert extras == {
         "web",
-        "spark",
+        "lake",
         "sqlalchemy",
         "django",
         "flask",
@@ -57,7 +57,7 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
         ("--namespace x queues", "typer", "cli"),
         ("web", "typer", "web"),
         ("outbox sqlite+aiosqlite://", "typer", "cli,sqlalchemy"),
-        ("pipeline archive", "typer", "spark"),
+        ("lake archive", "typer", "lake"),
         ("worker app.jobs --reload", "watchfiles", "reload"),
         ("worker aioqless.contrib.telemetry.sentry", "sentry_sdk", "sentry"),
     ],
@@ -75,14 +75,14 @@ def test_command_of_the_core_alone_names_its_missing_extra_in_one_line(
     [
         ("web", "starlette", "web"),
         ("outbox sqlite+aiosqlite://", "sqlalchemy", "sqlalchemy"),
-        ("pipeline archive", "pyarrow", "spark"),
+        ("lake archive", "pyarrow", "lake"),
         ("queues", "cryptography", "encryption"),
     ],
 )
 def test_command_with_the_command_line_names_its_missing_extra_in_one_line(
     words: str, package: str, extra: str
 ) -> None:
-    keys = {"AIOQLESS_SEAL_KEYS": "A" * 43 + "="} if extra == "encryption" else {}
+    keys = {"AIOQLESS_ENCRYPTION_KEYS": "A" * 43 + "="} if extra == "encryption" else {}
     environment = {"AIOQLESS_URL": "redis://127.0.0.1:1", **keys}
     done = run(*words.split(), extra="cli", environment=environment)
     assert (done.returncode, done.stdout) == (1, "")

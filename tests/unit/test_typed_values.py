@@ -164,7 +164,7 @@ def test_models_are_parts_of_unique_keys() -> None:
     async def sync(job: Job[Any], user: User) -> None: ...
 
     again = NewJob(sync, {"user": {"userId": 7, "born": "1815-12-10", "name": "Ada"}})
-    assert sync.data(ADA).prepare(MAX)["terms"] == again.prepare(MAX)["terms"]
+    assert sync.data(ADA).prepare(MAX)["constraints"] == again.prepare(MAX)["constraints"]
 
 
 @pytest.mark.parametrize("result", [Thumb(width=3), {"width": 3}])

@@ -43,7 +43,7 @@ IMPORTED = {
     "prometheus": "import aioqless.contrib.telemetry.prometheus",
     "reload": "import watchfiles",
     "sentry": "import aioqless.contrib.telemetry.sentry",
-    "spark": "import aioqless.contrib.lake",
+    "lake": "import aioqless.contrib.lake",
     "sqlalchemy": "import aioqless.contrib.outbox",
     "top": "import aioqless.cli.top",
     "web": "import aioqless.contrib.dashboard.web_server",

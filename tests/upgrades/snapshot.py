@@ -23,7 +23,7 @@ from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"
 THEN = 1_700_000_000.0  # time of all puts
-SEALED_WITH = "tmjp8ECUvBV7M5MkoNOTl9xiuwKqeV-v0kFoC2E0y3o="
+ENCRYPTED_WITH = "tmjp8ECUvBV7M5MkoNOTl9xiuwKqeV-v0kFoC2E0y3o="
 
 
 async def put_everything(client: Client) -> None:
@@ -147,12 +147,12 @@ async def put_archive(client: Client) -> None:
 async def put_extensions(client: Client) -> None:
     """Write encrypted data, a worker's name, jobs of Sidekiq's clients, and dashboard actions."""
     async with Client(
-        client.url, namespace=client.namespace, clock=lambda: THEN, codec=Encryption(SEALED_WITH)
-    ) as sealing:
-        await sealing.queue("sealed").put("Greet", {"card": 1}, jid="sealed")
-    await client.store.incarnation_claim(worker="stable", now=THEN, told='{"id": "1"}')
-    await client.store.trail_add(who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
-    await client.store.trail_login(
+        client.url, namespace=client.namespace, clock=lambda: THEN, codec=Encryption(ENCRYPTED_WITH)
+    ) as encrypting:
+        await encrypting.queue("encrypted").put("Greet", {"card": 1}, jid="encrypted")
+    await client.store.name_lease_claim(worker="stable", now=THEN, told='{"id": "1"}')
+    await client.store.audit_log_add(who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
+    await client.store.audit_log_login(
         who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
     await client.store.declare_begin(id="1")
@@ -161,7 +161,7 @@ async def put_extensions(client: Client) -> None:
     await client.redis.lpush(
         "queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed)
     )
-    await client.store.intake_queue(
+    await client.store.import_queue(
         prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
 

@@ -16,12 +16,12 @@ from aioqless.client.archive.stream import Archive
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
-from tests.upgrades.snapshot import FOLDER, SEALED_WITH, THEN, dump, put_everything, restore
+from tests.upgrades.snapshot import ENCRYPTED_WITH, FOLDER, THEN, dump, put_everything, restore
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
 KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
 # Reused by later calls, or written again by each running worker.
-BRIEF = {"request", "todo", "left", "fallen", "serves"}
+BRIEF = {"request", "deferred", "deferred-jids", "deferred-failures", "subscriptions"}
 PARTITIONED = {"partitions"}  # only in the namespaces of partitions
 JIDS = {
     "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed",
@@ -41,7 +41,7 @@ async def restored(request: pytest.FixtureRequest, client: Client) -> AsyncItera
     """Restore the data of a version, at least an hour old, and return its namespace."""
     await restore(client.redis, entries(request.param, client.namespace))
     async with Client(
-        client.url, namespace=client.namespace, codec=Encryption(SEALED_WITH)
+        client.url, namespace=client.namespace, codec=Encryption(ENCRYPTED_WITH)
     ) as client:
         yield client
 
@@ -71,7 +71,7 @@ def test_snapshot_of_this_version_exists() -> None:
 def test_snapshot_has_each_kind_of_key() -> None:
     """Add a new kind of key to `put_everything`, and write another snapshot."""
     kinds = re.findall(
-        r"^-- (\S+).*\nfunction keys\..*ns \.\. ':x:([\w:]+?):?'.* end$",
+        r"^-- (\S+).*\nfunction keys\..*ns \.\. ':x:([\w:-]+?):?'.* end$",
         KEYS.read_text(),
         re.MULTILINE,
     )
@@ -160,9 +160,9 @@ async def test_data_beside_jobs_is_read(latest: Client) -> None:
     assert found is not None and await found.result() == [1]
     state = await Archive(latest.store).state()
     assert (state.on, state.length, state.reader) == (True, 1, "lake")
-    trail = await latest.store.trail_list()
-    assert [(act["who"], act["act"]) for act in trail] == [("ann", "cancel")]
-    assert [act["act"] for act in await latest.store.trail_logins()] == ["login"]
+    entries = await latest.store.audit_log_list()
+    assert [(act["who"], act["act"]) for act in entries] == [("ann", "cancel")]
+    assert [act["act"] for act in await latest.store.audit_log_logins()] == ["login"]
     assert await latest.store.session_read(ids=["known", "unknown"]) == [
         "of-a-password",
         False,
@@ -184,6 +184,6 @@ async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
 
 
 async def test_encrypted_data_is_decrypted_with_the_key(restored: Client) -> None:
-    found = await restored.jobs.get("sealed")
+    found = await restored.jobs.get("encrypted")
     assert found is not None
     assert found.data == {"card": 1} and "card" not in found.raw_data

@@ -33,13 +33,13 @@ async def claim(client: Client, **former: Any) -> None:
         "started": "1",
         **former,
     }
-    await client.store.incarnation_claim(worker="ann", told=json.dumps(told))
+    await client.store.name_lease_claim(worker="ann", told=json.dumps(told))
 
 
 async def silent(client: Client, seconds: float) -> None:
     """Set how long ago the holder of the name was last seen."""
     await client.redis.hset(
-        f"{client.namespace}:x:incarnation:ann", "renewed", time.time() - seconds
+        f"{client.namespace}:x:name-lease:ann", "renewed", time.time() - seconds
     )
 
 
@@ -79,7 +79,7 @@ async def test_one_of_several_workers_that_start_together_gets_the_name(
 async def test_name_of_a_live_process_elsewhere_is_refused(client: Client) -> None:
     await claim(client)
     assert re.match(
-        r"incarnation: the name 'ann' belongs to process 1 on elsewhere, last seen \d+ s ago",
+        r"name_lease: the name 'ann' belongs to process 1 on elsewhere, last seen \d+ s ago",
         str(await refusal(client)),
     )
 
@@ -150,14 +150,14 @@ async def test_worker_that_loses_its_name_stops_and_logs_it(
     run = asyncio.create_task(worker.run())
     await until(lambda: stage.running)
     await client.redis.hset(
-        f"{client.namespace}:x:incarnation:ann",
+        f"{client.namespace}:x:name-lease:ann",
         "told",
         json.dumps({"id": "another", "pid": 1, "host": "elsewhere"}),
     )
     with pytest.raises(NameTaken):
         await asyncio.wait_for(run, 30)
     assert lines.of("worker.name_lost") and not stage.running
-    assert await client.redis.exists(f"{client.namespace}:x:incarnation:ann"), "it is the other's"
+    assert await client.redis.exists(f"{client.namespace}:x:name-lease:ann"), "it is the other's"
 
 
 async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_lease(
@@ -180,7 +180,7 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
     monkeypatch.setattr(stable_name, "LEASE", 0)
     monkeypatch.setattr(stable_name, "RENEW", 0)
     await client.redis.hset(
-        f"{client.namespace}:x:incarnation:ann", "told", json.dumps({"id": "another"})
+        f"{client.namespace}:x:name-lease:ann", "told", json.dumps({"id": "another"})
     )
     await fill(client, "mail", 1)
     with pytest.raises(NameTaken):
@@ -195,7 +195,7 @@ async def test_lease_is_renewed_while_the_loop_is_blocked(
     async with work(note, name="ann") as worker:
         await idle(worker)
         with SyncRedis.from_url(client.url or "") as redis:
-            name, end = f"{client.namespace}:x:incarnation:ann", time.monotonic() + 30
+            name, end = f"{client.namespace}:x:name-lease:ann", time.monotonic() + 30
             before = float(redis.hget(name, "renewed"))
             while float(redis.hget(name, "renewed")) < before + 0.9:
                 assert time.monotonic() < end

@@ -113,7 +113,7 @@ async def test_worker_without_scheduler_puts_no_instances(
     )
     async with work(tick, scheduler=False) as worker:
         await idle(worker)
-        assert (await client.redis.pubsub_numsub(f"{client.namespace}:x:retimed"))[0][1] == 0
+        assert (await client.redis.pubsub_numsub(f"{client.namespace}:x:ticks-changed"))[0][1] == 0
         async with work(tick, queues=("other",)):
             await until(lambda: lines.of("job.completed"))
     assert len(lines.of("recurring.triggered")) >= 1

@@ -48,7 +48,7 @@ async def test_worker_is_listed_with_its_queues_until_it_ends(
         worker.unsubscribe("mail")
         await until(lambda: serves("post-*", "urgent"))
     assert await served(client) == []
-    assert await client.redis.hlen(f"{client.namespace}:x:serves") == 0
+    assert await client.redis.hlen(f"{client.namespace}:x:subscriptions") == 0
 
 
 async def test_queue_that_nobody_serves_is_logged_once(
@@ -103,4 +103,4 @@ async def test_queue_announced_later_is_looked_at_after_a_pause(
 async def test_killed_worker_is_forgotten_with_its_queues(client: Client) -> None:
     await client.store.register(worker="dead", queues=["mail"], now=1)
     await client.queue("mail").pop()
-    assert await client.redis.hlen(f"{client.namespace}:x:serves") == 0
+    assert await client.redis.hlen(f"{client.namespace}:x:subscriptions") == 0

@@ -255,12 +255,12 @@ async def test_schedules_missing_from_a_restored_backup_are_declared_again(
 ) -> None:
     async with work(_handler(every=3600)):
         await until(lambda: lines.of("recurring.declared", done="made"))
-        before = await redis.dump(f"{client.namespace}:x:declared")
+        before = await redis.dump(f"{client.namespace}:x:declarations")
         assert before
         async with work(_handler("new", every=60)):
             await until(lambda: lines.of("recurring.declared", recurring="new", done="made"))
             await (await _found(client, "new")).cancel()
-            await redis.restore(f"{client.namespace}:x:declared", 0, before, replace=True)
+            await redis.restore(f"{client.namespace}:x:declarations", 0, before, replace=True)
             await until(
                 lambda: len(lines.of("recurring.declared", recurring="new", done="made")) == 2
             )

@@ -25,11 +25,11 @@ async def test_job_past_its_start_deadline_fails_without_a_run(
     await mail.put(known, jid="timely", expires_in=600)
     await mail.put_many([known.data()])
     async with work(known):
-        await until(lambda: lines.of("job.failed", jid="late", group="mail-too-late"))
+        await until(lambda: lines.of("job.failed", jid="late", group="mail-expired"))
         await until(lambda: len(ran) == 2)
     assert "timely" in ran and "late" not in ran
     late = await client.jobs.get("late")
-    assert late and late.failure and late.failure.group == "mail-too-late" and late.start_by
+    assert late and late.failure and late.failure.group == "mail-expired" and late.expiry
 
 
 async def test_job_put_again_has_no_start_deadline(

@@ -137,8 +137,8 @@ def _limit_facts(job: Job) -> Iterator[tuple[str, str]]:
             "until",
             f"{_running_jobs(job.held_back)}{format_time(until)}, {format_relative_time(until)}",
         )
-    if job.start_by:
-        yield "start by", format_time(job.start_by)
+    if job.expiry:
+        yield "expires unless started by", format_time(job.expiry)
     for name, value in job.context.items():
         yield "context", f"{plain(name)}={shorten(value)}"
 

@@ -45,7 +45,7 @@ def job_details(job: Job) -> dict[str, Any]:
         **job_summary(job),
         "fence": job.fence,
         "spawned_from": job.spawned_from,
-        "start_by": job.start_by,
+        "expiry": job.expiry,
         "held_back": asdict(job.held_back) if job.held_back else None,
         "context": job.context,
         "progress": asdict(job.last_progress) if job.last_progress else None,

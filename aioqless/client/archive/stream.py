@@ -73,7 +73,7 @@ class ArchiveState:
         )
         return (
             f"ended jobs have waited for {unread / 3600:,.1f} h to be archived "
-            f"({self.length:,} in Redis): without `aioqless pipeline archive`, {consequence}"
+            f"({self.length:,} in Redis): without `aioqless lake archive`, {consequence}"
         )
 
 

@@ -46,7 +46,7 @@ class JobFields:
     failure: Failure | None
     spawned_from: str | None
     context: dict[str, str]
-    start_by: float | None
+    expiry: float | None
     tracked: bool = False
     held_back: HeldBack | None = None
     last_progress: Progress | None = None
@@ -73,7 +73,7 @@ class JobRecord(TypedDict):
     failure: FailureRecord
     spawned_from_jid: str | Literal[False] | None
     context: NotRequired[dict[str, str] | None]
-    start_by: NotRequired[float]
+    expiry: NotRequired[float]
     held_back: NotRequired[HeldBackRecord]
     progress: NotRequired[dict[str, str]]
     history: NotRequired[list[HistoryEvent]]
@@ -109,7 +109,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     Other qless clients may have written parts of it. lib/job_row.lua has the order of its fields.
     """
     jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row
-    failure, spawned_from, context, start_by = rare or _NO_RARE_FIELDS
+    failure, spawned_from, context, expiry = rare or _NO_RARE_FIELDS
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
         decode_text(jid or b""),
@@ -127,7 +127,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
         _decode_failure(failure) if failure else None,
         decode_text(spawned_from) if spawned_from else None,
         {} if context in _EMPTY else _decode_json(context, {}),
-        (_decode_number(start_by, 0) or None) if start_by else None,
+        (_decode_number(expiry, 0) or None) if expiry else None,
         waited=None if waited is None else _decode_number(waited, 0),
     )
 
@@ -151,7 +151,7 @@ def decode_record(record: JobRecord) -> JobFields:
         failure=Failure(**failure) if failure else None,
         spawned_from=record["spawned_from_jid"] or None,
         context=record.get("context") or {},
-        start_by=record.get("start_by"),
+        expiry=record.get("expiry"),
         tracked=record["tracked"],
         held_back=_decode_held_back(record.get("held_back")),
         last_progress=_decode_progress(record.get("progress"), record["fence"]),

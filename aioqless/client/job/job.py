@@ -67,7 +67,7 @@ class Job(JobFields, Generic[Data]):
         failure: Why it failed last; None if it never did.
         spawned_from: Jid of the recurring job that it is an instance of, if it is one.
         context: Strings by name that travel with it, such as those of a trace.
-        start_by: When it must have started, in seconds since 1970; later it fails.
+        expiry: When it must have started, in seconds since 1970; later it fails.
         tracked: Whether its events are published one by one.
         held_back: The limit that keeps it from starting, if one does.
         last_progress: The latest progress that its run reported, if any.

@@ -66,7 +66,7 @@ class _Template(Limits):
     priority: float | None
     tags: Sequence[str] | None
     retries: int | None
-    terms: str | bytes | None
+    constraints: str | bytes | None
     backlog: int | None
 
 
@@ -147,7 +147,7 @@ async def recur(
         "priority": new.get("priority"),
         "tags": new.get("tags"),
         "retries": new.get("retries"),
-        "terms": new.get("terms"),
+        "constraints": new.get("constraints"),
         "backlog": backlog,
         **read_limits(options),
     }

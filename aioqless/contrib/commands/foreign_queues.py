@@ -1,4 +1,4 @@
-"""Imports jobs of Sidekiq, Exq and Resque clients: intake."""
+"""Imports jobs of Sidekiq, Exq and Resque clients: import."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from aioqless.worker.importer import ImportLoop
 from aioqless.worker.outage import Outage
 
 
-@app.command(rich_help_panel=Section.RUN)
-def intake(
+@app.command("import", rich_help_panel=Section.RUN)
+def import_jobs(
     format: Annotated[str, typer.Option("--format", help="sidekiq, exq or resque.")],
     prefix: Annotated[
         str | None,
@@ -50,7 +50,7 @@ def intake(
             await loop.run_once()
             return
         stop_on_signals(loop.stop)
-        log.log.info("intake.started", source=str(source), **client.endpoint)
+        log.log.info("import.started", source=str(source), **client.endpoint)
         await loop.run()
 
     check_one_partition(namespace)

@@ -48,7 +48,7 @@ NAVIGATION = (
     ("/tags", "Tags"),
     ("/redis", "Redis"),
     ("/config", "Configuration"),
-    ("/trail", "Audit log"),
+    ("/audit-log", "Audit log"),
 )
 
 

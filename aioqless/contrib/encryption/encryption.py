@@ -1,8 +1,9 @@
 """Encryption and signing of job data and results.
 
-Encrypted data is still JSON: `{"aioqless-sealed": "…"}`; signed data is `{"aioqless-signed": "…",
-"data": …}`, readable by everybody. Both are bound to the klass of the job: data that was put for
-one handler is refused by another. Results are bound to their job: `{"aioqless-sealed": "…"}`, or
+Encrypted data is still JSON: `{"aioqless-encrypted": "…"}`; signed data is
+`{"aioqless-signed": "…", "data": …}`, readable by everybody. Both are bound to the klass of the
+job: data that was put for one handler is refused by another. Results are bound to their job:
+`{"aioqless-encrypted": "…"}`, or
 `{"aioqless-signed": "…", "result": "its JSON"}`.
 """
 
@@ -68,16 +69,18 @@ class Encryption:
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Self | None:
-        """Read AIOQLESS_SEAL_KEYS, AIOQLESS_SEAL and AIOQLESS_SEAL_REQUIRED; None without keys.
+        """Read AIOQLESS_ENCRYPTION_KEYS, _MODE and _REQUIRED; None without keys.
 
         Keys are separated by commas; the mode is encrypt or sign; 1 means required.
         """
         keys = [
-            key.strip() for key in variables.get("AIOQLESS_SEAL_KEYS", "").split(",") if key.strip()
+            key.strip()
+            for key in variables.get("AIOQLESS_ENCRYPTION_KEYS", "").split(",")
+            if key.strip()
         ]
-        mode: Any = variables.get("AIOQLESS_SEAL") or "encrypt"
+        mode: Any = variables.get("AIOQLESS_ENCRYPTION_MODE") or "encrypt"
         return (
-            cls(*keys, mode=mode, required=variables.get("AIOQLESS_SEAL_REQUIRED") == "1")
+            cls(*keys, mode=mode, required=variables.get("AIOQLESS_ENCRYPTION_REQUIRED") == "1")
             if keys
             else None
         )

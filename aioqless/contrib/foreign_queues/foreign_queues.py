@@ -162,7 +162,7 @@ class ForeignImporter:
             if what not in self._logged:
                 self._logged.add(what)
                 log.error(
-                    "intake.unreadable", source=str(self._source), what=what, error=str(error)
+                    "import.unreadable", source=str(self._source), what=what, error=str(error)
                 )
             return (
                 []

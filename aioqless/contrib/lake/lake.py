@@ -50,7 +50,7 @@ class Lake:
             self._refuse_other_contents(names)
             if not create:
                 raise LakeError(
-                    f"there is no lake at {self.url}: `aioqless pipeline archive` makes one"
+                    f"there is no lake at {self.url}: `aioqless lake archive` makes one"
                 )
         if create:
             self.upgrade()

@@ -104,7 +104,7 @@ def _require_refreshed(lake: Lake, files: Sequence[DataFile]) -> None:
             if (snapshot.transaction(position_name(namespace)) or 0) < ordinal:
                 raise LakeError(
                     f"{name} doesn't have all events of {namespace} that would be deleted: "
-                    "run `aioqless pipeline tables` first"
+                    "run `aioqless lake tables` first"
                 )
 
 

@@ -172,6 +172,6 @@ def prepared_job(row: OutboxRow) -> PreparedJob:
     passed = time.time() - row.written
     if delay := job.get("delay"):
         job["delay"] = max(0.0, delay - passed)
-    if (within := job.get("within")) is not None:
-        job["within"] = max(0.0, within - passed)
+    if (expires_in := job.get("expires_in")) is not None:
+        job["expires_in"] = max(0.0, expires_in - passed)
     return job

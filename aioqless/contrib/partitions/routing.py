@@ -98,9 +98,9 @@ def check_together(first: str, others: Iterable[str], count: int) -> None:
             )
 
 
-def keys_of(terms: str | bytes | None) -> list[str]:
+def keys_of(text: str | bytes | None) -> list[str]:
     """Return the keys among the constraints of a job, as scripts take them."""
-    constraints = msgspec.json.decode(terms) if terms else {}
+    constraints = msgspec.json.decode(text) if text else {}
     return [constraints[name] for name in ("unique", "key") if name in constraints]
 
 

@@ -167,7 +167,7 @@ def _given_jid(job: NewJob) -> list[str]:
 
 def _names(job: PreparedJob) -> list[str]:
     """Return the keys of a job and the jids that it depends on: all must share its partition."""
-    return [*keys_of(job.get("terms")), *(job.get("depends") or ())]
+    return [*keys_of(job.get("constraints")), *(job.get("depends") or ())]
 
 
 def _jobs_of(step: Step) -> Iterator[NewJob]:

@@ -23,7 +23,7 @@ MOST_PER_CALL = 1000  # items of a page
 
 # What a namespace has once is in the first partition: orders to workers, the log of user actions,
 # browser sessions, leases of workers' names.
-_IN_FIRST = ("order", "answer", "trail", "session", "incarnation")
+_IN_FIRST = ("remote_control", "remote_reply", "audit_log", "session", "name_lease")
 _WALKS = ("check", "find", "clear")
 _TAKES = ("pop", "unfail", "revive_group")
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
@@ -282,7 +282,7 @@ class _Layout:
             given = call.argv[self.options :]
             options = dict(zip(given[::2], given[1::2], strict=True))
             names += msgspec.json.decode(options.get(b"depends", b"[]"))
-            names += keys_of(options.get(b"terms"))
+            names += keys_of(options.get(b"constraints"))
         return names
 
     def texts(self, call: Call[Any], name: str) -> list[str]:

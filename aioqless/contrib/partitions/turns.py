@@ -51,7 +51,7 @@ class Turns:
         self._drained: dict[int, int] = {}  # how many jobs could begin when each was found empty
         self._paused: set[int] = set()
         self._claimed: set[int] = set()
-        self._recovered: int | None = None  # jobs of former incarnations, until that is logged
+        self._recovered: int | None = None  # jobs of former processes, until that is logged
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -123,7 +123,7 @@ class Turns:
             self._paused.clear()
 
     def note_recovered(self, jobs: int) -> None:
-        """Count jobs of a former incarnation in a partition."""
+        """Count jobs of a former process in a partition."""
         self._recovered = (self._recovered or 0) + jobs
 
     def note_claimed(self, index: int) -> None:
@@ -231,7 +231,7 @@ class TurnSlots:
         self._turns.log_paused(self._index)
 
     def note_recovered(self, jobs: int) -> None:
-        """Note that the partition had jobs of a former incarnation."""
+        """Note that the partition had jobs of a former process."""
         self._turns.note_recovered(jobs)
 
     def note_claimed(self) -> None:

@@ -53,8 +53,8 @@ function cancellation.delete(job, expired)
     events.publish_to_worker(job.worker, event)
   end
   queue_sets.remove(job.queue, jid)
-  if job.terms then
-    constraints.release(job, true)
+  if job.constraints then
+    job_constraints.release(job, true)
     limits.release(job, args.time('now'))
   end
   dependency.unlink_all(jid)

@@ -20,7 +20,7 @@ function completion.complete(done)
   stats.add('run', job.queue, now, now - (job.time or now))
   if presence.has('tracked') then events.publish_tracked('completed', jid) end
   if done.data then record.set_fields(jid, 'data', done.data) end
-  if job.terms then limits.release(job, now) end
+  if job.constraints then limits.release(job, now) end
   if job.grace or job.scheduled then record.delete_fields(jid, 'grace', 'scheduled') end
   if done.next then return completion.advance(job, done) end
   if result then results.store(job, result) end
@@ -32,7 +32,7 @@ function completion.complete(done)
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
-  if job.terms then constraints.release(job) end
+  if job.constraints then job_constraints.release(job) end
   local left = left_queues[job.queue] or {}
   left_queues[job.queue] = left
   left[#left + 1] = jid

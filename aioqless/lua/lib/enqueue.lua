@@ -9,8 +9,8 @@
 -- @option  retries  count         default: 5
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
 -- @option  context  object        strings by name that travel with the job, such as a trace
--- @option  within   seconds       the job expires if it has not started within this time
--- @option  terms    object        uniqueness, concurrency and rate limits (lib/constraints.lua)
+-- @option  expires_in seconds       the job expires if it has not started within this time
+-- @option  constraints object      uniqueness and limits (lib/job_constraints.lua)
 -- @option  on_failed name         hold (default), fail or cancel it when a dependency fails
 
 -- Put a job, `put`, which has queue, jid, klass, data, now, delay, and the worker that puts it.
@@ -31,8 +31,8 @@ function enqueue.write(put, options)
   local waiting = keys.waiting(queue)
   local found = redis.call('EXISTS', keys.job(jid), waiting, waiting)
   local job = found % 2 == 1 and record.read(jid) or nil
-  local terms = options.terms and constraints.parse(options.terms)
-  local other = terms and constraints.find_conflict(terms, job, now)
+  local asked = options.constraints and job_constraints.parse(options.constraints)
+  local other = asked and job_constraints.find_conflict(asked, job, now)
   if other then return other end
   local depends = options.depends
   if depends then enqueue.check_dependencies(jid, job, depends) end
@@ -59,7 +59,7 @@ function enqueue.write(put, options)
     'tags', tags and json.texts(tags) or '[]', 'state', state,
     'worker', '', 'expires', '0', 'queue', queue, 'retries', retries, 'remaining', retries,
     'time', string.format('%.20f', now))
-  if job or next(options) then enqueue.write_options(put, options, job, terms) end
+  if job or next(options) then enqueue.write_options(put, options, job, asked) end
   queue_sets.register_queue(queue, now)
   if presence.has('tracked') then events.publish_tracked('put', jid) end
   return jid
@@ -84,21 +84,22 @@ function enqueue.archive_move(job, queue, now)
 end
 
 -- Write what most jobs don't have: dependencies, expiry, context, constraints.
-function enqueue.write_options(put, options, job, terms)
+function enqueue.write_options(put, options, job, asked)
   local jid, depends = put.jid, options.depends
   if depends and #depends > 0 then
     record.set_fields(jid, 'x-after', json.texts(depends))
     if job then record.delete_fields(jid, 'x-on-failed') end
   end
-  if options.within then
-    record.set_fields(jid, 'x-start-by', put.now + options.within)
+  if options.expires_in then
+    record.set_fields(jid, 'x-expiry', put.now + options.expires_in)
   elseif job then
-    record.delete_fields(jid, 'x-start-by')
+    record.delete_fields(jid, 'x-expiry')
   end
   if options.context then record.set_fields(jid, 'x-context', options.context) end
-  local former = job and job.terms
-  if terms or former then
-    constraints.apply(jid, options.terms, terms or constraints.read(former), former, put.now)
+  local former = job and job.constraints
+  if asked or former then
+    local own = asked or job_constraints.read(former)
+    job_constraints.apply(jid, options.constraints, own, former, put.now)
   end
 end
 
@@ -127,7 +128,7 @@ function enqueue.remove_former(job, worker, depends, now)
     dependency.unlink(job.jid, dropped)
   end
   if job.queue ~= '' then queue_sets.remove(job.queue, job.jid) end
-  if job.terms then limits.release(job, now) end
+  if job.constraints then limits.release(job, now) end
   if job.worker ~= '' then
     redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
     if job.worker ~= worker then events.publish_lock_lost(job.worker, job.jid) end

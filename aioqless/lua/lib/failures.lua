@@ -24,7 +24,7 @@ function failures.fail(job, group, message, worker, now, exhausted)
     stats.count(job.queue, now, 'failed', 1)
   end
   queue_sets.remove(job.queue, job.jid)
-  if job.terms then limits.release(job, now) end
+  if job.constraints then limits.release(job, now) end
   if job.worker ~= '' then redis.call('ZREM', keys.worker_jobs(job.worker), job.jid) end
   record.delete_fields(job.jid, 'grace', 'scheduled', 'x-declined')
   failures.store(job, group, message, worker, now)
@@ -97,9 +97,12 @@ end
 function failures.put_back(job, queue, now)
   if archive.is_on() then archive_backfill.append(job) end
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
-  record.delete_fields(job.jid, 'x-lost', 'x-start-by')
+  record.delete_fields(job.jid, 'x-lost', 'x-expiry')
   local state = enqueue.add(job.jid, queue, job.priority, 0, now, false)
   record.set_fields(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue,
     'remaining', job.retries, 'time', record.format_time(now))
-  if job.terms then constraints.apply(job.jid, nil, constraints.read(job.terms), job.terms, now) end
+  if job.constraints then
+    local own = job_constraints.read(job.constraints)
+    job_constraints.apply(job.jid, nil, own, job.constraints, now)
+  end
 end

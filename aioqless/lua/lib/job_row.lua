@@ -5,7 +5,7 @@
 -- for how many seconds the job could have been running, if that is known.
 local ROW = {
   'jid', 'queue', 'priority', 'retries', 'remaining', 'tags', 'klass', 'data', 'expires', 'x-fence',
-  'failure', 'spawned_from_jid', 'x-context', 'x-start-by',
+  'failure', 'spawned_from_jid', 'x-context', 'x-expiry',
 }
 local EXPIRES = 9
 local FENCE = 10
@@ -32,9 +32,10 @@ end
 
 -- Read the other fields of a job. Only then does a script need the names of all.
 function job_row.read_rare(job, key)
-  local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-terms',
+  local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-constraints',
     unpack(ROW, FENCE + 1))
-  job.grace, job.old_history, job.put, job.terms = rare[1], rare[2], tonumber(rare[3]), rare[4]
+  job.grace, job.old_history, job.put = rare[1], rare[2], tonumber(rare[3])
+  job.constraints = rare[4]
   job.has_rare = job_row.has_rare(rare, 5)
   if not job.has_rare then return end
   for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end

@@ -65,14 +65,14 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-fence     the fencing token of its latest run
 --   x-put       its `time` before the latest pop
 --   x-context   strings by name that travel with it
---   x-start-by  when it expires unless it has started
+--   x-expiry  when it expires unless it has started
 --   x-after     the jids that it was put to wait for
 --   x-on-failed its on_failed policy
 --   x-cascade   a dependent has an on_failed policy
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
---   x-terms     its uniqueness, concurrency and rate limits
+--   x-constraints     its uniqueness, concurrency and rate limits
 --   x-runs      its earlier runs in this stage, if the archive is on
 --   x-archived  the `time` it had when its end was archived
 --   x-reserved  the fence and worker of a run that a person has reserved
@@ -86,7 +86,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-uncounted how many of its count are no instances of its schedule
 --   x-ended     since when it has ended
 --   x-declared  when code last declared it
---   x-terms     those of its instances
+--   x-constraints     those of its instances
 -- and in a day's statistics:
 --   x-retries   explicit retries
 --   x-ms        x-ms0 to x-ms500: waits or runs of less than a second
@@ -95,59 +95,59 @@ function keys.fence() return ns .. ':x:fence' end
 -- T a caller's latest request and its answer; expires
 function keys.request(id) return ns .. ':x:request:' .. id end
 -- S notes on dependency work deferred to later calls
-function keys.deferred() return ns .. ':x:todo' end
+function keys.deferred() return ns .. ':x:deferred' end
 -- S the jids that such a note is about
-function keys.deferred_jids(note) return ns .. ':x:left:' .. note end
+function keys.deferred_jids(note) return ns .. ':x:deferred-jids:' .. note end
 -- Z queues by the first day that may have statistics
-function keys.stats_days() return ns .. ':x:days' end
+function keys.stats_days() return ns .. ':x:stats-days' end
 -- Z queues by the first day that may have histograms
-function keys.histogram_days() return ns .. ':x:histograms' end
+function keys.histogram_days() return ns .. ':x:histogram-days' end
 -- H a recurring job with a cron expression
 function keys.cron(jid) return ns .. ':x:cron:' .. jid end
 -- Z such jobs by when their next instance is due
 function keys.ticks() return ns .. ':x:ticks' end
 -- H the id of Redis' contents, and how often code has declared recurring jobs
-function keys.declarations() return ns .. ':x:declared' end
+function keys.declarations() return ns .. ':x:declarations' end
 -- Z paused and ended recurring jobs by since when
-function keys.paused_recurring() return ns .. ':x:resting' end
--- channel: `x:ticks` has an earlier first entry, or `x:fallen` is not empty
-function keys.ticks_channel() return ns .. ':x:retimed' end
+function keys.paused_recurring() return ns .. ':x:paused-recurring' end
+-- channel: `x:ticks` has an earlier first entry, or `x:deferred-failures` is not empty
+function keys.ticks_channel() return ns .. ':x:ticks-changed' end
 -- S notes on on_failed policies to apply
-function keys.deferred_failures() return ns .. ':x:fallen' end
+function keys.deferred_failures() return ns .. ':x:deferred-failures' end
 -- S options that set the retention of a queue's or klass' ended jobs
-function keys.retention_rules() return ns .. ':x:rules' end
+function keys.retention_rules() return ns .. ':x:retention-rules' end
 -- Z failed jobs by when they are deleted, where a rule says so
-function keys.failed_expiry() return ns .. ':x:outdated' end
+function keys.failed_expiry() return ns .. ':x:failed-expiry' end
 -- T a handler's result, behind the fence of its run; expires
 function keys.result(jid) return ns .. ':x:result:' .. jid end
 -- H the queues that a worker serves, names and patterns, as JSON
-function keys.subscriptions() return ns .. ':x:serves' end
+function keys.subscriptions() return ns .. ':x:subscriptions' end
 -- H the process that holds a worker's stable name; expires
-function keys.name_lease(worker) return ns .. ':x:incarnation:' .. worker end
+function keys.name_lease(worker) return ns .. ':x:name-lease:' .. worker end
 -- T when a unique key expires, if ever, and the jid of its holder
 function keys.unique(key) return ns .. ':x:unique:' .. key end
 -- Z running jobs of a limited key by when they are checked again
-function keys.limit_running(key) return ns .. ':x:holding:' .. key end
+function keys.limit_running(key) return ns .. ':x:limit-running:' .. key end
 -- Z jobs held back in `-scheduled` by a limit, by their score in `-work`
-function keys.held_back(key) return ns .. ':x:held:' .. key end
+function keys.held_back(key) return ns .. ':x:held-back:' .. key end
 -- Z recent starts of a key (`k:`) or queue (`q:`) with a rate limit; expires
-function keys.rate_starts(of) return ns .. ':x:starts:' .. of end
+function keys.rate_starts(of) return ns .. ':x:rate-starts:' .. of end
 -- Z jids that a person skipped, by when; expires
 function keys.skipped(person) return ns .. ':x:skipped:' .. person end
 -- channel: names of queues that have work again
 function keys.ready_channel() return ns .. ':x:ready' end
 -- channel: a worker's reply to a remote-control command
-function keys.reply_channel(id) return ns .. ':x:answer:' .. id end
+function keys.reply_channel(id) return ns .. ':x:reply:' .. id end
 -- T the number of foreign jobs imported without a jid
-function keys.import_counter() return ns .. ':x:intaken' end
+function keys.import_counter() return ns .. ':x:import-counter' end
 -- stream of user actions; bounded
-function keys.audit_log() return ns .. ':x:trail' end
+function keys.audit_log() return ns .. ':x:audit-log' end
 -- stream of logins, logouts and rejected logins; bounded
 function keys.logins() return ns .. ':x:logins' end
 -- T what an open session depends on, as a digest; expires
 function keys.session(id) return ns .. ':x:session:' .. id end
 -- L foreign entries that can't be imported, as JSON
-function keys.rejected_imports() return ns .. ':x:refused' end
+function keys.rejected_imports() return ns .. ':x:rejected-imports' end
 -- stream of ended stages of jobs, if the archive is on
 function keys.archive() return ns .. ':x:archive' end
 -- H who stores the archive elsewhere, and up to which entry

@@ -10,7 +10,7 @@ local MOST_SHOWN = 10
 
 -- Whether the next job may start; if so it counts from now on, otherwise it is held back.
 function limits.admit(job, queue, score, now)
-  local own = constraints.read(job.terms)
+  local own = job_constraints.read(job.constraints)
   if not own.key then return true end
   local of, waiting = 'k:' .. own.key, keys.held_back(own.key)
   local full, due = own.limit and limits.find_busy_until(own, now)
@@ -57,7 +57,7 @@ end
 
 -- A job stops running or waiting: wake the next one of its key.
 function limits.release(job, now)
-  local own = constraints.read(job.terms)
+  local own = job_constraints.read(job.constraints)
   if not own.key then return end
   local left = redis.call('ZREM', keys.limit_running(own.key), job.jid)
     + redis.call('ZREM', keys.held_back(own.key), job.jid)
@@ -71,8 +71,8 @@ end
 -- Move the first job that is held back to its place in the queue, or reschedule it if the rate
 -- limit is reached. Return false if the job isn't held back at all.
 function limits.wake(key, jid, score, now)
-  local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
-  local own = constraints.read(job[2])
+  local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints')
+  local own = job_constraints.read(job[2])
   if not job[1] or own.key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
     return false
   end
@@ -93,7 +93,7 @@ end
 -- The score in `-work` of a job that was held back and is due; nil for other jobs. It is no longer
 -- held back.
 function limits.take_held_score(text, jid)
-  local key = constraints.read(text).key
+  local key = job_constraints.read(text).key
   local score = key and redis.call('ZSCORE', keys.held_back(key), jid)
   if score then redis.call('ZREM', keys.held_back(key), jid) end
   return score
@@ -101,7 +101,7 @@ end
 
 -- Update the score of a job that is held back.
 function limits.change_priority(job, priority)
-  local key = constraints.read(job.terms).key
+  local key = job_constraints.read(job.constraints).key
   local score = key and tonumber(redis.call('ZSCORE', keys.held_back(key), job.jid))
   local since = score and priority_score.read_since(score, job.priority)
   if since then

@@ -55,7 +55,7 @@ function locks.expire(queue, jid, now)
     history.append(jid, job, now, 'abandoned', cjson.encode({worker = job.worker}))
     events.publish_lock_lost(job.worker, jid)
     if archive.is_on() then archive.append_run(job, now, 'abandoned') end
-    if job.terms then limits.release(job, now) end
+    if job.constraints then limits.release(job, now) end
     return job
   end
   local grace = config.number('grace-period')
@@ -71,7 +71,7 @@ function locks.expire(queue, jid, now)
     end
   end
   record.delete_fields(jid, 'grace')
-  if job.terms then limits.release(job, now) end
+  if job.constraints then limits.release(job, now) end
   job.remaining = job.remaining - 1
   record.set_fields(jid, 'remaining', job.remaining)
   if locks.fail_if_lost(job, locks.count_lost(job), job.remaining < 0, now) then return nil end

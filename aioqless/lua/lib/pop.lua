@@ -33,7 +33,7 @@ function pop.take(queue, worker, count, now, prefers_waiting)
     local top = wanted > 0 and redis.call('ZPOPMAX', keys.waiting(queue), wanted) or {}
     for i = 1, #top, 2 do
       local job = job_row.read(top[i])
-      if job and (not job.terms or pop.may_start(queue, job, top[i + 1], now)) then
+      if job and (not job.constraints or pop.may_start(queue, job, top[i + 1], now)) then
         job.ready_since = queue_sets.read_ready_since(job.jid, top[i + 1], job.row[3])
         jobs[#jobs + 1] = job
       elseif job then
@@ -79,7 +79,7 @@ end
 
 -- Whether the next job may start; otherwise it is held back, so that it blocks no others.
 function pop.may_start(queue, job, score, now)
-  if not job.terms or limits.admit(job, queue, score, now) then return true end
+  if not job.constraints or limits.admit(job, queue, score, now) then return true end
   redis.call('ZREM', keys.locks(queue), job.jid)
   return false
 end

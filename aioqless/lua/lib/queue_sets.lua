@@ -67,7 +67,7 @@ function queue_sets.move_due(queue, now, most)
     'WITHSCORES')
   for i = 1, #due, 2 do
     local jid = due[i]
-    local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-terms')
+    local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-constraints')
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
       local held = job[3] and limits.take_held_score(job[3], jid)

@@ -6,7 +6,7 @@ local formatted_time, formatted_text
 function record.read(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority',
     'retries', 'remaining', 'time', 'tags', 'failure', 'scheduled', 'grace', 'history', 'x-fence',
-    'x-put', 'x-terms')
+    'x-put', 'x-constraints')
   if not f[1] then return nil end
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
@@ -15,14 +15,14 @@ function record.read(jid)
     remaining = tonumber(f[7]) or tonumber(f[6]) or constants.DEFAULT_RETRIES,
     time = tonumber(f[8]), time_text = f[8] or nil, tags = f[9], failure = f[10],
     scheduled = tonumber(f[11]), grace = f[12], old_history = f[13], fence = f[14],
-    put = tonumber(f[15]), terms = f[16],
+    put = tonumber(f[15]), constraints = f[16],
   }
 end
 
 -- The fields that completing a run needs. Each field costs time, missing ones most.
 function record.read_running(jid)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries',
-    'time', 'x-fence', 'scheduled', 'grace', 'history', 'x-terms')
+    'time', 'x-fence', 'scheduled', 'grace', 'history', 'x-constraints')
   if not f[1] then return nil end
   local job = {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
@@ -30,7 +30,7 @@ function record.read_running(jid)
     fence = f[7],
   }
   if f[8] or f[9] or f[10] or f[11] then
-    job.scheduled, job.grace, job.old_history, job.terms = f[8], f[9], f[10], f[11]
+    job.scheduled, job.grace, job.old_history, job.constraints = f[8], f[9], f[10], f[11]
   end
   return job
 end

@@ -30,7 +30,7 @@ end
 -- schedule restarts. One that code declares keeps its schedule, too, unless it changed, and its
 -- queue if the code names none.
 function recurring_jobs.put(recur)
-  if recur.terms then constraints.parse(recur.terms) end
+  if recur.constraints then job_constraints.parse(recur.constraints) end
   local jid, former = recur.jid, recurring_jobs.find(recur.jid)
   local key = recur.cron and keys.cron(jid) or keys.template(jid)
   if former and recur.anywhere then recur.queue = former.queue end
@@ -58,10 +58,10 @@ function recurring_jobs.put(recur)
     ['x-until'] = recur.ends or 'none', ['x-max-runs'] = recur.max_runs or 'none',
     ['x-jitter'] = recur.jitter or 'none',
   })
-  if recur.terms then
-    redis.call('HSET', key, 'x-terms', recur.terms)
+  if recur.constraints then
+    redis.call('HSET', key, 'x-constraints', recur.constraints)
   else
-    redis.call('HDEL', key, 'x-terms')
+    redis.call('HDEL', key, 'x-constraints')
   end
   if recur.backlog then
     redis.call('HDEL', key, 'x-coalesce')

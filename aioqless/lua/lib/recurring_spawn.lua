@@ -47,8 +47,8 @@ end
 -- Create an instance as of `tick`, delayed by up to `jitter` seconds, from the hash `key` with the
 -- fields `f`. Return its jid; if its unique key is taken, that job's; nil if none could be created.
 function recurring_spawn.create_instance(key, template, queue, f, tick, now, jitter)
-  local terms = redis.call('HGET', key, 'x-terms')
-  local alone = constraints.read(terms).unique
+  local encoded = redis.call('HGET', key, 'x-constraints')
+  local alone = job_constraints.read(encoded).unique
   local other = alone and uniqueness.find_holder(alone, now)
   if other then return other end
   local jid = recurring_spawn.find_free_jid(key, template)
@@ -60,7 +60,7 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time',
     record.format_time(tick),
     'spawned_from_jid', template)
-  if terms then constraints.apply(jid, terms, constraints.read(terms), nil, now) end
+  if encoded then job_constraints.apply(jid, encoded, job_constraints.read(encoded), nil, now) end
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))
   if due > now then

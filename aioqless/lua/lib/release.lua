@@ -22,7 +22,7 @@ end
 function release.remove_from_worker(job, now)
   record.delete_fields(job.jid, 'grace', 'x-declined')
   queue_sets.remove(job.queue, job.jid)
-  if job.terms then limits.release(job, now) end
+  if job.constraints then limits.release(job, now) end
   redis.call('ZREM', keys.worker_jobs(job.worker), job.jid)
   record.set_fields(job.jid, 'worker', '', 'expires', 0)
 end
@@ -39,7 +39,7 @@ function release.undo_pop(job, now)
   if not (job.put and job.time) then return end
   stats.remove('wait', job.queue, job.time, job.time - job.put)
   local freed = rates.remove_start('q:' .. job.queue, job.jid, job.time)
-  local key = job.terms and constraints.read(job.terms).key
+  local key = job.constraints and job_constraints.read(job.constraints).key
   if key then rates.remove_start('k:' .. key, job.jid, job.time) end
   if freed > 0 then events.publish_ready(job.queue) end
 end
@@ -47,8 +47,8 @@ end
 -- Schedule a declined job; its wait continues. The history keeps the first time only.
 function release.decline(job, since, now, delay)
   local first = not release.read_declined_since(job)
-  local start_by = tonumber(redis.call('HGET', keys.job(job.jid), 'x-start-by'))
-  if start_by then delay = math.min(delay, math.max((start_by - now) / 2, 0.1)) end
+  local expiry = tonumber(redis.call('HGET', keys.job(job.jid), 'x-expiry'))
+  if expiry then delay = math.min(delay, math.max((expiry - now) / 2, 0.1)) end
   if first then
     history.append(job.jid, job, now, 'declined', cjson.encode({worker = job.worker}))
   end

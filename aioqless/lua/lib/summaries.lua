@@ -1,5 +1,5 @@
--- summaries: short views of jobs, failure groups and workers, for lists. Only that of a complete job
--- reads a history, of which it needs the end.
+-- summaries: short views of jobs, failure groups and workers, for lists. Only that of a complete
+-- job reads a history, of which it needs the end.
 
 local MESSAGE = 1000
 local HEAD, LAST, ENDING = 250, 600, 700
@@ -51,7 +51,8 @@ function summaries.job(jid)
     .. ',"group":' .. cjson.encode(json.to_text(failure.group or failure.type))
     .. ',"message":' .. cjson.encode(summaries.shorten_message(json.to_text(failure.message)))
     .. ',"failed":' .. json.number(tonumber(failure.when) or 0)
-    .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null') .. ',"size":' .. #data .. ran .. '}'
+    .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null')
+    .. ',"size":' .. #data .. ran .. '}'
 end
 
 -- The queue and worker of a complete job's last run and how long it took, as far as the last events

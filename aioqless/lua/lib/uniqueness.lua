@@ -17,8 +17,8 @@ end
 function uniqueness.find_holder(key, now)
   local ends, jid = uniqueness.read_entry(key)
   if not jid or ends then return jid and ends > now and jid or nil end
-  local job = redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
-  local own = constraints.read(job[2])
+  local job = redis.call('HMGET', keys.job(jid), 'state', 'x-constraints')
+  local own = job_constraints.read(job[2])
   local had = own.unique == key and HAD[own['until']]
   return had and had[job[1]] and jid or nil
 end

@@ -23,7 +23,7 @@ function view.encode(jid, worker)
   local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
-      'x-progress', 'x-start-by', 'x-terms')
+      'x-progress', 'x-expiry', 'x-constraints')
   if not f[1] or worker and (f[3] ~= 'running' or f[5] ~= worker) then return nil end
   local tracked = presence.has('tracked') and redis.call('ZSCORE', keys.tracked(), jid)
   local linked = redis.call('EXISTS', keys.dependencies(jid), keys.dependents(jid)) > 0
@@ -50,7 +50,7 @@ function view.encode(jid, worker)
     .. view.encode_history(jid, f[14])
     .. (f[16] and ',"context":' .. json.clean_object(f[16]) or '')
     .. (f[17] and ',"progress":' .. json.clean_object(f[17]) or '')
-    .. (f[18] and ',"start_by":' .. json.number(tonumber(f[18]) or 0) or '')
+    .. (f[18] and ',"expiry":' .. json.number(tonumber(f[18]) or 0) or '')
     .. (held_back and ',"held_back":' .. held_back or '') .. '}'
 end
 

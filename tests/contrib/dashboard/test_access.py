@@ -337,7 +337,7 @@ async def test_each_action_requires_its_role(client: Client, name: str, may: Rol
             await http.post(f"/do/{each}", data=mine)
             told = (await http.get("/queues")).text
             assert ("This action requires the" in told) == (act.role > may), each
-        assert (await http.get("/trail")).status_code == (200 if may is Role.ADMIN else 403)
+        assert (await http.get("/audit-log")).status_code == (200 if may is Role.ADMIN else 403)
 
 
 async def test_data_requires_its_role_and_secrets_are_always_hidden(client: Client) -> None:
@@ -476,7 +476,7 @@ async def test_mounted_dashboard_uses_the_authentication_of_its_app(client: Clie
             await do(http, "pause", queue="mail", back="/queue?name=mail")
             == "done: Queue mail paused. Running jobs finish."
         )
-        assert "boss" in (await http.get("/trail")).text
+        assert "boss" in (await http.get("/audit-log")).text
         http.headers["x-user"] = "clerk"
         assert ">Resume<" not in (await http.get("/queue?name=mail")).text
 

@@ -93,7 +93,7 @@ async def test_groups_are_retried_and_canceled_with_progress(
     await page.get_by_text("Delete all…").click()
     await page.get_by_role("button", name="Delete jobs").click()
     await expect(page.locator(".empty")).to_contain_text("No jobs in this group")
-    await page.goto("/trail")
+    await page.goto("/audit-log")
     await expect(page.locator("tbody")).to_contain_text("Delete group (finished)")
     await expect(page.locator("tbody")).to_contain_text("3 of 3")
 
@@ -119,7 +119,7 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
     assert {
         job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))
     } == {running.jid, needed}
-    await page.goto("/trail")
+    await page.goto("/audit-log")
     await expect(page.locator("tbody")).to_contain_text("Clear queue (finished)")
 
 

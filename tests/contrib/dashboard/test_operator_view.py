@@ -76,7 +76,7 @@ async def test_audit_log_has_the_names_of_buttons_and_labels(
 ) -> None:
     jid = await client.queue("mail").put("Greet", {})
     await do(http, "put-again", jid=jid, how="same", data='{"a": 1}')
-    page = (await http.get("/trail")).text
+    page = (await http.get("/audit-log")).text
     assert "<td>Edit data</td>" in page and "Saved as: same" in page and "Job: <a" in page
     assert all(action_name(name) != name for name in ACTIONS)
     assert action_name("retry-all (end)") == "Retry group (finished)"

@@ -122,7 +122,7 @@ async def test_failed_job_is_found_edited_and_completes(
         assert said.startswith("done:"), said
         job = await client.jobs.wait(jid, 10)
         assert job.state == "complete" and job.data == {"to": "ada@example.com"}
-        assert (await http.get("/trail")).text.count("Edit data") == 1
+        assert (await http.get("/audit-log")).text.count("Edit data") == 1
 
 
 async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:

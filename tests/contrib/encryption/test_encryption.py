@@ -66,7 +66,7 @@ async def test_plain_text_of_encrypted_data_is_not_in_redis(encrypted: With) -> 
                 ).items()
             }
         )
-    assert "aioqless-sealed" in stored and "4929" not in stored and "card" not in stored
+    assert "aioqless-encrypted" in stored and "4929" not in stored and "card" not in stored
 
 
 async def test_signed_data_is_readable_without_a_key(encrypted: With, client: Client) -> None:
@@ -85,7 +85,7 @@ async def test_worker_decrypts_jobs_and_encrypts_changed_data(
         async with Worker(client, charge, settings=Settings(queues=("mail",))):
             done = await client.jobs.wait(jid, 10)
         assert seen == [("4929", 3)] and done.data == {"card": "4929", "sum": 3, "done": True}
-        assert "aioqless-se" in done.raw_data or "aioqless-si" in done.raw_data
+        assert "aioqless-encrypted" in done.raw_data or "aioqless-signed" in done.raw_data
 
 
 async def test_process_handler_gets_decrypted_data_and_no_key(
@@ -97,7 +97,7 @@ async def test_process_handler_gets_decrypted_data_and_no_key(
             await until(lambda: client.queue("billing").jobs("waiting"))
         moved = await client.jobs.get(jid)
         assert moved is not None and moved.data["width"] == 100 and moved.data["jid"] == "a"
-        assert "aioqless-sealed" in moved.raw_data
+        assert "aioqless-encrypted" in moved.raw_data
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ async def test_workflows_and_recurring_jobs_are_encrypted_and_readable_after_cha
         instance = await client.jobs.get(await template.run_now())
         assert instance is not None and (instance.klass, instance.data) == ("Refund", {"n": 3})
         await template.update(data={"n": 4})
-        assert template.data == {"n": 4} and "aioqless-sealed" in template.raw_data
+        assert template.data == {"n": 4} and "aioqless-encrypted" in template.raw_data
 
 
 @job(klass="Weigh", result_ttl=60)
@@ -227,7 +227,7 @@ VALUES = [
     0.1,
     12345678901234567890123,
     {"": [{"Grüße": "\u2028\x00\\"}]},
-    {"aioqless-sealed": "no"},
+    {"aioqless-encrypted": "no"},
 ]
 
 
@@ -249,7 +249,8 @@ async def test_results_are_encrypted_and_decrypted_for_waiters_and_dependents(
         assert [await client.jobs.result(jid) for jid in weighed] == VALUES
         kept = [await client.redis.get(f"{client.namespace}:x:result:{jid}") for jid in flow.jids]
     assert all(
-        f"aioqless-{'sealed' if mode == 'encrypt' else 'signed'}".encode() in each for each in kept
+        f"aioqless-{'encrypted' if mode == 'encrypt' else 'signed'}".encode() in each
+        for each in kept
     )
     assert any(b"4929" in each for each in kept) == (mode == "sign")
 
@@ -315,11 +316,11 @@ async def test_failed_job_retried_with_other_data_is_encrypted_again(encrypted: 
         await popped.fail("broken", "why")
         await client.jobs.retry(jid, data={"n": 2})
         (popped,) = await client.queue("mail").pop()
-        assert popped.data == {"n": 2} and "aioqless-sealed" in popped.raw_data
+        assert popped.data == {"n": 2} and "aioqless-encrypted" in popped.raw_data
 
 
 async def test_data_that_looks_encrypted_is_ordinary_data(client: Client) -> None:
-    given = {"aioqless-sealed": 1, "why": "not"}
+    given = {"aioqless-encrypted": 1, "why": "not"}
     found = await client.jobs.get(await client.queue("mail").put("Charge", given))
     assert found is not None and found.data == given
 
@@ -339,14 +340,14 @@ def test_repr_hides_keys() -> None:
 
 def test_environment_configures_the_command_line() -> None:
     assert Encryption.from_environment({}) is None
-    seal = Encryption.from_environment(
+    codec = Encryption.from_environment(
         {
-            "AIOQLESS_SEAL_KEYS": f"{KEY}, {OLD}",
-            "AIOQLESS_SEAL": "sign",
-            "AIOQLESS_SEAL_REQUIRED": "1",
+            "AIOQLESS_ENCRYPTION_KEYS": f"{KEY}, {OLD}",
+            "AIOQLESS_ENCRYPTION_MODE": "sign",
+            "AIOQLESS_ENCRYPTION_REQUIRED": "1",
         }
     )
-    assert seal is not None and (seal.mode, seal.required, repr(seal)) == (
+    assert codec is not None and (codec.mode, codec.required, repr(codec)) == (
         "sign",
         True,
         "<Encryption mode='sign' keys=2 required=True>",

@@ -50,7 +50,7 @@ async def test_jobs_of_sidekiq_keep_their_arguments(here: Client, push: Push) ->
     assert {entry["jid"] for entry in sent} == {now, *plain}
     assert [
         await here.redis.exists(key)
-        for key in ("queue:mail", "queue:post", "schedule", "ql:x:refused")
+        for key in ("queue:mail", "queue:post", "schedule", "ql:x:rejected-imports")
     ] == [0, 0, 0, 0]
 
 
@@ -80,7 +80,7 @@ async def test_killed_import_loses_and_doubles_nothing(
             sys.executable,
             "-m",
             "aioqless",
-            "intake",
+            "import",
             "--format",
             "sidekiq",
             "--poll",
@@ -103,11 +103,11 @@ async def test_killed_import_loses_and_doubles_nothing(
     jids = await pushing
     process = await start("info")
     assert process.stderr
-    while b"intake.started" not in await process.stderr.readline():
+    while b"import.started" not in await process.stderr.readline():
         assert not process.stderr.at_eof()
     await until(lambda: there(1000), 30)
     process.terminate()
     await process.communicate()
     assert process.returncode == 0
     assert [each.jid for each in await here.queue("mail").peek(1001)] == jids
-    assert await here.redis.exists("queue:mail", "ql:x:refused") == 0
+    assert await here.redis.exists("queue:mail", "ql:x:rejected-imports") == 0

@@ -25,7 +25,7 @@ class Target:
     @property
     def arguments(self) -> list[str]:
         return [
-            "pipeline", "archive",
+            "lake", "archive",
             "--url", self.redis_url, "--namespace", self.namespace, "--lake", self.lake,
         ]  # fmt: skip
 

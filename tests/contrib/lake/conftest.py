@@ -64,20 +64,20 @@ def write_configuration(folder: Path) -> str:
     return str(folder)
 
 
-RunPipeline: TypeAlias = Callable[..., tuple[int, str, str]]
+RunLakeCommand: TypeAlias = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run_pipeline(
+def run_lake_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> RunPipeline:
-    """Return a function that runs a `pipeline` command in this process.
+) -> RunLakeCommand:
+    """Return a function that runs a `lake` command in this process.
 
     It takes the arguments, and returns the exit code, standard output and standard error.
     """
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["aioqless", "pipeline", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["aioqless", "lake", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()
         return (int(ended.value.code or 0), *capsys.readouterr())

@@ -1,4 +1,4 @@
-"""`aioqless pipeline archive` that is killed at one of its commits.
+"""`aioqless lake archive` that is killed at one of its commits.
 
 `python -m tests.contrib.lake.killed_archiver POINT NUMBER ARGUMENTS...` dies by SIGKILL before,
 within or after its commit of that number.

@@ -1,4 +1,4 @@
-"""`aioqless pipeline archive` as operators run it."""
+"""`aioqless lake archive` as operators run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.contrib.partitions.routing import name_partitions
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.object_store import BUCKET, running_store
 
 UNREACHABLE = ("--url", "redis://127.0.0.1:1")
@@ -30,16 +30,16 @@ def store() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def run(
-    run_pipeline: RunPipeline, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> RunPipeline:
-    """Run `pipeline archive` with the environment of the object store."""
+    run_lake_command: RunLakeCommand, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> RunLakeCommand:
+    """Run `lake archive` with the environment of the object store."""
     for name, value in store.items():
         monkeypatch.setenv(name, value)
-    return partial(run_pipeline, "archive")
+    return partial(run_lake_command, "archive")
 
 
 def test_a_lake_on_an_object_store_is_archived_into(
-    run: RunPipeline, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunLakeCommand, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import asyncio
 
@@ -61,7 +61,7 @@ def test_a_lake_on_an_object_store_is_archived_into(
 
 
 def test_partitions_are_archived_in_parallel_into_one_lake(
-    run: RunPipeline, redis_url: str, namespace: str, tmp_path: Path
+    run: RunLakeCommand, redis_url: str, namespace: str, tmp_path: Path
 ) -> None:
     import asyncio
 
@@ -93,7 +93,7 @@ def test_partitions_are_archived_in_parallel_into_one_lake(
     ],
 )
 def test_unusable_lakes_are_refused_before_redis_is_asked(
-    lake: str, reason: str, run: RunPipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: str, reason: str, run: RunLakeCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
@@ -105,7 +105,7 @@ def test_unusable_lakes_are_refused_before_redis_is_asked(
 
 @pytest.mark.parametrize("conf", ["spark.driver.memory", "memory=2g"])
 def test_settings_of_spark_need_a_key_and_a_value(
-    conf: str, run: RunPipeline, tmp_path: Path
+    conf: str, run: RunLakeCommand, tmp_path: Path
 ) -> None:
     code, _, err = run(*UNREACHABLE, "--lake", tmp_path / "lake", "--conf", conf)
     assert code == 2 and "spark.key=value" in err
@@ -116,7 +116,7 @@ def test_missing_credentials_are_one_line_without_the_logs_of_the_store(tmp_path
     """In a process of its own, since delta-rs sets up its logs once."""
     own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     refused = subprocess.run(
-        [sys.executable, "-m", "aioqless", "pipeline", "archive", "--lake", "s3://bucket/lake"],
+        [sys.executable, "-m", "aioqless", "lake", "archive", "--lake", "s3://bucket/lake"],
         env=own,
         capture_output=True,
         text=True,

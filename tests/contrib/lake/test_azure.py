@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("deltalake")
 
 from aioqless import Client
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.object_store import BUCKET, running_azurite
 from tests.contrib.lake.test_events import complete_jobs
 
@@ -31,16 +31,16 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
 
 @pytest.fixture
 def run(
-    azurite: dict[str, str], run_pipeline: RunPipeline, monkeypatch: pytest.MonkeyPatch
-) -> RunPipeline:
+    azurite: dict[str, str], run_lake_command: RunLakeCommand, monkeypatch: pytest.MonkeyPatch
+) -> RunLakeCommand:
     for name, value in azurite.items():
         monkeypatch.setenv(name, value)
-    return run_pipeline
+    return run_lake_command
 
 
 @pytest.mark.parametrize("scheme", ["az", "abfs"])
 def test_commands_work_on_azure(
-    run: RunPipeline, redis_url: str, namespace: str, scheme: str
+    run: RunLakeCommand, redis_url: str, namespace: str, scheme: str
 ) -> None:
     async def complete() -> str:
         async with Client(redis_url, namespace=namespace) as client:
@@ -71,7 +71,7 @@ def test_commands_work_on_azure(
     ],
 )
 def test_wrong_settings_are_refused(
-    run: RunPipeline,
+    run: RunLakeCommand,
     redis_url: str,
     monkeypatch: pytest.MonkeyPatch,
     lake: str,

@@ -60,7 +60,7 @@ async def archive_and_query(client: Client, lake: str, *master: str, conf: Itera
         ["stats", "--since", "yesterday"],
     ]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.contrib.lake.pipeline_commands"),
+        *(sys.executable, "-m", "tests.contrib.lake.lake_commands"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""`aioqless pipeline` as operators run it: statistics, SQL, the report and compaction."""
+"""`aioqless lake` as operators run it: statistics, SQL, the report and compaction."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from aioqless.contrib.commands.pipeline.shared import check_master
+from aioqless.contrib.commands.lake.shared import check_master
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.lake.statistics import Period, parse_period
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import SECRET, comparable, contents, copied, no_spark, raw
 
 
 @pytest.fixture
 def run(
-    spark: SparkSession, whole: Lake, run_pipeline: RunPipeline, monkeypatch: pytest.MonkeyPatch
-) -> RunPipeline:
+    spark: SparkSession,
+    whole: Lake,
+    run_lake_command: RunLakeCommand,
+    monkeypatch: pytest.MonkeyPatch,
+) -> RunLakeCommand:
     """Run commands on the lake `whole`; those that need Spark use the session of the tests."""
     monkeypatch.setenv("AIOQLESS_LAKE", whole.url)
-    return run_pipeline
+    return run_lake_command
 
 
-def test_statistics_are_printed_as_a_table_and_as_json(run: RunPipeline) -> None:
+def test_statistics_are_printed_as_a_table_and_as_json(run: RunLakeCommand) -> None:
     code, out, _ = run("stats", "--since", "2026-11-21", "--by", "klass, queue")
     assert code == 0
     heads, *lines = out.splitlines()
@@ -52,7 +55,7 @@ def test_statistics_are_printed_as_a_table_and_as_json(run: RunPipeline) -> None
     )
 
 
-def test_sql_queries_the_tables(run: RunPipeline) -> None:
+def test_sql_queries_the_tables(run: RunLakeCommand) -> None:
     query = "SELECT jid, state FROM jobs WHERE namespace = 'ql' ORDER BY jid DESC LIMIT 2"
     assert run("sql", query, "--csv") == (0, "jid,state\ne,failed\nd,complete\n", "")
     assert (
@@ -90,7 +93,7 @@ def test_sql_queries_the_tables(run: RunPipeline) -> None:
     ],
 )
 def test_errors_are_one_line_without_a_java_trace(
-    run: RunPipeline, arguments: list[str], why: str
+    run: RunLakeCommand, arguments: list[str], why: str
 ) -> None:
     code, out, err = run(*arguments)
     (line,) = [line for line in err.splitlines() if line != "the report"]
@@ -116,7 +119,7 @@ class Page(HTMLParser):
         self.links += [value for value in named if not value.startswith("#")]
 
 
-def test_the_report_is_one_page_that_loads_nothing(run: RunPipeline, tmp_path: Path) -> None:
+def test_the_report_is_one_page_that_loads_nothing(run: RunLakeCommand, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     code, out, _ = run("report", "-o", str(file), "--since", "2026-11-21", "--no-refresh")
     assert (code, out) == (0, f"{file}\n")
@@ -160,7 +163,7 @@ def test_the_report_is_one_page_that_loads_nothing(run: RunPipeline, tmp_path: P
     ],
 )
 def test_the_report_of_few_jobs_omits_empty_sections(
-    run: RunPipeline, tmp_path: Path, namespace: str, headings: list[str]
+    run: RunLakeCommand, tmp_path: Path, namespace: str, headings: list[str]
 ) -> None:
     file = tmp_path / "report.html"
     assert (
@@ -240,14 +243,14 @@ def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
 def test_bad_options_of_spark_are_refused_before_anything_starts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    run_pipeline: RunPipeline,
+    run_lake_command: RunLakeCommand,
     command: list[str],
     option: str,
     value: str,
     why: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, err = run_pipeline(*command, option, value)
+    code, _, err = run_lake_command(*command, option, value)
     assert code == 2
     assert why in " ".join(re.sub(r"[\u2500-\u257f]", "", err).split())
     assert not list(tmp_path.iterdir())

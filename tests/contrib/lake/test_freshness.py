@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from aioqless.contrib.lake.freshness import Freshness, format_metrics, read_freshness
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import archive, no_spark
 from tests.contrib.lake.literal import at, event, run
 
@@ -49,32 +49,34 @@ def test_metrics_are_in_the_format_of_prometheus() -> None:
 
 @pytest.mark.parametrize(("max_lag", "code"), [(0, 1), (timedelta(days=36_500).total_seconds(), 0)])
 def test_status_says_whether_the_tables_are_late(
-    lake: Lake, tmp_path: Path, run_pipeline: RunPipeline, max_lag: float, code: int
+    lake: Lake, tmp_path: Path, run_lake_command: RunLakeCommand, max_lag: float, code: int
 ) -> None:
     file = tmp_path / "lake.prom"
     arguments = ("--lake", lake.url, "--max-lag", max_lag, "--metrics", file)
-    ended, out, _ = run_pipeline("status", *arguments)
+    ended, out, _ = run_lake_command("status", *arguments)
     assert ended == code and "ql: 2 events" in out
     assert 'aioqless_lake_missing_events{namespace="ql"} 1' in file.read_text()
 
 
-def test_status_of_a_lake_without_events_says_so(tmp_path: Path, run_pipeline: RunPipeline) -> None:
+def test_status_of_a_lake_without_events_says_so(
+    tmp_path: Path, run_lake_command: RunLakeCommand
+) -> None:
     lake = Lake(tmp_path / "lake", create=True)
-    assert run_pipeline("status", "--lake", lake.url) == (0, "the lake has no events yet\n", "")
+    assert run_lake_command("status", "--lake", lake.url) == (0, "the lake has no events yet\n", "")
 
 
 def test_status_refuses_a_missing_lake_and_an_unusable_file_of_metrics(
-    lake: Lake, tmp_path: Path, run_pipeline: RunPipeline
+    lake: Lake, tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:
-    code, out, err = run_pipeline("status", "--lake", tmp_path / "none")
+    code, out, err = run_lake_command("status", "--lake", tmp_path / "none")
     assert (code, out) == (1, "") and err.count("\n") == 1 and "there is no lake at" in err
     file = tmp_path / "missing" / "lake.prom"
-    code, out, err = run_pipeline("status", "--lake", lake.url, "--metrics", file)
+    code, out, err = run_lake_command("status", "--lake", lake.url, "--metrics", file)
     assert (code, out) == (1, "") and err.count("\n") == 1 and str(file) in err
 
 
 def test_partitions_of_a_namespace_are_one_namespace_for_readers(
-    tmp_path: Path, run_pipeline: RunPipeline
+    tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:
     lake = Lake(tmp_path / "lake", create=True)
     names = ["billing{0.4}", "billing{1.27}", "billings{0.1}", "billing{eu}"]
@@ -85,13 +87,13 @@ def test_partitions_of_a_namespace_are_one_namespace_for_readers(
     url = ("--lake", lake.url)
     period = ("--since", "2000-01-01")
     for name, runs in [("billing", 2), ("billing{1.27}", 1), ("billing{eu}", 1)]:
-        code, out, _ = run_pipeline("stats", *period, "--of", name, "--json", *url)
+        code, out, _ = run_lake_command("stats", *period, "--of", name, "--json", *url)
         assert (code, [row["runs"] for row in json.loads(out)]) == (0, [runs])
     report = tmp_path / "report.html"
-    run_pipeline("report", *period, "--of", "billing", "-o", report, *url)
+    run_lake_command("report", *period, "--of", "billing", "-o", report, *url)
     assert "Jobs of billing that ended" in report.read_text()
-    assert run_pipeline("check", "--of", "billing", *url)[:2] == (0, "the tables agree\n")
-    code, out, _ = run_pipeline(
+    assert run_lake_command("check", "--of", "billing", *url)[:2] == (0, "the tables agree\n")
+    code, out, _ = run_lake_command(
         "prune", "--older-than", str(datetime.now(UTC).date()), "--of", "billing", *url
     )
     assert {each.namespace for each in lake.snapshot("silver/runs").all_files} == {*names[2:]}

@@ -85,14 +85,14 @@ def test_a_command_sends_events_with_the_tables_that_it_reads_and_writes(
 ) -> None:
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, *LATE)
-    command = [sys.executable, "-m", "aioqless", "pipeline", "tables", "--lake", lake.url]
+    command = [sys.executable, "-m", "aioqless", "lake", "tables", "--lake", lake.url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     assert "OpenLineage" not in done.stderr
     start, end = collector.events
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
     assert start["run"]["runId"] == end["run"]["runId"]
-    assert (start["job"]["namespace"], start["job"]["name"]) == ("aioqless", "pipeline.tables")
+    assert (start["job"]["namespace"], start["job"]["name"]) == ("aioqless", "lake.tables")
     assert [(each["namespace"], each["name"]) for each in end["inputs"]] == [
         ("file", f"{lake.url}/bronze/events")
     ]

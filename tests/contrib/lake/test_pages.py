@@ -116,11 +116,11 @@ def test_commands_of_the_lake_run_in_the_order_of_the_page(
             run_until_archived(line)
         else:
             printed[line] = run(line, folder)
-    assert "3 events in 1 batches" in printed["aioqless pipeline archive"]
+    assert "3 events in 1 batches" in printed["aioqless lake archive"]
     assert (folder / "report.html").exists() and (folder / "lake.prom").exists()
-    (erased,) = [text for line, text in printed.items() if line.startswith("aioqless pipeline er")]
+    (erased,) = [text for line, text in printed.items() if line.startswith("aioqless lake er")]
     assert "2" in erased
-    (counted,) = [text for line, text in printed.items() if "pipeline sql" in line]
+    (counted,) = [text for line, text in printed.items() if "lake sql" in line]
     assert counted.splitlines()[1].split()[:2] == ["app.jobs.greet", "4"]
 
 

@@ -1,4 +1,4 @@
-"""`aioqless pipeline put` as operators run it: files of each format become jobs, once."""
+"""`aioqless lake put` as operators run it: files of each format become jobs, once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from aioqless import Client
 from aioqless.cli.exit_codes import ROWS_REJECTED
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 
 
 def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
@@ -34,14 +34,16 @@ def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.fixture
-def run_put(client: Client, spark: SparkSession, run_pipeline: RunPipeline) -> RunPipeline:
-    """Run `pipeline put` in the session of the tests."""
-    return partial(run_pipeline, "put", "--url", client.url, "--namespace", client.namespace)
+def run_put(
+    client: Client, spark: SparkSession, run_lake_command: RunLakeCommand
+) -> RunLakeCommand:
+    """Run `lake put` in the session of the tests."""
+    return partial(run_lake_command, "put", "--url", client.url, "--namespace", client.namespace)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 async def test_rows_of_a_file_become_jobs_once(
-    run_put: RunPipeline, client: Client, tmp_path: Path, kind: str
+    run_put: RunLakeCommand, client: Client, tmp_path: Path, kind: str
 ) -> None:
     file = written(tmp_path, kind, [{"order": "007", "amount": 1}, {"order": "008", "amount": 2}])
     given = (file, "--queue", "billing", "--klass", "app.jobs.bill", "--tags", "a, b")
@@ -59,7 +61,7 @@ async def test_rows_of_a_file_become_jobs_once(
 
 
 async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
-    run_put: RunPipeline, client: Client, tmp_path: Path
+    run_put: RunLakeCommand, client: Client, tmp_path: Path
 ) -> None:
     file = written(
         tmp_path, "json", [{"jid": "a", "n": 1}, {"jid": "b-history", "n": 2}, {"jid": "c", "n": 3}]
@@ -104,7 +106,7 @@ async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
     ],
 )
 async def test_errors_are_one_line_and_nothing_is_put(
-    run_put: RunPipeline,
+    run_put: RunLakeCommand,
     client: Client,
     tmp_path: Path,
     name: str,

@@ -22,7 +22,7 @@ from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.retention import drop_payloads
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import TOMORROW, archive, no_spark, raw
 from tests.contrib.lake.literal import event, run
 
@@ -104,24 +104,24 @@ def test_a_table_that_an_older_lake_lacks_is_made_by_the_next_refresh(
 
 
 def test_archive_adds_missing_columns_to_an_older_lake(
-    lake: Lake, client: Client, run_pipeline: RunPipeline
+    lake: Lake, client: Client, run_lake_command: RunLakeCommand
 ) -> None:
     remove_column(lake, EVENTS, "priority")
     place = ("--namespace", client.namespace, "--lake", lake.url)
-    code, _, err = run_pipeline("archive", "--url", client.url, *place)
+    code, _, err = run_lake_command("archive", "--url", client.url, *place)
     assert code == 0, err
     assert columns(lake, EVENTS) == set(TABLES[EVENTS].schema.names)
 
 
 @pytest.mark.parametrize("table", [EVENTS, JOBS, LAST])
 def test_a_newer_table_is_refused_before_redis_is_called_or_a_table_changed(
-    lake: Lake, table: str, run_pipeline: RunPipeline
+    lake: Lake, table: str, run_lake_command: RunLakeCommand
 ) -> None:
     open_table(lake, table).alter.set_table_properties(
         {"aioqless.version": "99"}, raise_if_not_exists=False
     )
     before = {name: open_table(lake, name).version() for name in TABLES}
-    code, out, err = run_pipeline("archive", *UNREACHABLE, "--lake", lake.url)
+    code, out, err = run_lake_command("archive", *UNREACHABLE, "--lake", lake.url)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert f"({table} of version 99)" in err and "update aioqless" in err
     assert {name: open_table(lake, name).version() for name in TABLES} == before

@@ -25,7 +25,7 @@ from tests.contrib.lake.object_store import BUCKET, running_store
 from tests.contrib.lake.test_events import complete_jobs
 
 HOME = Path(pyspark.__file__).parent
-PROGRAM = Path("examples/lake/run_pipeline.py").absolute()
+PROGRAM = Path("examples/lake/spark_submit.py").absolute()
 PACKED = ("pyarrow", "deltalake", "pandas<3", "venv-pack")
 
 
@@ -47,7 +47,7 @@ async def submit(
         *("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g"),
         *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
         *("--conf", "spark.driver.bindAddress=127.0.0.1"),
-        *(*spark, str(PROGRAM), "pipeline", *arguments),
+        *(*spark, str(PROGRAM), "lake", *arguments),
         cwd=folder,
         env={
             **os.environ,

@@ -92,7 +92,7 @@ def test_only_one_namespace_is_pruned(lake: Lake) -> None:
 def test_events_that_are_not_in_the_tables_are_not_pruned(lake: Lake) -> None:
     archive(lake, event("new", run(0, 1, 2), id="9-0"))
     before = raw(lake, "gold/counts")
-    with pytest.raises(LakeError, match="run `aioqless pipeline tables` first"):
+    with pytest.raises(LakeError, match="run `aioqless lake tables` first"):
         prune(lake, TOMORROW)
     assert raw(lake, "gold/counts") == before
 

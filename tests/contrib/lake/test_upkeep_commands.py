@@ -1,4 +1,4 @@
-"""`aioqless pipeline prune`, `erase` and `check` as operators run them."""
+"""`aioqless lake prune`, `erase` and `check` as operators run them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
-from tests.contrib.lake.conftest import RunPipeline
+from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import TOMORROW, copied, raw, texts
 
 Result = TypeVar("Result")
@@ -53,34 +53,38 @@ def read_files(lake: Lake) -> dict[str, bytes]:
     ],
 )
 def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(
-    command: str, reason: str, lake: Lake, run_pipeline: RunPipeline
+    command: str, reason: str, lake: Lake, run_lake_command: RunLakeCommand
 ) -> None:
     before = read_files(lake)
-    code, out, err = run_pipeline(*command.split())
+    code, out, err = run_lake_command(*command.split())
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("aioqless: ") and any(each in err for each in reason.split("|"))
     assert read_files(lake) == before
 
 
-def test_an_erasure_without_redis_changes_nothing(lake: Lake, run_pipeline: RunPipeline) -> None:
+def test_an_erasure_without_redis_changes_nothing(
+    lake: Lake, run_lake_command: RunLakeCommand
+) -> None:
     before = read_files(lake)
-    code, out, err = run_pipeline("erase", "--jid", "a", *UNREACHABLE)
+    code, out, err = run_lake_command("erase", "--jid", "a", *UNREACHABLE)
     assert (code, out, err.count("\n")) == (3, "", 1) and "127.0.0.1:1" in err
     assert read_files(lake) == before
 
 
-def test_an_empty_jid_is_refused(lake: Lake, run_pipeline: RunPipeline) -> None:
+def test_an_empty_jid_is_refused(lake: Lake, run_lake_command: RunLakeCommand) -> None:
     before = read_files(lake)
-    code, out, err = run_pipeline("erase", "--jid", "", *UNREACHABLE)
+    code, out, err = run_lake_command("erase", "--jid", "", *UNREACHABLE)
     assert (code, out, err) == (1, "", "aioqless: jid must not be empty\n")
     assert read_files(lake) == before
 
 
 def test_prune_deletes_days_of_the_named_layers_and_their_files(
-    lake: Lake, run_pipeline: RunPipeline
+    lake: Lake, run_lake_command: RunLakeCommand
 ) -> None:
     layers = ("--layer", "bronze", "--layer", "silver")
-    code, out, err = run_pipeline("prune", "--older-than", TOMORROW, *layers, "--vacuum-hours", 0)
+    code, out, err = run_lake_command(
+        "prune", "--older-than", TOMORROW, *layers, "--vacuum-hours", 0
+    )
     assert code == 0, err
     assert "rows of days before 2026-11-22 deleted" in out
     for name in TABLES:
@@ -89,7 +93,7 @@ def test_prune_deletes_days_of_the_named_layers_and_their_files(
             assert days <= {TOMORROW}, name
             assert not list(Path(lake.url, name).glob("*/date=2026-11-21/*.parquet"))
     assert date(2026, 11, 21) in {row.date for row in raw(lake, "gold/counts")}
-    assert run_pipeline("check")[:2] == (0, "the tables agree\n")
+    assert run_lake_command("check")[:2] == (0, "the tables agree\n")
 
 
 def call(client: Client, act: Callable[[Client], Awaitable[Result]]) -> Result:
@@ -127,13 +131,13 @@ async def end_jobs(client: Client) -> None:
 
 
 def test_erase_removes_a_job_from_the_stream_and_every_file(
-    client: Client, tmp_path: Path, run_pipeline: RunPipeline
+    client: Client, tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:
     place = ("--lake", tmp_path / "lake")
     source = ("--url", client.url, "--namespace", client.namespace)
     call(client, end_jobs)
     for command in ("archive", "tables"):
-        code, _, err = run_pipeline(command, *place, *(source if command == "archive" else ()))
+        code, _, err = run_lake_command(command, *place, *(source if command == "archive" else ()))
         assert code == 0, err
     lake = Lake(tmp_path / "lake")
     assert {name for name in TABLES if MARKER in repr(raw(lake, name))} >= {
@@ -143,7 +147,7 @@ def test_erase_removes_a_job_from_the_stream_and_every_file(
     call(client, end_jobs)
     assert MARKER in repr(call(client, read_stream)), "entries of the job are in the stream again"
 
-    code, out, err = run_pipeline("erase", "--jid", MARKER, *place, *source)
+    code, out, err = run_lake_command("erase", "--jid", MARKER, *place, *source)
     assert code == 0, err
     assert "files written again without 1 jobs" in out
     assert not any(MARKER in text for text in texts(lake))
@@ -151,25 +155,25 @@ def test_erase_removes_a_job_from_the_stream_and_every_file(
     assert call(client, read_stream) == []
     counts = [row.runs for row in raw(lake, "gold/counts") if row.grouping == ""]
     assert sum(counts) == 2 * runs, "sums stay"
-    assert run_pipeline("erase", "--jid", MARKER, *place, *source)[:2] == (
+    assert run_lake_command("erase", "--jid", MARKER, *place, *source)[:2] == (
         0,
         "no file has these jobs\n",
     )
 
 
 def test_check_names_the_differences_with_exit_code_1(
-    lake: Lake, run_pipeline: RunPipeline
+    lake: Lake, run_lake_command: RunLakeCommand
 ) -> None:
-    assert run_pipeline("check")[:2] == (0, "the tables agree\n")
+    assert run_lake_command("check")[:2] == (0, "the tables agree\n")
     snapshot = lake.snapshot("silver/runs")
     snapshot.commit((), snapshot.files("ql")[:1])
-    code, out, _ = run_pipeline("check", "--of", "ql")
+    code, out, _ = run_lake_command("check", "--of", "ql")
     assert code == 1 and out.startswith("silver/runs of ql: rows: ")
     assert " instead of " in out
 
 
-def test_days_ago_are_counted_from_today(lake: Lake, run_pipeline: RunPipeline) -> None:
+def test_days_ago_are_counted_from_today(lake: Lake, run_lake_command: RunLakeCommand) -> None:
     today = datetime.now(UTC).date()
-    code, out, _ = run_pipeline("prune", "--payloads-older-than", "30d")
+    code, out, _ = run_lake_command("prune", "--payloads-older-than", "30d")
     day = today - timedelta(days=30)
     assert (code, out) == (0, f"0 files written again without the payloads of days before {day}\n")

@@ -107,7 +107,7 @@ def test_option_of_recur_before_a_command_is_refused(run: Run) -> None:
     assert refused.returncode == 2
 
 
-@pytest.mark.parametrize("command", [("lua", "put"), ("pipeline", "put", "rows.csv")])
+@pytest.mark.parametrize("command", [("lua", "put"), ("lake", "put", "rows.csv")])
 def test_command_that_would_use_the_namespace_without_its_partitions_is_refused(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:

@@ -266,7 +266,7 @@ async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
     ended = {"id": "former", "host": "here", **_this_process(), "pid": 2**22 + 1}
     for number, partition in enumerate(partitioned.partitions):
         await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
-        await partition.store.incarnation_claim(worker="ann", told=json.dumps(ended))
+        await partition.store.name_lease_claim(worker="ann", told=json.dumps(ended))
         await partition.queue("mail").pop(worker="ann")
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: lines.of("worker.recovered") and worker.idle)

@@ -56,15 +56,15 @@ async def test_idle_pops_prune_the_statistics_of_unused_queues_in_batches(
             await story.change(
                 "HSET", f"s:run:{day}:q{number}", "total", 3, "mean", 1.5, "vk", 2, "s1", 2, "s2", 1
             )
-        for key in ("queues", "x:days", "x:histograms"):
+        for key in ("queues", "x:stats-days", "x:histogram-days"):
             await story.change("ZADD", key, first, f"q{number}")
     calls = 0
-    while await story.exists("x:days"):
+    while await story.exists("x:stats-days"):
         calls += 1
         assert calls <= many
         assert await gauge("pop", queue="empty", worker="ann", count=1, now=A_MOMENT) == []
     assert not [key async for key in story.redis.scan_iter(story.key("s:*"))]
-    assert not await story.exists("queues") and not await story.exists("x:histograms")
+    assert not await story.exists("queues") and not await story.exists("x:histogram-days")
     assert gauge.most <= 60 * 7 + 100
 
 

@@ -42,7 +42,7 @@ PAGES: Mapping[str, View] = {
     "/recurring-job": job.show_recurring_job,
     "/config": admin.show_config,
     "/redis": admin.show_redis,
-    "/trail": admin.show_audit_log,
+    "/audit-log": admin.show_audit_log,
 }
 
 __all__ = ["PAGES"]

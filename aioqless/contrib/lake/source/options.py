@@ -19,17 +19,17 @@ SPARK_OPTIONS = {"path", "checkpointlocation", "queryname"}
 class ClientSettings:
     """What a task needs to connect: the URL, the namespace and the encryption keys.
 
-    `repr` shows neither the URL, which may have a password, nor the keys. `seal_keys` are those of
-    the driver's environment, since executors have another one.
+    `repr` shows neither the URL, which may have a password, nor the keys. `encryption_keys` are
+    those of the driver's environment, since executors have another one.
     """
 
     url: str | None = field(repr=False)
     namespace: str = "ql"
-    seal_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    encryption_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def client(self) -> Client:
         """Return a new client, not yet connected."""
-        codec = Encryption.from_environment(self.seal_keys) or PlainCodec()
+        codec = Encryption.from_environment(self.encryption_keys) or PlainCodec()
         return Client(self.url, namespace=self.namespace, codec=codec)
 
 
@@ -66,7 +66,11 @@ class Options:
         return ClientSettings(
             url,
             namespace,
-            {name: value for name, value in os.environ.items() if name.startswith("AIOQLESS_SEAL")},
+            {
+                name: value
+                for name, value in os.environ.items()
+                if name.startswith("AIOQLESS_ENCRYPTION_")
+            },
         )
 
     def text(self, name: str) -> str | None:

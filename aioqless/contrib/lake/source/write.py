@@ -69,7 +69,7 @@ class JobWriter(DataSourceArrowWriter):
         }
         if self._counts:
             Path(self._counts).write_text(json.dumps(counts), "utf-8")
-        log.info("pipeline.rows_put", **counts)
+        log.info("lake.rows_put", **counts)
 
     def abort(
         self,
@@ -78,7 +78,7 @@ class JobWriter(DataSourceArrowWriter):
     ) -> None:
         """Log how many jobs were put before the write failed."""
         tasks = [message.counts for message in messages if isinstance(message, TaskResult)]
-        log.warning("pipeline.put_failed", put=sum(task.put for task in tasks))
+        log.warning("lake.put_failed", put=sum(task.put for task in tasks))
 
 
 def write_rejects(folder: str, rejects: list[tuple[str, str]]) -> None:

@@ -5,9 +5,9 @@ local DAY = 86400
 -- Entries with a time limit expire by themselves; others have no effect once their job has ended.
 function constraint_keys.check_unique(here, key)
   local ends, jid = uniqueness.read_entry(key)
-  local job = jid and redis.call('HMGET', keys.job(jid), 'state', 'x-terms')
+  local job = jid and redis.call('HMGET', keys.job(jid), 'state', 'x-constraints')
   if ends and redis.call('TTL', here.key) ~= -1 then return 1 end
-  if ends or not job or job[1] == 'complete' or constraints.read(job[2]).unique ~= key then
+  if ends or not job or job[1] == 'complete' or job_constraints.read(job[2]).unique ~= key then
     findings.add('unique-without-job', {key = key, jid = jid},
       function() redis.call('DEL', here.key) end)
   end
@@ -24,8 +24,8 @@ end
 
 function constraint_keys.check_held_back(here, key)
   return key_types.scan_members(here, 'ZSCAN', function(jid)
-    local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-terms')
-    if not job[1] or constraints.read(job[2]).key ~= key
+    local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints')
+    if not job[1] or job_constraints.read(job[2]).key ~= key
       or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
       findings.add('held-back-elsewhere', {jid = jid, key = key}, key_types.remove(here, jid))
     end

@@ -1,4 +1,4 @@
-"""Deletes from and checks a lake: pipeline prune, erase, check."""
+"""Deletes from and checks a lake: lake prune, erase, check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioqless.cli.connect import chosen_partitions, make_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
-from aioqless.contrib.commands.pipeline.shared import (
+from aioqless.contrib.commands.lake.shared import (
     LAKE,
     Conf,
     LakeUrl,
@@ -22,9 +22,9 @@ from aioqless.contrib.commands.pipeline.shared import (
     OneNamespace,
     Sessions,
     Trace,
+    lake,
     namespaces_of,
     open_lake,
-    pipeline,
     print_progress,
     refresh_tables,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
 
 
-@pipeline.command()
+@lake.command()
 def prune(
     older_than: Annotated[
         str | None,
@@ -85,7 +85,7 @@ def prune(
             opened.snapshot(name).vacuum(vacuum_hours, orphans=False)
 
 
-@pipeline.command()
+@lake.command()
 def erase(
     jid: Annotated[list[str], typer.Option(help="The id of a job. Repeatable.")],
     url: Url = None,
@@ -120,7 +120,7 @@ def erase(
         )
 
 
-@pipeline.command()
+@lake.command()
 def check(
     redis: Annotated[
         bool, typer.Option("--redis", help="Compare with the statistics of Redis as well.")

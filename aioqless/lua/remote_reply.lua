@@ -1,4 +1,4 @@
--- answer: publish a worker's reply to a remote-control command.
+-- remote_reply: publish a worker's reply to a remote-control command.
 --
 -- @arg     answer   name          the reply's channel, as the command names it
 -- @arg     told     object        {queues, paused}, or {refused} with the reason

@@ -1,4 +1,4 @@
-"""Moves the archive's stream to the lake: pipeline archive."""
+"""Moves the archive's stream to the lake: lake archive."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.client.url import find_url
-from aioqless.contrib.commands.pipeline.shared import (
+from aioqless.contrib.commands.lake.shared import (
     LAKE,
     Conf,
     LakeUrl,
     Master,
     Sessions,
     Trace,
+    lake,
     namespaces_of,
-    pipeline,
     print_progress,
     shorten_errors,
 )
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from aioqless.contrib.lake.archiver import Archived, Archiver
 
 
-@pipeline.command()
+@lake.command()
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
@@ -104,7 +104,7 @@ def archive(
         stop = _stop_event()
         source = Dataset.of_archive(find_url(url), namespace)
         written = [Dataset.of_table(target.storage.within(name)) for name in (EVENTS, QUARANTINE)]
-        with emit_run(f"pipeline.archive.{namespace}", [source], written, print_progress):
+        with emit_run(f"lake.archive.{namespace}", [source], written, print_progress):
             run = (
                 partial(Archiver.once, stop=stop, take_over=take_over)
                 if every is None

@@ -51,7 +51,7 @@ class ForeignQueue:
             "side": side,
             "count": count,
         }
-        return await self.story.store.intake_queue(**given, **more)
+        return await self.story.store.import_queue(**given, **more)
 
     async def due(
         self,
@@ -71,7 +71,7 @@ class ForeignQueue:
             "count": count,
             "queues": queues,
         }
-        return await self.story.call("intake", word, **{**given, **more})
+        return await self.story.call("import", word, **{**given, **more})
 
     async def left(self, queue: str = "mail") -> int:
         return int(await self.story.ask("LLEN", f"{self.prefix}queue:{queue}"))
@@ -79,7 +79,7 @@ class ForeignQueue:
     async def aside(self) -> list[dict[str, Any]]:
         return [
             json.loads(each)
-            for each in await self.story.ask("LRANGE", self.story.key("x:refused"), 0, -1)
+            for each in await self.story.ask("LRANGE", self.story.key("x:rejected-imports"), 0, -1)
         ]
 
 
@@ -205,7 +205,7 @@ def test_arguments_are_found_at_any_position(
         redis.delete(f"{namespace}:j:a")
         redis.lpush(f"{namespace}-h:queue:q", entry)
         redis.eval(
-            compose("intake", namespace).text,
+            compose("import", namespace).text,
             1,
             namespace,
             f"{namespace}-h:",
@@ -354,9 +354,9 @@ async def test_jobs_of_a_dead_exq_node_are_imported(story: Story, there: Foreign
     await _node(there, "slow", 100, "e", info=True)  # heartbeats are less frequent than by default
     await _node(there, "silent", None, "f")  # a node without heartbeats may be alive
     given: dict[str, Any] = {"prefix": there.prefix, "into": "", "now": 1000}
-    assert await story.store.intake_dead(**given) == ["dead"]
+    assert await story.store.import_dead(**given) == ["dead"]
     for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
-        assert await story.store.intake_backup(
+        assert await story.store.import_backup(
             **given, node=node, count=9, queues=("mail", "post")
         ) == _taken(taken)
     assert await story.pop(1001, count=9) == ["a", "b"] and await story.pop(1001, queue="post") == [
@@ -378,8 +378,8 @@ async def test_backup_is_imported_in_batches(story: Story, there: ForeignQueue) 
         "queues": ("mail",),
         "count": 2,
     }
-    assert await story.store.intake_backup(**given, now=999) == _taken(2, more=True)
-    assert await story.store.intake_backup(**given, now=1000) == _taken(1)
+    assert await story.store.import_backup(**given, now=999) == _taken(2, more=True)
+    assert await story.store.import_backup(**given, now=1000) == _taken(1)
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
@@ -420,7 +420,7 @@ async def test_invalid_entry_is_set_aside_and_blocks_no_other(
     answer = await there.take()
     assert (answer["taken"], [each["why"] for each in answer["refused"]]) == (1, [why])
     assert await story.state("good") == "waiting"
-    (aside,) = await story.ask("LRANGE", story.key("x:refused"), 0, -1)
+    (aside,) = await story.ask("LRANGE", story.key("x:rejected-imports"), 0, -1)
     kept = json.loads(aside.decode("utf-8", "surrogateescape"))
     assert kept["entry"].encode("utf-8", "surrogateescape") == (
         entry if isinstance(entry, bytes) else entry.encode()
@@ -469,10 +469,10 @@ async def test_call_imports_at_most_a_batch(there: ForeignQueue) -> None:
 
 async def test_queues_of_the_source_are_listed(there: ForeignQueue) -> None:
     names: dict[str, Any] = {"prefix": there.prefix, "into": ""}
-    assert await there.story.store.intake_queues(**names) == []
+    assert await there.story.store.import_queues(**names) == []
     await there.push({}, queue="mail")
     await there.push({}, queue="post")
-    assert set(await there.story.store.intake_queues(**names)) == {"mail", "post"}
+    assert set(await there.story.store.import_queues(**names)) == {"mail", "post"}
 
 
 async def test_invalid_argument_is_refused_by_name(there: ForeignQueue) -> None:

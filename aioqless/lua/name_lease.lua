@@ -1,4 +1,4 @@
--- incarnation: the lease on a worker's stable name, which only one process may hold.
+-- name_lease: the lease on a worker's stable name, which only one process may hold.
 --
 -- @arg     worker   name
 -- @arg     now      time

@@ -1,4 +1,4 @@
--- intake: import jobs that clients of sidekiq, exq and resque pushed, each in one step.
+-- import: import jobs that clients of sidekiq, exq and resque pushed, each in one step.
 --
 -- Entries that cannot be imported are stored as rejected. No role of ACL users includes this
 -- command, since it needs the foreign keys, too.

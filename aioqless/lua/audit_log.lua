@@ -1,4 +1,4 @@
--- trail: the audit log of user actions, about the latest 10,000; logins are logged separately.
+-- audit_log: the audit log of user actions, about the latest 10,000; logins are logged separately.
 --
 -- @when    add
 -- @arg     who      text

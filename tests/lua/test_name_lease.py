@@ -1,4 +1,4 @@
-"""incarnation: leases of stable worker names, and takeover of the former owner's jobs."""
+"""name_lease: leases of stable worker names, and takeover of the former owner's jobs."""
 
 import json
 from typing import Any
@@ -14,18 +14,18 @@ ANN = {"id": "1", "host": "h", "place": "p", "pid": 7, "started": "100"}
 
 async def _claim(story: Story, at: float, gone: str | None = None, **more: Any) -> str:
     told = json.dumps({**ANN, **more})
-    answer: str = await story.store.incarnation_claim(worker="ann", now=at, told=told, gone=gone)
+    answer: str = await story.store.name_lease_claim(worker="ann", now=at, told=told, gone=gone)
     return answer
 
 
 async def _recover(story: Story, at: float, who: str) -> int:
-    count: int = await story.store.incarnation_recover(worker="ann", now=at, id=who)
+    count: int = await story.store.name_lease_recover(worker="ann", now=at, id=who)
     return count
 
 
 async def test_free_name_is_claimed_and_renewed(story: Story) -> None:
     assert [await _claim(story, at) for at in (0, 20, 500)] == ["new", "new", "new"]
-    assert 0 < await story.ask("TTL", story.key("x:incarnation:ann")) <= 3600
+    assert 0 < await story.ask("TTL", story.key("x:name-lease:ann")) <= 3600
 
 
 async def test_name_in_use_is_refused_with_its_owner(story: Story) -> None:
@@ -76,10 +76,10 @@ async def test_replaced_owner_is_refused(story: Story) -> None:
 
 async def test_only_the_owner_can_release_the_name(story: Story) -> None:
     await _claim(story, 0)
-    await story.store.incarnation_leave(worker="ann", now=1, id="2")
-    assert await story.exists("x:incarnation:ann")
-    await story.store.incarnation_leave(worker="ann", now=1, id="1")
-    assert not await story.exists("x:incarnation:ann")
+    await story.store.name_lease_leave(worker="ann", now=1, id="2")
+    assert await story.exists("x:name-lease:ann")
+    await story.store.name_lease_leave(worker="ann", now=1, id="1")
+    assert not await story.exists("x:name-lease:ann")
 
 
 async def test_jobs_of_the_former_owner_return_to_their_place_without_using_a_retry(
@@ -158,11 +158,11 @@ async def test_very_many_jobs_are_taken_back_a_hundred_per_call(story: Story) ->
 
 
 async def test_malformed_lease_counts_as_free(story: Story) -> None:
-    await story.change("HSET", "x:incarnation:ann", "told", "nonsense")
+    await story.change("HSET", "x:name-lease:ann", "told", "nonsense")
     assert await _claim(story, 0) == "new"
 
 
 @pytest.mark.parametrize("told", ["1", "[]", "{"])
 async def test_claimant_must_be_a_json_object(story: Story, told: str) -> None:
     async with story.refused(InvalidArgument, argument="told"):
-        await story.store.incarnation_claim(worker="ann", told=told)
+        await story.store.name_lease_claim(worker="ann", told=told)

@@ -1,4 +1,4 @@
-"""Queries of the lake: pipeline tables, stats, sql, compact, report."""
+"""Queries of the lake: lake tables, stats, sql, compact, report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aioqless.contrib.commands.pipeline.shared import (
+from aioqless.contrib.commands.lake.shared import (
     LAKE,
     Conf,
     LakeUrl,
@@ -19,8 +19,8 @@ from aioqless.contrib.commands.pipeline.shared import (
     OneNamespace,
     Sessions,
     Trace,
+    lake,
     open_lake,
-    pipeline,
     print_progress,
     refresh_tables,
     shorten_errors,
@@ -41,7 +41,7 @@ Since = Annotated[
 Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yesterday.")]
 
 
-@pipeline.command("tables")
+@lake.command("tables")
 def make_tables(
     lake: LakeUrl = LAKE,
     rebuild: Annotated[
@@ -62,7 +62,7 @@ def make_tables(
         )
 
 
-@pipeline.command()
+@lake.command()
 def stats(
     since: Since = "7d",
     until: Until = "today",
@@ -108,7 +108,7 @@ def stats(
         _print_table(heads, [_cells(row, parts) for row in found])
 
 
-@pipeline.command()
+@lake.command()
 def sql(
     query: Annotated[
         str,
@@ -152,7 +152,7 @@ def sql(
                 print_progress("… and more: --csv or --json has all of it")
 
 
-@pipeline.command()
+@lake.command()
 def compact(
     lake: LakeUrl = LAKE,
     vacuum_hours: Annotated[
@@ -180,7 +180,7 @@ def compact(
         print(f"{fewer} files less")
 
 
-@pipeline.command()
+@lake.command()
 def report(
     out: Annotated[Path, typer.Option("-o", "--out", help="The file to write.")] = Path(
         "report.html"

@@ -1,4 +1,4 @@
-"""Puts a file of rows as jobs: pipeline put."""
+"""Puts a file of rows as jobs: lake put."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typer
 from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
-from aioqless.contrib.commands.pipeline.shared import (
+from aioqless.contrib.commands.lake.shared import (
     Conf,
     Master,
     Sessions,
     Trace,
-    pipeline,
+    lake,
     print_progress,
     shorten_errors,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@pipeline.command()
+@lake.command()
 def put(
     file: Annotated[
         str, typer.Argument(help="A file or folder of CSV, JSON (an object a line) or Parquet.")

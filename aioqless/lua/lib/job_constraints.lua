@@ -1,21 +1,21 @@
--- constraints: the uniqueness, concurrency and rate limits of a job, as JSON in its field
--- `x-terms`:
+-- job_constraints: the uniqueness, concurrency and rate limits of a job, as JSON in its field
+-- `x-constraints`:
 --   unique, until, for   its unique key: until it has `started`, until it is `done`, or for a
 --                        number of seconds
---   exists               if the key or the jid is taken: `keep` that job, or `raise`
+--   if_exists            if the key or the jid is taken: `keep` that job, or `raise`
 --   key, limit, rate     the key that it shares with others; the maximum number that run at once;
 --                        [maximum number of starts, seconds]
 -- Only our scripts enforce them.
 
 local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
 
-function constraints.read(text) return text and json.parse_object(text) or {} end
+function job_constraints.read(text) return text and json.parse_object(text) or {} end
 
 -- Parse what a caller sent, and refuse what is invalid.
-function constraints.parse(text)
-  local own = constraints.read(text)
-  if own.exists ~= nil and not EXISTS[own.exists] then
-    errors.bad_argument('exists', own.exists, 'must be keep or raise')
+function job_constraints.parse(text)
+  local own = job_constraints.read(text)
+  if own.if_exists ~= nil and not EXISTS[own.if_exists] then
+    errors.bad_argument('if_exists', own.if_exists, 'must be keep or raise')
   end
   for _, name in ipairs({'unique', 'key'}) do
     if own[name] ~= nil and type(own[name]) ~= 'string' then
@@ -27,12 +27,14 @@ function constraints.parse(text)
     errors.bad_argument('until', own['until'], 'must be started or done')
   end
   if own['for'] ~= nil then args.interval('for', own['for']) end
-  if own.limit ~= nil then constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENT) end
+  if own.limit ~= nil then
+    job_constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENT)
+  end
   if own.rate ~= nil then
     if type(own.rate) ~= 'table' or #own.rate ~= 2 then
       errors.bad_argument('rate', nil, 'must be [maximum number, seconds]')
     end
-    constraints.check_whole('rate', own.rate[1], constants.MAX_RATE_STARTS)
+    job_constraints.check_whole('rate', own.rate[1], constants.MAX_RATE_STARTS)
     args.interval('rate', own.rate[2])
   end
   if own.key and not (own.limit or own.rate) then
@@ -42,7 +44,7 @@ function constraints.parse(text)
   return own
 end
 
-function constraints.check_whole(name, value, most)
+function job_constraints.check_whole(name, value, most)
   if args.between(name, value, 1, most) % 1 ~= 0 then
     errors.bad_argument(name, value, 'is not an integer')
   end
@@ -50,10 +52,10 @@ end
 
 -- The jid of the job that prevents a put with these constraints, if there is one. `job` is the job
 -- of the same jid.
-function constraints.find_conflict(own, job, now)
-  local other = own.exists and job and job.jid
+function job_constraints.find_conflict(own, job, now)
+  local other = own.if_exists and job and job.jid
     or own.unique and uniqueness.find_holder(own.unique, now)
-  if other and own.exists == 'raise' then
+  if other and own.if_exists == 'raise' then
     errors.raise('EXISTS', 'such a job exists already', {jid = other})
   end
   return other
@@ -62,9 +64,9 @@ end
 local claimed = {}
 
 -- Refuse a job that conflicts with another one, or with an earlier job of the same call.
-function constraints.require_no_conflict(text, jid, now)
-  local own = constraints.parse(text)
-  local other = own.exists and redis.call('EXISTS', keys.job(jid)) == 1 and jid
+function job_constraints.require_no_conflict(text, jid, now)
+  local own = job_constraints.parse(text)
+  local other = own.if_exists and redis.call('EXISTS', keys.job(jid)) == 1 and jid
     or own.unique and (claimed[own.unique] or uniqueness.find_holder(own.unique, now))
   if other then errors.raise('EXISTS', 'such a job exists already', {jid = other}) end
   if own.unique then claimed[own.unique] = jid end
@@ -72,22 +74,22 @@ end
 
 -- Set a job's constraints; `former` are its earlier ones. Without a string it keeps them and is to
 -- run again: then it takes its unique key again, unless another job has it by now.
-function constraints.apply(jid, text, own, former, now)
-  local before = constraints.read(former)
+function job_constraints.apply(jid, text, own, former, now)
+  local before = job_constraints.read(former)
   if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
   if own.unique and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then
     uniqueness.claim(own, jid, now)
   end
   if not text then return end
   if own.unique or own.key then
-    record.set_fields(jid, 'x-terms', text)
+    record.set_fields(jid, 'x-constraints', text)
   elseif former then
-    record.delete_fields(jid, 'x-terms')
+    record.delete_fields(jid, 'x-constraints')
   end
 end
 
 -- Free the unique key of a job that has ended or is deleted.
-function constraints.release(job, deleted)
-  local own = constraints.read(job.terms)
+function job_constraints.release(job, deleted)
+  local own = job_constraints.read(job.constraints)
   if own.unique and (deleted or not own['for']) then uniqueness.release(own.unique, job.jid) end
 end

@@ -1,4 +1,4 @@
-"""Shows how fresh a lake is: pipeline status."""
+"""Shows how fresh a lake is: lake status."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.presentation.formatting import format_duration
-from aioqless.contrib.commands.pipeline.shared import LAKE, LakeUrl, Trace, pipeline, shorten_errors
+from aioqless.contrib.commands.lake.shared import LAKE, LakeUrl, Trace, lake, shorten_errors
 from aioqless.errors import AioqlessError
 
 
-@pipeline.command()
+@lake.command()
 def status(
     max_lag: Annotated[
         float,

@@ -1,4 +1,4 @@
--- order: send a remote-control command to a running worker, which replies on a given channel.
+-- remote_control: send a command to a running worker, which replies on a given channel.
 --
 -- @arg     worker   string
 -- @arg     answer   name          the end of the reply channel's name
@@ -17,10 +17,11 @@
 -- @role    dashboard
 -- @raises  NOWORKER
 
-local order = {
-  event = 'order', order = word, answer = answer, queue = queue, limit = limit, weight = weight,
+local command = {
+  event = 'remote_control', command = word, answer = answer,
+  queue = queue, limit = limit, weight = weight,
 }
-local heard = events.publish_to_worker(worker, order)
+local heard = events.publish_to_worker(worker, command)
 if heard == 0 then
   errors.raise('NOWORKER', 'no worker of this name is listening', {worker = worker})
 end

@@ -1,6 +1,6 @@
-"""Runs commands of `aioqless pipeline` in one process, which starts Spark once.
+"""Runs commands of `aioqless lake` in one process, which starts Spark once.
 
-`python -m tests.contrib.lake.pipeline_commands` reads the arguments of each command, a list of
+`python -m tests.contrib.lake.lake_commands` reads the arguments of each command, a list of
 lists as JSON, from standard input.
 """
 
@@ -14,7 +14,7 @@ from aioqless.cli.main import main
 
 def run(commands: list[list[str]]) -> None:
     for command in commands:
-        sys.argv = ["aioqless", "pipeline", *command]
+        sys.argv = ["aioqless", "lake", *command]
         try:
             main()
         except SystemExit as ended:

@@ -1,4 +1,4 @@
-"""The app and the options that the commands of `aioqless pipeline` share.
+"""The app and the options that the commands of `aioqless lake` share.
 
 pyspark is imported when one of them runs.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
     from aioqless.contrib.lake.refresh import Refreshed
 
-pipeline = typer.Typer(
+lake = typer.Typer(
     no_args_is_help=True,
     help="Ended runs: a lake of Delta tables, and a report. Runs on Spark.",
 )
-app.add_typer(pipeline, name="pipeline", rich_help_panel=Section.RUN)
+app.add_typer(lake, name="lake", rich_help_panel=Section.RUN)
 
 LakeUrl = Annotated[
     str,
@@ -72,7 +72,7 @@ def shorten_errors(trace: bool) -> Iterator[None]:
     if not trace:  # delta-rs would log each attempt to find credentials before the error says so
         os.environ.setdefault("RUST_LOG", "off")
     try:
-        with require_extra("spark"):
+        with require_extra("lake"):
             yield
     except (AioqlessError, typer.Exit, typer.Abort):
         raise
@@ -123,7 +123,7 @@ class Sessions:
     """Starts Spark when a command needs it for the first time."""
 
     def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
-        self._name = f"aioqless pipeline {command}"
+        self._name = f"aioqless lake {command}"
         check_master(master)
         self._master = master
         self._conf = parse_conf(conf)
@@ -153,7 +153,7 @@ def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> 
 
     local = 0 if sessions.is_wanted else LOCAL_EVENTS
     events, *made = (Dataset.of_table(lake.storage.within(name)) for name in (EVENTS, *DERIVED))
-    with emit_run("pipeline.tables", [events], made, print_progress):
+    with emit_run("lake.tables", [events], made, print_progress):
         return refresh(lake, sessions.open, print_progress, rebuild=rebuild, local_events=local)
 
 
