@@ -24,7 +24,7 @@ GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 # The tag of the last release; before the first, a commit with the API of 0.1.0.
-EARLIER = "c25be8348186fd1474d99078651fc83d4de30076"
+EARLIER = "275e9f0acade403e757ceff6b1a941e7866af02c"
 NEEDED = ("aioqless", "tests/__init__.py", "tests/command_calls.py")
 PATIENCE = 60.0  # seconds
 
