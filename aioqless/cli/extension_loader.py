@@ -49,7 +49,7 @@ class Supervise(Protocol):
         command: ProcessCommand,
         *,
         processes: int,
-        grace: float,
+        shutdown_timeout: float,
         burst: bool,
         reload: bool,
         health: str | None,

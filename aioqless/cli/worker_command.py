@@ -77,7 +77,7 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         return load_supervisor()(
             partial(_process_command, len(arguments) + (host.own_words if host else 0)),
             processes=processes,
-            grace=options.grace + options.kill_after,
+            shutdown_timeout=options.shutdown_timeout + options.kill_after,
             burst=options.burst,
             reload=options.reload,
             health=options.health,
@@ -119,7 +119,7 @@ def _read_settings(options: WorkerOptions) -> Settings:
         order=cast(Order, options.order),  # Settings checks it
         concurrency=options.concurrency,
         poll=options.poll,
-        grace=options.grace,
+        shutdown_timeout=options.shutdown_timeout,
         stuck_after=options.stuck_after,
         unknown_klass_delay=options.unknown_klass_delay,
         unknown_klass_timeout=options.unknown_klass_timeout,

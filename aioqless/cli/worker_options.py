@@ -109,9 +109,9 @@ class WorkerOptions:
     reconnect_max: Annotated[
         float, Option("--reconnect-max", help="Maximum of that delay, in seconds.")
     ] = ReconnectDelays.longest
-    grace: Annotated[float, Option("--grace", help="Graceful-shutdown timeout, in seconds.")] = (
-        Settings.grace
-    )
+    shutdown_timeout: Annotated[
+        float, Option("--shutdown-timeout", help="Graceful-shutdown timeout, in seconds.")
+    ] = Settings.shutdown_timeout
     stuck_after: Annotated[
         float,
         Option(

@@ -25,8 +25,8 @@ from aioqless.runtime.log import log
 from aioqless.worker import Settings, Worker
 from aioqless.worker.runner import OUTCOME_TIMEOUT
 
-# seconds beyond `grace` and `kill_after`, for killed processes to be reaped and for outcomes to be
-# stored
+# seconds beyond `shutdown_timeout` and `kill_after`, for killed processes to be reaped and for
+# outcomes to be stored
 SHUTDOWN_MARGIN = 2.0
 
 
@@ -66,7 +66,9 @@ class WorkerProcess:
         log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
-        seconds = self.settings.grace + self.settings.executors.kill_after + SHUTDOWN_MARGIN
+        seconds = (
+            self.settings.shutdown_timeout + self.settings.executors.kill_after + SHUTDOWN_MARGIN
+        )
         timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis, OUTCOME_TIMEOUT)
         notifier = make_notifier() if self.status_fd is None else NoNotifier()
 

@@ -48,7 +48,11 @@ async def _run(
     client: Client, jobs: Sequence[Source], queues: Sequence[str], concurrency: int
 ) -> None:
     settings = Settings(
-        queues=queues, concurrency=concurrency, burst=True, grace=0, unknown_klass_timeout=0
+        queues=queues,
+        concurrency=concurrency,
+        burst=True,
+        shutdown_timeout=0,
+        unknown_klass_timeout=0,
     )
     await Worker(client, *jobs, settings=settings).run()
 

@@ -38,7 +38,8 @@ from aioqless.worker.settings import Settings
 from aioqless.worker.watchdog import stack_of
 
 KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
-# Seconds beyond `grace` and `kill_after` in which a stopping worker tries to store outcomes.
+# Seconds beyond `shutdown_timeout` and `kill_after` for which a stopping worker tries to store
+# outcomes.
 OUTCOME_TIMEOUT = 4.0
 # Seconds. A third of a longer lock has not gone before the lock renewer looks at it by itself.
 SHORT_LOCK = 3.0
@@ -65,9 +66,9 @@ class Runner:
     """Sees each job through. Only it writes the table of running jobs.
 
     A run leaves its slot when its code has stopped, and the table when Redis has its outcome; until
-    then its lock is renewed. Leaving the block waits `grace` seconds for running jobs, then stops
-    and releases them. Code that has not stopped `kill_after` seconds later is abandoned, and what
-    Redis has not taken OUTCOME_TIMEOUT seconds after that is dropped.
+    then its lock is renewed. Leaving the block waits `shutdown_timeout` seconds for running jobs,
+    then stops and releases them. Code that has not stopped `kill_after` seconds later is abandoned,
+    and what Redis has not taken OUTCOME_TIMEOUT seconds after that is dropped.
     """
 
     def __init__(
@@ -220,7 +221,7 @@ class Runner:
     async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
             if failed is None:
-                await self._wait_for_runs(self._grace_left())
+                await self._wait_for_runs(self._shutdown_time_left())
         finally:
             self.release_all()
             kill_after = self._settings.executors.kill_after
@@ -232,9 +233,11 @@ class Runner:
             await self._wait_for_runs(None)
             await self._processes.aclose()
 
-    def _grace_left(self) -> float:
+    def _shutdown_time_left(self) -> float:
         """Return the seconds that running jobs still have: a pop may have delayed the shutdown."""
-        return max(0.0, self._lifecycle.stopped_at + self._settings.grace - time.monotonic())
+        return max(
+            0.0, self._lifecycle.stopped_at + self._settings.shutdown_timeout - time.monotonic()
+        )
 
     async def _wait_for_runs(self, timeout: float | None) -> None:
         runs = self._running.by_jid.values()

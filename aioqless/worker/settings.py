@@ -22,7 +22,8 @@ class ExecutorLimits:
         threads: Maximum number of plain functions at once.
         processes: Maximum number of handlers with `executor="process"` at once.
         max_jobs_per_process: Replace a process after this many jobs; None: never.
-        kill_after: Seconds until a process that ignores a stop is killed; added to `grace`.
+        kill_after: Seconds until a process that ignores a stop is killed; added to
+            `shutdown_timeout`.
 
     Raises:
         ValueError: A limit is out of range.
@@ -70,9 +71,9 @@ class Settings:
         order: Which queue is asked first: "ordered", "round-robin", "shuffled" or "weighted".
         concurrency: Maximum number of jobs at once.
         poll: Time between polls of empty queues; a put wakes an idle worker sooner.
-        grace: Graceful-shutdown timeout: after it, running jobs are released. The platform should
-            wait at least `kill_after` + 8 s longer: `terminationGracePeriodSeconds: 40` in
-            Kubernetes.
+        shutdown_timeout: Graceful-shutdown timeout: after it, running jobs are released. The
+            platform should wait at least `kill_after` + 8 s longer:
+            `terminationGracePeriodSeconds: 40` in Kubernetes.
         stuck_after: When the event loop is blocked for this long, locks are no longer renewed, so
             that other workers take the jobs.
         burst: Stop when nothing is ready and nothing runs.
@@ -96,7 +97,7 @@ class Settings:
     order: Order = "ordered"
     concurrency: int = 20
     poll: Duration = Duration(1.0, least=0.01)
-    grace: Duration = Duration(25.0)
+    shutdown_timeout: Duration = Duration(25.0)
     stuck_after: Duration = Duration(600.0, least=1)
     burst: bool = False
     scheduler: bool = True

@@ -22,7 +22,7 @@ from aioqless.contrib.human_tasks.api import create_api
 from . import jobs, library
 
 STATIC = Path(__file__).parent / "static"
-SETTINGS = aioqless.Settings(queues=(jobs.READ, jobs.COUNT), concurrency=4, grace=5)
+SETTINGS = aioqless.Settings(queues=(jobs.READ, jobs.COUNT), concurrency=4, shutdown_timeout=5)
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",

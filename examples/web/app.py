@@ -27,7 +27,7 @@ from .drawing import PLACES
 HERE = Path(__file__).parent
 QUEUE = "pictures"
 WIDTHS = {"small": 480, "large": 960}
-SETTINGS = aioqless.Settings(queues=(QUEUE,), concurrency=2, grace=10)
+SETTINGS = aioqless.Settings(queues=(QUEUE,), concurrency=2, shutdown_timeout=10)
 HEADERS = {"Content-Security-Policy": "default-src 'self'", "Cache-Control": "no-store"}
 templates = Jinja2Templates(HERE / "templates")
 

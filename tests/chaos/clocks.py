@@ -146,7 +146,9 @@ async def measure(offset: float, watch: float = 9.0) -> FailoverResult:
         client = await stack.enter_async_context(Client(proxy.url))
         watched, gone = Handlers(), await _prepare(client)
         await stack.enter_async_context(
-            Worker(client, *watched.handlers, settings=Settings(queues=("mail",), grace=5))
+            Worker(
+                client, *watched.handlers, settings=Settings(queues=("mail",), shutdown_timeout=5)
+            )
         )
         await _until(lambda: _all_began(watched))
         await master.wait(1, 5000)

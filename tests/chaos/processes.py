@@ -62,7 +62,7 @@ class Processes:
         queues = ["-q", QUEUE, "-q", SECOND]
         level = "info" if self.piped else "warning"
         options = [
-            "--grace",
+            "--shutdown-timeout",
             str(GRACE),
             "--log-json",
             "--log-level",

@@ -98,7 +98,7 @@ async def test_jobs_run_and_sigterm_drains_with_an_unwritable_log(
 ) -> None:
     await client.queue("mail").put("Slow", jid="a")
     await client.queue("mail").put("Apart", jid="b")
-    worker = unwritable("--grace", "5")
+    worker = unwritable("--shutdown-timeout", "5")
     await completed(client, until, "a", "b")
     await client.queue("mail").put("Slow", 0.5, jid="c")
     await until(lambda: _has_started(client, "c"))
@@ -111,7 +111,7 @@ async def test_supervisor_with_a_blocked_log_restarts_its_processes_and_they_end
     client: Client, unwritable: Callable[..., subprocess.Popen[bytes]], until: Until
 ) -> None:
     await client.queue("mail").put("Slow", jid="a")
-    supervisor = unwritable("-w", "2", "--grace", "5")
+    supervisor = unwritable("-w", "2", "--shutdown-timeout", "5")
     await completed(client, until, "a")
     supervisor.send_signal(signal.SIGHUP)
     await client.queue("mail").put("Slow", 0.5, jid="b")
@@ -125,7 +125,7 @@ async def test_supervisor_obeys_sigterm_when_the_reader_of_its_log_has_closed(
     client: Client, spawn: Spawn, until: Until
 ) -> None:
     reader, writer = os.pipe()
-    supervisor = spawn(writer, "-w", "1", "--grace", "5")
+    supervisor = spawn(writer, "-w", "1", "--shutdown-timeout", "5")
     os.close(writer)
     os.close(reader)
     await client.queue("mail").put("Slow", jid="a")

@@ -16,7 +16,7 @@ from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.test_executors import is_gone
 
-SHORT = ("--grace", "0.5", "--kill-after", "0.1")
+SHORT = ("--shutdown-timeout", "0.5", "--kill-after", "0.1")
 
 
 async def test_thread_left_by_a_handler_does_not_keep_the_process_alive(

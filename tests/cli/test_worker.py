@@ -94,7 +94,7 @@ async def test_unfinished_jobs_are_released_without_using_a_retry(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Stay", jid="a")
-    async with start("--grace", "0.1") as worker:
+    async with start("--shutdown-timeout", "0.1") as worker:
         await until(lambda: worker.logged("job.started"))
         worker.process.terminate()
         assert await worker.ended() == 0
@@ -128,7 +128,7 @@ async def test_ctrl_c_is_handled_by_the_worker_not_by_its_processes(
     client: Client, start: Start, until: Until
 ) -> None:
     await client.queue("mail").put("Apart", 1, jid="a")
-    async with start("--grace", "0.1", "--kill-after", "0.1") as worker:
+    async with start("--shutdown-timeout", "0.1", "--kill-after", "0.1") as worker:
         process = (await until(lambda: worker.logged("apart.told")))[0]["process"]
         os.kill(process, signal.SIGINT)
         os.kill(process, signal.SIGTERM)

@@ -78,7 +78,7 @@ async def test_job_of_a_thread_that_stops_is_released_and_frees_its_key(
     await client.queue("mail").put(
         pages, jid="a", concurrency_key="k", max_concurrent=1, unique="k"
     )
-    async with work(pages, grace=0):
+    async with work(pages, shutdown_timeout=0):
         await until(lambda: lines.of("job.started"))
     (again,) = await client.queue("mail").pop()
     assert (again.jid, again.remaining, await client.queue("mail").put(pages, unique="k")) == (
@@ -207,7 +207,7 @@ async def test_thread_that_returns_during_shutdown_has_its_own_outcome(
         ends.wait(60)
 
     await client.queue("mail").put(blocking, jid="a")
-    async with work(blocking, grace=5 if in_time else 0) as worker:
+    async with work(blocking, shutdown_timeout=5 if in_time else 0) as worker:
         await until(lambda: lines.of("job.started"))
         worker.stop()
         if not in_time:

@@ -22,7 +22,7 @@ async def test_named_process_killed_after_a_rolling_restart_gets_its_job_back(
     client: Client, start: Start, until: Until
 ) -> None:
     async with start(
-        "-w", "2", "-c", "1", "--grace", "0", *NAMED, begun="process.became_ready"
+        "-w", "2", "-c", "1", "--shutdown-timeout", "0", *NAMED, begun="process.became_ready"
     ) as worker:
         await until(lambda: len(worker.logged("process.became_ready")) == 2)
         worker.process.send_signal(signal.SIGHUP)

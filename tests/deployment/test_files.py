@@ -128,11 +128,11 @@ def test_page_links_every_file() -> None:
 
 
 def test_service_managers_wait_longer_than_the_grace_period() -> None:
-    grace = parse_options(["app.jobs"]).grace
+    shutdown_timeout = parse_options(["app.jobs"]).shutdown_timeout
     unit = re.search(r"^TimeoutStopSec=(\d+)$", read("app.service"), re.MULTILINE)
     assert unit
     compose = documents("compose.yaml")[0]["services"]["worker"]["stop_grace_period"]
     pod = documents("kubernetes.yaml")[0]["spec"]["template"]["spec"]
     for seconds in (unit[1], compose.removesuffix("s"), pod["terminationGracePeriodSeconds"]):
-        assert int(seconds) > grace + 10
+        assert int(seconds) > shutdown_timeout + 10
     assert shlex.split(read("Procfile"))[0] == "worker:"

@@ -56,7 +56,7 @@ class App:
         **settings: Any,
     ) -> None:
         self.client = client
-        self.settings = {"queues": queues, "poll": 30, "grace": 10, **settings}
+        self.settings = {"queues": queues, "poll": 30, "shutdown_timeout": 10, **settings}
         self.declared = declared or (greet,)
         self.worker: Worker | None = None
         self.left: BaseException | None = None  # the exception that left the worker's block
@@ -126,7 +126,7 @@ async def test_job_of_a_request_runs_in_the_same_process_and_shutdown_drains(
 async def test_unfinished_job_is_released_before_the_server_ends(
     client: Client, host: Any, until: Until
 ) -> None:
-    app = App(client, grace=0.05)
+    app = App(client, shutdown_timeout=0.05)
     async with host(app.lifespan, app.put) as running:
         jid = await put(running)
         await until(lambda: began == [jid])
@@ -256,7 +256,7 @@ async def test_worker_in_a_host_installs_no_signal_handlers(client: Client, unti
 
 async def test_canceled_anyio_scope_releases_running_jobs(client: Client, until: Until) -> None:
     async def host() -> None:
-        async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
+        async with Worker(client, greet, settings=Settings(queues=("mail",), shutdown_timeout=30)):
             await anyio.sleep_forever()
 
     jid = await client.queue("mail").put(greet)
@@ -269,7 +269,7 @@ async def test_canceled_anyio_scope_releases_running_jobs(client: Client, until:
 
 async def test_host_can_cancel_a_drain(client: Client, until: Until, lines: Lines) -> None:
     async def host() -> None:
-        async with Worker(client, greet, settings=Settings(queues=("mail",), grace=30)):
+        async with Worker(client, greet, settings=Settings(queues=("mail",), shutdown_timeout=30)):
             await until(lambda: began == [jid])
 
     jid = await client.queue("mail").put(greet)

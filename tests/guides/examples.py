@@ -75,7 +75,7 @@ class Program:
         if body[first:]:
             async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
                 if self._has_handlers():
-                    settings = Settings(queues=["default", "*"], grace=0)
+                    settings = Settings(queues=["default", "*"], shutdown_timeout=0)
                     worker = Worker(self._client, self._module, settings=settings)
                     await stack.enter_async_context(worker)
                 await eval(_compile(body[first:], page), names)

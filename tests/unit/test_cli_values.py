@@ -52,7 +52,7 @@ def test_invalid_size_is_refused(text: str) -> None:
         ("a --log-json", {"modules": ["a"], "log_json": True}),
         ("a --log-console", {"modules": ["a"], "log_json": False}),
         ("a --max-memory 5M -w 2", {"modules": ["a"], "max_memory": 5 << 20, "workers": 2}),
-        ("a --grace -1", {"modules": ["a"], "grace": -1.0}),
+        ("a --shutdown-timeout -1", {"modules": ["a"], "shutdown_timeout": -1.0}),
         ("--paused --status-fd 4 a", {"modules": ["a"], "paused": True, "status_fd": 4}),
     ],
 )
@@ -83,6 +83,8 @@ def test_help_of_a_worker_lists_every_option_with_its_default(
         parse_options(["--help"])
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("usage: aioqless worker [OPTIONS] MODULE... Run jobs. SIGTERM")
-    assert "--grace SECONDS Graceful-shutdown timeout, in seconds. (default: 25.0)" in shown
+    assert (
+        "--shutdown-timeout SECONDS Graceful-shutdown timeout, in seconds. (default: 25.0)" in shown
+    )
     assert "--scheduler, --no-scheduler" in shown and "--log-json, --log-console" in shown
     assert "--status-fd" not in shown and "Show this message and exit." in shown

@@ -334,7 +334,10 @@ def test_navigation_of_the_site_leads_to_existing_headings() -> None:
     ("page", "statement"),
     [
         ("get-started/first-worker.md", f"up to {SETTINGS.concurrency} at once"),
-        ("get-started/first-worker.md", f"the time they have, {SETTINGS.grace:g} seconds"),
+        (
+            "get-started/first-worker.md",
+            f"the time they have, {SETTINGS.shutdown_timeout:g} seconds",
+        ),
         ("get-started/first-worker.md", f"**locked** for {CONFIG['heartbeat']} seconds"),
         ("get-started/first-worker.md", f"a grace period of {CONFIG['grace-period']} seconds"),
         ("get-started/first-worker.md", f"`retries` times ({DEFAULT_RETRIES})"),
@@ -348,14 +351,14 @@ def test_navigation_of_the_site_leads_to_existing_headings() -> None:
         ("faq.md", f"for `heartbeat` seconds ({CONFIG['heartbeat']})"),
         ("faq.md", f"keeps its lock for {SETTINGS.stuck_after / 60:g} minutes"),
         ("faq.md", f"uses one of its retries ({DEFAULT_RETRIES})"),
-        ("faq.md", f"have `--grace` seconds ({SETTINGS.grace:g})"),
+        ("faq.md", f"have `--shutdown-timeout` seconds ({SETTINGS.shutdown_timeout:g})"),
         ("faq.md", f"{job_data.MAX_BYTES >> 20} MiB of JSON"),
         ("faq.md", f"for {SETTINGS.unknown_klass_delay:g} seconds"),
         ("faq.md", f"up to {SETTINGS.unknown_klass_timeout / 60:g} minutes"),
         ("glossary.md", f"after `heartbeat` seconds ({CONFIG['heartbeat']})"),
         ("glossary.md", f"may still renew it ({CONFIG['grace-period']} s)"),
         ("glossary.md", f"lose its worker ({DEFAULT_RETRIES} by default)"),
-        ("glossary.md", f"at most `grace` seconds ({SETTINGS.grace:g})"),
+        ("glossary.md", f"at most `shutdown_timeout` seconds ({SETTINGS.shutdown_timeout:g})"),
     ],
 )
 def test_page_for_newcomers_states_the_default_of_the_code(page: str, statement: str) -> None:

@@ -95,12 +95,12 @@ def test_outcomes_take_timedeltas() -> None:
 
 def test_settings_take_timedeltas_and_are_read_as_seconds() -> None:
     settings = Settings(
-        grace=MINUTE,
+        shutdown_timeout=MINUTE,
         executors=ExecutorLimits(kill_after=MINUTE),
         reconnect=ReconnectDelays(first=timedelta(seconds=1), longest=MINUTE),
     )
     assert settings == Settings(
-        grace=60,
+        shutdown_timeout=60,
         executors=ExecutorLimits(kill_after=60),
         reconnect=ReconnectDelays(first=1, longest=60),
     )

@@ -16,7 +16,7 @@ from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits
 
 def test_settings_have_defaults() -> None:
     assert Settings() == Settings(
-        queues=None, order="ordered", concurrency=20, poll=1.0, grace=25.0
+        queues=None, order="ordered", concurrency=20, poll=1.0, shutdown_timeout=25.0
     )
 
 
@@ -61,7 +61,7 @@ def test_settings_are_immutable() -> None:
         ({"poll": 0}, "poll must be finite and >= 0.01"),
         ({"poll": math.nan}, "poll must be finite"),
         ({"poll": math.inf}, "poll must be finite"),
-        ({"grace": -1}, "grace must be finite and >= 0"),
+        ({"shutdown_timeout": -1}, "shutdown_timeout must be finite and >= 0"),
     ],
 )
 def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: str) -> None:
@@ -104,15 +104,16 @@ def test_group_of_settings_must_be_of_its_class(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"queues": (7,)}, {"poll": "1"}, {"grace": None}, {"grace": True}]
+    "wrong",
+    [{"queues": (7,)}, {"poll": "1"}, {"shutdown_timeout": None}, {"shutdown_timeout": True}],
 )
 def test_settings_of_another_type_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="must be a"):
         Settings(**wrong)
 
 
-def test_zero_grace_is_allowed() -> None:
-    assert Settings(grace=0).grace == 0
+def test_zero_shutdown_timeout_is_allowed() -> None:
+    assert Settings(shutdown_timeout=0).shutdown_timeout == 0
 
 
 # Names

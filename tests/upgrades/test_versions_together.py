@@ -125,7 +125,7 @@ async def greet(job: Job[Any]) -> str:
 
 def working(client: Client, *handlers: Any) -> Worker:
     """Run a worker of this version."""
-    settings = Settings(queues=("mail",), concurrency=5, poll=0.05, grace=0)
+    settings = Settings(queues=("mail",), concurrency=5, poll=0.05, shutdown_timeout=0)
     return Worker(client, *handlers, settings=settings)
 
 
@@ -173,7 +173,7 @@ async def test_each_version_waits_for_completions_by_the_other(
     await earlier.run("work('mail')")
     assert (await waiting).state == "complete"
     assert await result_of(client, "a") == "earlier"
-    async with Worker(client, greet, settings=Settings(queues=("other",), grace=0)):
+    async with Worker(client, greet, settings=Settings(queues=("other",), shutdown_timeout=0)):
         await earlier.run("client.queue('other').put('Greet', jid='b')")
         assert "complete" in await earlier.run("client.jobs.wait('b')")
     assert await earlier.run("result('b')") == "this one"

@@ -87,7 +87,7 @@ def work(client: Client, lines: Lines) -> Work:
     async def work(
         *handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any
     ) -> AsyncIterator[Worker]:
-        given = {"queues": ("mail",), "poll": 30, "grace": 5, **settings}
+        given = {"queues": ("mail",), "poll": 30, "shutdown_timeout": 5, **settings}
         needed = [] if any(isinstance(each, Handler) for each in handlers) else [unused]
         async with Worker(
             using or client, *handlers, *needed, settings=Settings(**given), name=name

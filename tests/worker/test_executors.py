@@ -108,7 +108,9 @@ async def test_jobs_run_in_at_most_the_configured_number_of_processes(
 ) -> None:
     for jid in "abc":
         await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
-    async with work(in_processes.look, executors=ExecutorLimits(processes=2), grace=0) as worker:
+    async with work(
+        in_processes.look, executors=ExecutorLimits(processes=2), shutdown_timeout=0
+    ) as worker:
         pids = {await began("a"), await began("b")}
         await until(lambda: len(worker.running) == 3)
     # it waited, and was released before it started
@@ -251,7 +253,9 @@ async def test_operator_timeout_ends_the_process_before_the_job_runs_again(
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
     async with work(
-        in_processes.ignore, executors=ExecutorLimits(processes=2, kill_after=0.1), grace=0
+        in_processes.ignore,
+        executors=ExecutorLimits(processes=2, kill_after=0.1),
+        shutdown_timeout=0,
     ):
         first = await began("a")
         await client.jobs.timeout("a")
@@ -309,7 +313,7 @@ async def test_job_whose_handler_stops_at_shutdown_is_released(
     client: Client, work: Work, began: Began, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
-    async with work(handler, grace=0, executors=ExecutorLimits(kill_after=30)):
+    async with work(handler, shutdown_timeout=0, executors=ExecutorLimits(kill_after=30)):
         await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining, job.worker) == ("waiting", 5, "")
@@ -353,7 +357,9 @@ async def test_process_that_ignores_shutdown_is_killed_and_its_job_released(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.ignore, grace=0.05, executors=ExecutorLimits(kill_after=0.1)):
+    async with work(
+        in_processes.ignore, shutdown_timeout=0.05, executors=ExecutorLimits(kill_after=0.1)
+    ):
         pid = await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining) == ("waiting", 5) and not is_alive(pid)
@@ -366,7 +372,9 @@ async def test_child_processes_of_a_job_end_with_its_process(
     await client.queue("mail").put(
         in_processes.starts, {"folder": str(tmp_path), "dies": dies}, jid="a"
     )
-    async with work(in_processes.starts, grace=0, executors=ExecutorLimits(kill_after=0.1)):
+    async with work(
+        in_processes.starts, shutdown_timeout=0, executors=ExecutorLimits(kill_after=0.1)
+    ):
         await began("a")
         program = int((tmp_path / "program").read_text())
     await until(lambda: is_gone(program))
@@ -376,7 +384,7 @@ async def test_process_that_finishes_when_stopped_completes_its_job(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.best, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.best, grace=0, executors=ExecutorLimits(kill_after=30)):
+    async with work(in_processes.best, shutdown_timeout=0, executors=ExecutorLimits(kill_after=30)):
         await began("a")
     job = await found(client, "a")
     assert job.state == "complete" and job.data["page"] == 7
@@ -419,7 +427,7 @@ async def test_crashed_process_fails_its_own_job_only(
         in_processes.die,
         in_processes.pid,
         executors=ExecutorLimits(processes=2),
-        grace=0,
+        shutdown_timeout=0,
     ) as worker:
         await began("other")
         await client.queue("mail").put(in_processes.die, {"folder": str(tmp_path), **how}, jid="a")
@@ -520,7 +528,7 @@ async def test_suspended_process_is_logged_with_its_job(
     for jid in "ab":
         await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
     async with work(
-        in_processes.look, grace=0, executors=ExecutorLimits(processes=2, kill_after=0.1)
+        in_processes.look, shutdown_timeout=0, executors=ExecutorLimits(processes=2, kill_after=0.1)
     ):
         await began("b")
         os.kill(pid := await began("a"), signal.SIGSTOP)

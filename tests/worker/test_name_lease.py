@@ -91,7 +91,7 @@ async def test_process_elsewhere_with_an_expired_lease_is_replaced(
     await client.queue("mail").pop(worker="ann")
     await claim(client)
     await silent(client, 61)
-    async with work(stage.handler, name="ann", grace=0):
+    async with work(stage.handler, name="ann", shutdown_timeout=0):
         await until(lambda: list(stage.running) == ["mail0"])
     assert lines.of("worker.recovered", jobs=1)
 
@@ -145,7 +145,7 @@ async def test_worker_that_loses_its_name_stops_and_logs_it(
     monkeypatch.setattr(stable_name, "RENEW", 0.01)
     await fill(client, "mail", 1)
     worker = Worker(
-        client, stage.handler, settings=Settings(queues=("mail",), grace=60), name="ann"
+        client, stage.handler, settings=Settings(queues=("mail",), shutdown_timeout=60), name="ann"
     )
     run = asyncio.create_task(worker.run())
     await until(lambda: stage.running)

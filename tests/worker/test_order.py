@@ -112,7 +112,7 @@ async def test_worker_locks_no_jobs_beyond_its_free_slots(
         await asyncio.Event().wait()
 
     await client.queue("mail").put_many(NewJob(stay) for _ in range(5))
-    async with work(stay, concurrency=2, grace=0) as worker:
+    async with work(stay, concurrency=2, shutdown_timeout=0) as worker:
         await until(lambda: len(worker.running) == 2)
         counts = await client.queue("mail").counts()
         assert (counts.running, counts.waiting) == (2, 3)

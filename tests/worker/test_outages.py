@@ -166,7 +166,7 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_when_their_locks_expir
     lines: Lines,
     stay: tuple[Handler, asyncio.Event],
 ) -> None:
-    async with work(stay[0], using=killable_client, grace=0) as worker:
+    async with work(stay[0], using=killable_client, shutdown_timeout=0) as worker:
         await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
     (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Completed")
     assert "the worker stops" in dropped["why"]
@@ -193,7 +193,7 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_l
     for jid in "ab":
         await killable_client.queue("mail").put(stay, jid=jid)
     async with work(
-        stay, using=killable_client, grace=0, executors=ExecutorLimits(kill_after=0)
+        stay, using=killable_client, shutdown_timeout=0, executors=ExecutorLimits(kill_after=0)
     ) as worker:
         await until(lambda: len(lines.of("job.started")) == 2)
         runs = list(worker._running.by_jid.values())

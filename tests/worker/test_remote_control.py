@@ -22,7 +22,7 @@ async def test_subscribe_and_unsubscribe_return_the_new_subscriptions(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     await fill(client, "reports", 2)
-    async with work(stage.handler, name="ann", grace=0) as worker:
+    async with work(stage.handler, name="ann", shutdown_timeout=0) as worker:
         await idle(worker)
         assert await client.workers.subscribe("ann", "reports", limit=1) == WorkerState(
             queues=["mail", "reports=1"], paused=False
@@ -40,7 +40,7 @@ async def test_subscribe_and_unsubscribe_return_the_new_subscriptions(
 async def test_quiet_worker_resumes(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs, lines: Lines
 ) -> None:
-    async with work(stage.handler, name="ann", grace=0) as worker:
+    async with work(stage.handler, name="ann", shutdown_timeout=0) as worker:
         await idle(worker)
         assert await client.workers.quiet("ann") == WorkerState(queues=["mail"], paused=True)
         await fill(client, "mail", 1)

@@ -59,7 +59,7 @@ async def test_unfinished_jobs_are_released_to_their_place_without_using_a_retry
 
     for jid in "abc":
         await client.queue("mail").put(stay, {}, jid=jid)
-    async with work(stay, concurrency=2, grace=0.05):
+    async with work(stay, concurrency=2, shutdown_timeout=0.05):
         await until(lambda: began == ["a", "b"])
     assert [job.jid for job in await client.queue("mail").peek()] == ["a", "b", "c"]
     back = await client.jobs.get("a")
@@ -82,7 +82,7 @@ async def test_handler_can_clean_up_when_it_is_stopped(
             tidied.append(job.jid)
 
     await client.queue("mail").put(stay, jid="a")
-    async with work(stay, grace=0):
+    async with work(stay, shutdown_timeout=0):
         await until(lambda: began)
     assert tidied == ["a"] and await state_of(client, "a") == "waiting"
 
@@ -99,7 +99,7 @@ async def test_handler_that_returns_when_stopped_completes_its_job(
             job.data["page"] = 7
 
     await client.queue("mail").put(stay, {}, jid="a")
-    async with work(stay, grace=0):
+    async with work(stay, shutdown_timeout=0):
         await until(lambda: began)
     done = await client.jobs.get("a")
     assert done and (done.state, done.data) == ("complete", {"page": 7})
@@ -116,7 +116,7 @@ async def test_job_is_not_released_while_its_thread_runs(
         end.wait(30)
 
     await client.queue("mail").put(block, jid="a")
-    async with work(block, grace=0) as worker:
+    async with work(block, shutdown_timeout=0) as worker:
         await until(lambda: began)
         worker.stop_at_once()
         await asyncio.sleep(0.05)  # nothing may happen in this time
@@ -140,7 +140,7 @@ async def test_worker_exits_despite_a_hanging_thread_and_logs_its_stack(
     try:
         async with (
             asyncio.timeout(50),
-            work(block, grace=0.05, executors=ExecutorLimits(kill_after=0.05)) as worker,
+            work(block, shutdown_timeout=0.05, executors=ExecutorLimits(kill_after=0.05)) as worker,
         ):
             await until(lambda: began)
         assert worker.abandoned == ["a"] and worker.running == []
@@ -175,7 +175,7 @@ async def test_job_that_waits_for_a_thread_is_released_unstarted(
     assert began == ["a"] and await state_of(client, "b") == "waiting"
 
 
-async def test_stop_without_grace_releases_immediately(
+async def test_stop_without_time_for_a_shutdown_releases_immediately(
     client: Client, work: Work, until: Until, began: list[str]
 ) -> None:
     @job(klass="Stay")
@@ -185,7 +185,7 @@ async def test_stop_without_grace_releases_immediately(
 
     await client.queue("mail").put(stay, jid="a")
     before = time.monotonic()
-    async with work(stay, grace=30) as worker:
+    async with work(stay, shutdown_timeout=30) as worker:
         await until(lambda: began)
         worker.stop_at_once()
     assert time.monotonic() - before < 20 and await state_of(client, "a") == "waiting"
@@ -203,7 +203,7 @@ async def test_stopping_at_any_moment_loses_no_job(
 
     for moment in range(40):
         jid = await client.queue("mail").put(step)
-        async with work(step, grace=0) as worker:
+        async with work(step, shutdown_timeout=0) as worker:
             for _ in range(moment * 3):
                 await asyncio.sleep(0)
             if moment % 2:
@@ -286,7 +286,7 @@ async def test_cancellation_of_the_host_releases_running_jobs(
         await asyncio.Event().wait()
 
     async def host() -> None:
-        async with work(stay, grace=30):
+        async with work(stay, shutdown_timeout=30):
             await asyncio.Event().wait()
 
     await client.queue("mail").put(stay, jid="a")

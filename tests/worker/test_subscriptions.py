@@ -89,7 +89,7 @@ async def test_worker_does_not_poll_while_all_queues_are_at_their_limits(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
     await fill(client, "mail", 3)
-    async with work(stage.handler, queues={"mail": 1}, poll=0.01, grace=0) as worker:
+    async with work(stage.handler, queues={"mail": 1}, poll=0.01, shutdown_timeout=0) as worker:
         await until(lambda: stage.running)
         await idle(worker)
         await until(lambda: no_calls(client))  # it polls thirty times where a queue isn't full
@@ -112,7 +112,7 @@ async def test_limit_of_a_pattern_applies_to_each_matching_queue(
 ) -> None:
     for queue in ("mail-a", "mail-b"):
         await fill(client, queue, 3)
-    async with work(stage.handler, queues={"mail-*": 1}, grace=0):
+    async with work(stage.handler, queues={"mail-*": 1}, shutdown_timeout=0):
         await until(lambda: set(stage.running) == {"mail-a0", "mail-b0"})
         stage.end("mail-a0")
         await until(lambda: set(stage.running) == {"mail-a1", "mail-b0"})
@@ -125,7 +125,7 @@ async def test_newly_subscribed_queue_is_served_immediately(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs, lines: Lines
 ) -> None:
     await fill(client, "reports", 2)
-    async with work(stage.handler, grace=0) as worker:
+    async with work(stage.handler, shutdown_timeout=0) as worker:
         await idle(worker)
         worker.subscribe("reports", limit=1)
         await until(lambda: list(stage.running) == ["reports0"])
@@ -157,7 +157,7 @@ async def test_unsubscribing_a_queue_does_not_stop_its_running_jobs(
 async def test_worker_without_queues_waits_for_a_subscription(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
-    async with work(stage.handler, poll=0.01, grace=0) as worker:
+    async with work(stage.handler, poll=0.01, shutdown_timeout=0) as worker:
         await idle(worker)
         worker.unsubscribe("mail")
         await until(lambda: worker.idle)
@@ -187,7 +187,7 @@ async def test_paused_worker_pops_nothing_and_finishes_running_jobs(
     client: Client, work: Work, until: Until, stage: RunningJobs, lines: Lines
 ) -> None:
     await fill(client, "mail", 1)
-    async with work(stage.handler, poll=0.01, grace=0) as worker:
+    async with work(stage.handler, poll=0.01, shutdown_timeout=0) as worker:
         await until(lambda: list(stage.running) == ["mail0"])
         worker.pause()
         assert worker.paused
@@ -211,7 +211,7 @@ async def test_paused_worker_can_be_stopped(work: Work, stage: RunningJobs) -> N
 async def test_queue_that_appears_while_the_worker_is_paused_is_served_after_resume(
     client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
-    async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
+    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0) as worker:
         await until(lambda: worker.idle)
         worker.pause()
         await fill(client, "mail-new", 1)
@@ -229,7 +229,7 @@ async def test_pattern_serves_existing_matching_queues_only(
 ) -> None:
     for queue in ("mail-a", "post", "mail-b"):
         await fill(client, queue, 1)
-    async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
+    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0) as worker:
         await until(lambda: len(worker.running) == 2)
         assert set(worker.running) == {"mail-a0", "mail-b0"}
 
@@ -237,7 +237,7 @@ async def test_pattern_serves_existing_matching_queues_only(
 async def test_new_queue_that_matches_a_pattern_is_served_immediately(
     client: Client, work: Work, until: Until, idle: Idle, stage: RunningJobs
 ) -> None:
-    async with work(stage.handler, queues=("mail-*",), grace=0) as worker:
+    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0) as worker:
         await idle(worker)
         await fill(client, "mail-new", 1)
         await until(lambda: list(stage.running) == ["mail-new0"])
@@ -248,7 +248,7 @@ async def test_missed_notification_is_made_up_by_a_poll(
 ) -> None:
     monkeypatch.setattr("aioqless.worker.poller.PATTERN_INTERVAL", 0.01)
     monkeypatch.setattr(Poller, "wake", lambda *_: None)
-    async with work(stage.handler, queues=("mail-*",), grace=0, poll=0.01) as worker:
+    async with work(stage.handler, queues=("mail-*",), shutdown_timeout=0, poll=0.01) as worker:
         await until(lambda: worker.idle)
         await fill(client, "mail-new", 1)
         await until(lambda: list(stage.running) == ["mail-new0"])

@@ -100,7 +100,7 @@ async def test_run_starts_without_the_progress_of_the_former(
         raise Retry()
 
     jid = await client.queue("mail").put(read)
-    async with work(read, grace=0):
+    async with work(read, shutdown_timeout=0):
 
         async def far() -> bool:
             return await share_of(client, jid) == 0.9

@@ -22,7 +22,7 @@ def supervise(
     command: ProcessCommand,
     *,
     processes: int,
-    grace: float,
+    shutdown_timeout: float,
     burst: bool,
     reload: bool,
     health: str | None,
@@ -34,7 +34,7 @@ def supervise(
     Args:
         command: the command line of a process.
         processes: the number of processes.
-        grace: maximum number of seconds that a graceful shutdown takes.
+        shutdown_timeout: maximum number of seconds that a graceful shutdown takes.
         burst: end when the processes have nothing more to do.
         reload: restart the processes when source files change.
         health: address to serve health checks at.
@@ -56,7 +56,11 @@ def supervise(
     if reload:
         changes = watch_sources(Path.cwd(), *([sandbox.resolve()] if sandbox else []))
     settings = SupervisorSettings(
-        command=command, processes=processes, grace=grace, burst=burst, reload=reload
+        command=command,
+        processes=processes,
+        shutdown_timeout=shutdown_timeout,
+        burst=burst,
+        reload=reload,
     )
     return asyncio.run(_run(Supervisor(settings), health, metrics, changes))
 

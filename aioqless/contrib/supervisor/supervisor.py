@@ -33,14 +33,14 @@ class SupervisorSettings:
     Attributes:
         command: the command line of a process.
         processes: the number of processes.
-        grace: maximum number of seconds that a process takes to end.
+        shutdown_timeout: maximum number of seconds that a process takes to end.
         burst: a process that ends by itself is not replaced.
         reload: a process that can't start doesn't end the supervisor; the next restart tries again.
     """
 
     command: ProcessCommand
     processes: int
-    grace: float
+    shutdown_timeout: float
     burst: bool = False
     reload: bool = False
 
@@ -118,7 +118,7 @@ class Supervisor:
         sends no reports. One that waits for Redis still reports, and has OUTCOME_TIMEOUT more.
         """
         child.send_signal(signal.SIGTERM)
-        loop, seconds = asyncio.get_running_loop(), self._settings.grace + OVERTIME
+        loop, seconds = asyncio.get_running_loop(), self._settings.shutdown_timeout + OVERTIME
         latest = loop.time() + seconds + OUTCOME_TIMEOUT
         loop.call_later(seconds, self._kill_overdue, child, latest)
 
@@ -283,5 +283,5 @@ class Supervisor:
         slot.wake.set()
         if old is not None:
             self._end(old)
-            await asyncio.wait([old.exit_task], timeout=self._settings.grace + OVERTIME)
+            await asyncio.wait([old.exit_task], timeout=self._settings.shutdown_timeout + OVERTIME)
         return True

@@ -63,7 +63,7 @@ async def worked(
     client: Client, name: str = "web-1.shop-7421", **settings: Any
 ) -> AsyncIterator[Worker]:
     """Run a worker with the shop's jobs."""
-    given = {"queues": QUEUES, "concurrency": 8, "grace": 0.1} | settings
+    given = {"queues": QUEUES, "concurrency": 8, "shutdown_timeout": 0.1} | settings
     async with Worker(client, jobs, settings=Settings(**given), name=name) as worker:  # type: ignore[arg-type]
         yield worker
 

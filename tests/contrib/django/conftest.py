@@ -108,7 +108,7 @@ def run_tasks(redis_url: str, namespace: str) -> RunTasks:
     async def run() -> None:
         backend = task_backends["default"]
         assert isinstance(backend, Backend)
-        settings = Settings(queues=tuple(sorted(backend.queues)), burst=True, grace=0)
+        settings = Settings(queues=tuple(sorted(backend.queues)), burst=True, shutdown_timeout=0)
         async with Client(redis_url, namespace=namespace) as client:
             await Worker(client, *worker_sources(backend), settings=settings).run()
 

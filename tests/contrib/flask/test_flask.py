@@ -32,7 +32,7 @@ def app(redis_url: str, namespace: str) -> Iterator[Flask]:
 
 
 async def burst(app: Flask, client: Client) -> None:
-    settings = Settings(queues=("mail",), burst=True, grace=0)
+    settings = Settings(queues=("mail",), burst=True, shutdown_timeout=0)
     await Worker(client, *worker_sources(app, [shop]), settings=settings).run()
 
 

@@ -201,7 +201,7 @@ async def test_pause_and_shutdown_work_for_all_partitions(
         began.append(job.jid)
         await asyncio.sleep(60)
 
-    settings = Settings(queues=("mail",), poll=60, grace=0.1)
+    settings = Settings(queues=("mail",), poll=60, shutdown_timeout=0.1)
     async with PartitionedWorker(client, stay, settings=settings) as worker:
         await until(lambda: worker.idle)
         worker.pause()

@@ -39,7 +39,7 @@ def command(code: str) -> Callable[[int, int, bool], list[str]]:
 async def running(
     code: str, **settings: Any
 ) -> AsyncIterator[tuple[Supervisor, asyncio.Task[int]]]:
-    options = {"processes": 1, "grace": 1, **settings}
+    options = {"processes": 1, "shutdown_timeout": 1, **settings}
     supervisor = Supervisor(SupervisorSettings(command=command(code), **options))
     task = asyncio.create_task(supervisor.run())
     try:
@@ -72,7 +72,7 @@ raise SystemExit(1)
         code = REPORT_READY + WAIT if number == 1 else exits
         return command(code)(number, status_fd, paused)
 
-    supervisor = Supervisor(SupervisorSettings(command=counted, processes=2, grace=1))
+    supervisor = Supervisor(SupervisorSettings(command=counted, processes=2, shutdown_timeout=1))
     task = asyncio.create_task(supervisor.run())
     await until(lambda: supervisor.ready == 1)
     go.touch()
@@ -116,7 +116,10 @@ async def test_rolling_restart_kills_an_old_process_that_does_not_end(
 ) -> None:
     monkeypatch.setattr(supervisor_module, "OVERTIME", 0.1)
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    async with running(stubborn + REPORT_READY + WAIT, processes=2, grace=0.1) as (supervisor, _):
+    async with running(stubborn + REPORT_READY + WAIT, processes=2, shutdown_timeout=0.1) as (
+        supervisor,
+        _,
+    ):
         await until(lambda: supervisor.ready == 2)
         old = set(supervisor._children)
         supervisor.request_restart()
@@ -130,7 +133,7 @@ async def test_reporting_process_that_ignores_sigterm_is_killed_too(
     monkeypatch.setattr(supervisor_module, "OUTCOME_TIMEOUT", 0)
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + REPORT_READY
     reports = "\nwhile True: os.write(int(sys.argv[2]), b'+'); time.sleep(0.05)"
-    async with running(stubborn + reports, grace=-2.9) as (supervisor, task):
+    async with running(stubborn + reports, shutdown_timeout=-2.9) as (supervisor, task):
         await until(lambda: supervisor.ready == 1)
         supervisor.stop()
         assert await asyncio.wait_for(task, 60) == 1
@@ -141,7 +144,7 @@ async def test_hung_process_that_ignores_sigterm_is_killed(
 ) -> None:
     monkeypatch.setattr(supervisor_module, "OVERTIME", 0.1)
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    async with running(stubborn + REPORT_READY + WAIT, grace=0.1) as (supervisor, task):
+    async with running(stubborn + REPORT_READY + WAIT, shutdown_timeout=0.1) as (supervisor, task):
         await until(lambda: supervisor.ready == 1)
         supervisor.stop()
         assert await asyncio.wait_for(task, 60) == 1
