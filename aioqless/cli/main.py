@@ -79,7 +79,7 @@ def _run_app() -> None:
     completing = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     words = completing.split() if completing else sys.argv
     command = words[1] if len(words) > (2 if completing else 1) else None
-    if not completing and command in (None, "--help"):
+    if "_AIOQLESS_COMPLETE" not in os.environ and command in (None, "--help"):
         print(render_help())
         try:
             installed = find_spec("typer")

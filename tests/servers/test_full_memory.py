@@ -20,6 +20,7 @@ from aioqless import (
     Worker,
     job,
 )
+from aioqless.errors import PutManyError
 from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.memory_checks import check_eviction
 from tests.conftest import Until
@@ -37,7 +38,7 @@ async def fill(client: Client, megabytes: int) -> int:
     await client.redis.config_set("maxmemory", used + megabytes * 1_000_000)
     kinds = ("Through", "Onward", "Again", "Wrong", "Long")
     count = 0
-    with pytest.raises(QueueFull):
+    with pytest.raises((QueueFull, PutManyError)):
         while True:
             await client.queue("mail").put_many(
                 NewJob(kinds[(count + n) % 5], {"padding": PADDING}, retries=1) for n in range(100)

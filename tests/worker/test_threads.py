@@ -88,8 +88,8 @@ async def test_log_lines_of_a_thread_name_the_job(
 
     @job(klass="Tell")
     def tell(job: Job[Any]) -> None:
-        log.info("told")
+        log.info("job.told")
 
     jid = await client.queue("mail").put(tell)
     async with work(tell):
-        await until(lambda: lines.of("told", jid=jid, klass="Tell", queue="mail"))
+        await until(lambda: lines.of("job.told", jid=jid, klass="Tell", queue="mail"))
