@@ -27,6 +27,7 @@ __all__ = ["aioqless", "cli", "environment"]  # fixtures
 ELSEWHERE: Final = {
     "docs/get-started": "tests/examples/test_get_started.py",
     "docs/coming-from": "tests/examples/test_coming_from.py",
+    "docs/lake-cluster.md": "tests/contrib/lake/test_pages.py",
     "docs/lake.md": "tests/contrib/lake/test_pages.py",
     "docs/spark-source.md": "tests/contrib/lake/test_pages.py",
 }

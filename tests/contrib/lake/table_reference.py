@@ -21,6 +21,32 @@ Delta tables.
 Every table is partitioned by `namespace` and `date`, a day in UTC. Timestamps have microseconds and
 are in UTC; durations are seconds. Any column may be null, and columns that were added later are
 null in older files.
+
+- **`how`** a run ended: `complete`, `advance`, `fail`, `cancel`, `move`, or it was `retried`,
+  `released`, `timed-out`, or `lost` its lock. A run that was lost without a retry left counts as a
+  failure here; Redis counts it among `retries`, too.
+- **`kind`** of times: `wait` is on the day on which the run began, the others on the day it ended.
+- **`grouping`** names the columns by which rows are grouped; the others are null. `''` is all. A
+  job counts for each of its tags.
+- **`histogram`** has qless' bins `s0` to `s59`, `m1` to `m59`, `h1` to `h23`, then days; `bins` has
+  finer ones: quarters of an hour (`q4` to `q95`), hours (`h24` to `h71`), then days from `d3`.
+- **Percentiles** come from `log_bins` and are within 0.6 % of the exact value. `log_bins`, `bins`,
+  `squares` and `count` of several rows add up.
+- **`throughput`** has only the last 31 days of a wait or run that is longer than that.
+- **A critical path** is the dependency that ended last, the one that it had waited for, and so on,
+  at most 90 steps; of the dependencies that a job was put with.
+
+## Schema evolution
+
+- **A new version of aioqless has a column or a table more:** the next `archive` or refresh adds it;
+  older rows are null. If the meaning of a column changes, the next refresh rebuilds the tables that
+  have it.
+- **You add a column:** it is kept; new rows, and rows of silver and gold that a refresh makes
+  again, are null. A table of your own that is joined by `jid` lasts longer.
+- **You change settings of a table**, such as a description: they are kept.
+- **Refused**, without any change: a table that a newer version of aioqless wrote (update aioqless),
+  a lake from before Delta (start a new one), and a table with a renamed or dropped column, another
+  type, other partitions, or a newer reader of Delta (restore an earlier version of the table).
 """
 _TYPES: Final = {
     pa.string(): "string",

@@ -1,4 +1,4 @@
-"""The commands and programs of docs/lake.md and docs/spark-source.md run."""
+"""The commands and programs of the pages on the lake and on the Spark source run."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tests.contrib.lake.test_events import complete_jobs
 from tests.unit.pages import ROOT, blocks
 
 LAKE: Final = ROOT / "docs" / "lake.md"
+CLUSTER: Final = ROOT / "docs" / "lake-cluster.md"
 SOURCE: Final = ROOT / "docs" / "spark-source.md"
 ERASED: Final = ("4f1c2b", "77ab90")
 Capture: TypeAlias = pytest.CaptureFixture[str]
@@ -109,7 +110,7 @@ def test_commands_of_the_lake_run_in_the_order_of_the_page(
 ) -> None:
     asyncio.run(put(*ERASED))
     printed: dict[str, str] = {}
-    for line in [each for each in shell_lines(LAKE) if is_ours(each) and "s3://" not in each]:
+    for line in filter(is_ours, shell_lines(LAKE)):
         if "--every" in line:
             asyncio.run(put("late"))
             run("aioqless worker app.jobs --burst", folder)
@@ -130,8 +131,7 @@ def test_commands_on_a_cluster_run(folder: Path, spark: SparkSession) -> None:
             await complete_jobs(client, 3)
 
     asyncio.run(complete())
-    lines = [each for each in shell_lines(LAKE) if is_ours(each) and "s3://" in each]
-    archived, *rest = [run(line, folder) for line in lines]
+    archived, *rest = [run(each, folder) for each in shell_lines(CLUSTER) if is_ours(each)]
     assert "3 events in 1 batches" in archived and "3 events: tables of" in rest[0]
     assert len(rest) == 2
 
@@ -146,7 +146,9 @@ def test_rows_of_a_file_are_put_by_the_command_of_the_page(
 
 
 def test_lines_of_other_programs_are_known() -> None:
-    lines = [each for page in (LAKE, SOURCE) for each in shell_lines(page) if not is_ours(each)]
+    lines = [
+        each for page in (LAKE, CLUSTER, SOURCE) for each in shell_lines(page) if not is_ours(each)
+    ]
     assert {each for each in lines if not each.startswith(tuple(NOT_RUN))} == set()
 
 

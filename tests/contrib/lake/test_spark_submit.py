@@ -80,7 +80,7 @@ async def test_spark_submit_runs_the_commands(client: Client, lake: str, tmp_pat
 
 @pytest.mark.long
 async def test_executors_use_a_packed_environment(client: Client, tmp_path: Path) -> None:
-    """The commands of docs/lake.md, with this checkout as aioqless."""
+    """The commands of docs/lake-cluster.md, with this checkout as aioqless."""
     await complete_jobs(client, 5)
     environment = tmp_path / "env"
     for command in (
