@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import keyword
+from importlib import import_module
 from typing import Any
 
-from aioqless.store import Call, Store
-from aioqless.store.command_header import read_command
+from aioqless.store import Call, ExtensionCommands, Store
+from aioqless.store.call import Commands
+from aioqless.store.command_header import command_files, read_command
+
+
+def commands_of(store: Store, command: str) -> Commands:
+    """Return what has the methods of a command: the store, or the commands of an extension."""
+    folder, _, _ = command_files()[command].rpartition("/lua/")
+    if not folder:
+        return store
+    module = import_module(f"aioqless.{folder.replace('/', '.')}.commands")
+    (found,) = (
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and ExtensionCommands in each.__bases__
+    )
+    return found(store)
 
 
 def make_call(store: Store, command: str, form: str | None = None, /, **arguments: Any) -> Call:
@@ -19,7 +35,8 @@ def make_call(store: Store, command: str, form: str | None = None, /, **argument
     given = {
         f"{name}_" if keyword.iskeyword(name) else name: value for name, value in arguments.items()
     }
-    if not hasattr(store, method):
+    commands = commands_of(store, command)
+    if not hasattr(commands, method):
         raise TypeError(f"there is no command {method}")
-    call: Call = getattr(store, method)(**given)
+    call: Call = getattr(commands, method)(**given)
     return call

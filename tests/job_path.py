@@ -28,6 +28,7 @@ import redis
 
 import aioqless
 from aioqless import Client, Job, Settings, Worker, job
+from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose
 from aioqless.testing import server
 
@@ -133,8 +134,7 @@ class Monitor:
 
     def __init__(self, url: str, namespace: str) -> None:
         self._url = url
-        files = (PACKAGE / "lua").glob("*.lua")
-        texts = {file.stem: compose(file.stem, namespace).text.encode() for file in files}
+        texts = {name: compose(name, namespace).text.encode() for name in command_names()}
         self._names = {hashlib.sha1(text).hexdigest(): name for name, text in texts.items()}
 
     @contextmanager

@@ -29,8 +29,6 @@ extensions.py                          where a client reaches extensions
 
 For extensions:
 
-audit_log.py         AuditLog          user actions of the dashboard
-browser_sessions.py  SessionRecords    sessions of the dashboard and of human tasks
 reservations.py      Reservations      jobs that people hold, for human tasks
 foreign_jobs.py      ForeignJobs       import of jobs of other systems
 """

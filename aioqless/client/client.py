@@ -24,8 +24,6 @@ from typing_extensions import TypeVar, Unpack
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.archive import Archive
-from aioqless.client.audit_log import AuditLog
-from aioqless.client.browser_sessions import SessionRecords
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
@@ -241,16 +239,6 @@ class Client:
     def archive(self) -> Archive:
         """The stream of ended jobs."""
         return Archive(self.store)
-
-    @property
-    def audit_log(self) -> AuditLog:
-        """Actions of the users of the dashboard."""
-        return AuditLog(self.store)
-
-    @property
-    def sessions(self) -> SessionRecords:
-        """Records of open browser sessions."""
-        return SessionRecords(self.store)
 
     def queue(self, name: str) -> Queue:
         """Return a queue; it needn't exist yet.

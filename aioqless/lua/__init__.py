@@ -1,12 +1,50 @@
-"""The scripts of the state machine, and the values that they define for Python as well."""
+"""The scripts of the state machine, and the values that they define for Python as well.
+
+An extension's own scripts are in `contrib/NAME/lua`, in the same layout.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 LUA = files(__name__)
+CONTRIB = files("aioqless") / "contrib"
+
+
+@cache
+def extensions() -> tuple[str, ...]:
+    """Return the names of the extensions that have scripts."""
+    if not CONTRIB.is_dir():
+        return ()
+    return tuple(sorted(each.name for each in CONTRIB.iterdir() if (each / "lua").is_dir()))
+
+
+def list_scripts(folder: str = "") -> list[str]:
+    """Return the Lua files of a folder below `lua/`: the core's, then those of the extensions.
+
+    Each is named as below `lua/`, or as `contrib/NAME/lua/...`.
+    """
+    places = [folder, *(f"contrib/{name}/lua/{folder}".rstrip("/") for name in extensions())]
+    return [
+        f"{place}/{file.name}".lstrip("/")
+        for place in places
+        if (at := _locate(place)).is_dir()
+        for file in at.iterdir()
+        if file.name.endswith(".lua")
+    ]
+
+
+def read_script(name: str) -> str:
+    """Return the text of a Lua file, by its name from `list_scripts`."""
+    return _locate(name).read_text("utf-8")
+
+
+def _locate(name: str) -> Traversable:
+    inside = name.removeprefix("contrib/")
+    return CONTRIB / inside if inside != name else LUA / name
 
 
 def constant(name: str) -> int:
@@ -22,14 +60,14 @@ def exhausted_group(queue: str) -> str:
 @cache
 def constants() -> dict[str, str]:
     """Return the values of lib/constants.lua by name, as they are written there."""
-    text = (LUA / "lib" / "constants.lua").read_text("utf-8")
+    text = read_script("lib/constants.lua")
     return dict(re.findall(r"^local (\w+) = (\d+|'[^']*')", text, re.M))
 
 
 @cache
 def row_fields() -> tuple[str, ...]:
     """Return the fields of a popped job in their order, as lib/job_row.lua has them."""
-    text = (LUA / "lib" / "job_row.lua").read_text("utf-8")
+    text = read_script("lib/job_row.lua")
     row = re.search(r"^local ROW = \{(.*?)^\}", text, re.M | re.S)
     assert row is not None
     return tuple(re.findall(r"'([\w-]+)'", row[1]))

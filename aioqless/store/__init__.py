@@ -5,6 +5,7 @@ codegen.py                        what generates it
 call.py             Call          a command with its arguments, encoded, to be awaited
 script_store.py     ScriptStore   sends calls, again if they get no answer
 offline_store.py    OfflineStore  refuses them, where there is no connection
+extension.py        ExtensionCommands  commands of an extension, which a store sends
 command_header.py   Command       a command's signature, read from its file
 script_composer.py  Script        built from a header, a body, and the library functions they reach
 library_linker.py   Block         a function of a library, and which of them a script reaches
@@ -13,6 +14,7 @@ keys.py             Keys          the same keys for Python code that reads them 
 acl.py                            users of Redis who may do what a role needs
 """
 
+from aioqless.redis.encoding import Json
 from aioqless.store.call import Call
 from aioqless.store.commands import (
     CompleteManyRow,
@@ -23,6 +25,7 @@ from aioqless.store.commands import (
     Store,
     TickRow,
 )
+from aioqless.store.extension import ExtensionCommands
 from aioqless.store.keys import Keys
 from aioqless.store.offline_store import OfflineStore, refusal
 from aioqless.store.script_store import ATTEMPTS, ScriptStore
@@ -31,7 +34,9 @@ __all__ = [
     "ATTEMPTS",
     "Call",
     "CompleteManyRow",
+    "ExtensionCommands",
     "HeartbeatManyRow",
+    "Json",
     "Keys",
     "OfflineStore",
     "PopManyRow",

@@ -56,6 +56,24 @@ class Call(Awaitable[T_co], Generic[T_co]):
         return words
 
 
+class Commands:
+    """What the methods of commands share.
+
+    Attributes:
+        namespace: Prefix of all keys.
+        clock: Clock of the commands; None: that of Redis.
+    """
+
+    namespace: str
+    clock: Callable[[], float] | None = None
+
+    def _encode_queue(self, queue: str) -> bytes:
+        return encode(f"{self.namespace}:q:") + encode(queue)
+
+    def _encode_time(self, time: float | None) -> bytes:
+        return encode_optional(self.clock() if time is None and self.clock else time)
+
+
 def encode(value: object) -> bytes:
     """Encode an argument; bytes of others that aren't UTF-8 go back as they came.
 

@@ -1,26 +1,28 @@
-"""Generate `commands.py` from the headers of the Lua commands.
+"""Generate the methods of the Lua commands from their headers.
 
-Run `python -m aioqless.store.codegen` after a header has changed; a test compares the two.
+Those of the core are `store/commands.py`, those of an extension `contrib/NAME/commands.py`. Run
+`python -m aioqless.store.codegen` after a header has changed; a test compares the two.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from aioqless.lua import extensions
 from aioqless.store.command_header import (
     Arg,
     Command,
     Form,
     HeaderError,
+    command_files,
     command_names,
     read_command,
 )
 
-TARGET = Path(__file__).with_name("commands.py")
-
+_PACKAGE = Path(__file__).parents[1]
 _HEAD = '''\
 """The commands of the state machine, one typed method for each.
 
@@ -31,7 +33,7 @@ Generated from the headers in `aioqless/lua` by `python -m aioqless.store.codege
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NotRequired, TypedDict
 
@@ -40,6 +42,7 @@ from aioqless.redis.encoding import Json
 from aioqless.store.call import (
     BatchEncoder,
     Call,
+    Commands,
     T,
     encode,
     encode_optional,
@@ -55,14 +58,11 @@ from aioqless.store.call import (
 '''
 _CLASS = '''
 
-class Store(ABC):
+class Store(Commands, ABC):
     """The state machine of one namespace: a method for each command, each to be awaited.
 
     `aioqless lua COMMAND` prints what a command does.
     """
-
-    namespace: str
-    _clock: Callable[[], float] | None = None  # in place of Redis' clock
 
     @abstractmethod
     async def send(self, call: Call[T]) -> T:
@@ -84,13 +84,30 @@ class Store(ABC):
     @abstractmethod
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
-
-    def _encode_queue(self, queue: str) -> bytes:
-        return encode(f"{self.namespace}:q:") + encode(queue)
-
-    def _encode_time(self, time: float | None) -> bytes:
-        return encode_optional(self._clock() if time is None and self._clock else time)
 '''
+_EXTENSION = '''\
+"""The Lua commands of this extension, one typed method for each.
+
+Generated from the headers in `lua` by `python -m aioqless.store.codegen`; don't edit.
+"""
+# fmt: off
+
+from __future__ import annotations
+
+{imports}
+
+
+class {name}Commands(ExtensionCommands):
+    """The commands of this extension, each to be awaited."""
+'''
+_IMPORTS = {
+    "collections.abc": ["Sequence"],
+    "aioqless.store": ["Call", "ExtensionCommands", "Json"],
+    "aioqless.store.call": [
+        *("encode", "encode_optional", "read_count", "read_json", "read_list", "read_nothing"),
+        *("read_number", "read_text", "read_texts"),
+    ],
+}
 
 # Types of lib/args.lua, in Python; any other is a string.
 _PARAMETERS = {
@@ -117,13 +134,43 @@ REPLIES = {
 _WIDTH = 100
 
 
-def generate() -> str:
-    """Return the text of `commands.py`."""
-    return _HEAD + "".join(_rows()) + _CLASS + "".join(_methods())
+def generate() -> dict[Path, str]:
+    """Return the text of each generated file."""
+    core = [name for name in command_names() if _extension(name) is None]
+    files = {
+        _PACKAGE / "store" / "commands.py": _HEAD
+        + "".join(_rows(core))
+        + _CLASS
+        + "".join(_methods(core))
+    }
+    for extension in extensions():
+        file = _PACKAGE / "contrib" / extension / "commands.py"
+        files[file] = _generate_extension(extension)
+    return files
 
 
-def _rows() -> Iterator[str]:
-    for command in map(read_command, command_names()):
+def _generate_extension(extension: str) -> str:
+    methods = "".join(_methods(name for name in command_names() if _extension(name) == extension))
+    imports = []
+    for module, names in _IMPORTS.items():
+        used = [name for name in names if re.search(rf"\b{name}\b", methods + "ExtensionCommands")]
+        line = f"from {module} import {', '.join(used)}"
+        if len(line) > _WIDTH:
+            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in used) + ")"
+        if used:
+            imports.append(line + "\n" * (module == "collections.abc"))
+    name = extension.title().replace("_", "")
+    return _EXTENSION.format(imports="\n".join(imports), name=name) + methods
+
+
+def _extension(command: str) -> str | None:
+    """Return the name of the extension that a command belongs to; None: the core's."""
+    found = re.match(r"contrib/(\w+)/", command_files()[command])
+    return found and found[1]
+
+
+def _rows(names: Iterable[str]) -> Iterator[str]:
+    for command in map(read_command, names):
         if command.lead.batch:
             yield f"\n\nclass {_row_name(command)}(TypedDict):\n"
             yield f'    """A row of `{command.name}`."""\n\n'
@@ -134,8 +181,8 @@ def _rows() -> Iterator[str]:
             yield f"\n\n{_encoder(command, command.lead.batch)}\n"
 
 
-def _methods() -> Iterator[str]:
-    for name in command_names():
+def _methods(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
         command = read_command(name)
         for word, form in command.forms.items():
             yield _method(command, word, form)
@@ -273,4 +320,5 @@ def _filled(begin: str, items: list[str], end: str) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(generate(), "utf-8")
+    for file, text in generate().items():
+        file.write_text(text, "utf-8")

@@ -42,7 +42,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import takewhile
 
-from aioqless.lua import LUA
+from aioqless.lua import list_scripts, read_script
 
 
 @dataclass(frozen=True)
@@ -127,21 +127,25 @@ class HeaderError(ValueError):
 
 
 @cache
+def command_files() -> dict[str, str]:
+    """Return the file of each command, by its name, those of the extensions included."""
+    return {file.rpartition("/")[2].removesuffix(".lua"): file for file in list_scripts()}
+
+
+@cache
 def command_names() -> tuple[str, ...]:
-    """Return the names of all commands, one per file."""
-    return tuple(
-        sorted(f.name.removesuffix(".lua") for f in LUA.iterdir() if f.name.endswith(".lua"))
-    )
+    """Return the names of all commands."""
+    return tuple(sorted(command_files()))
 
 
 @cache
 def read_command(name: str) -> Command:
-    """Parse `lua/<name>.lua`.
+    """Parse the file of a command.
 
     Raises:
         HeaderError: Its header says something unknown.
     """
-    lines = (LUA / f"{name}.lua").read_text("utf-8").splitlines()
+    lines = read_script(command_files()[name]).splitlines()
     command = Command(name)
     form = command.lead
     for number, line in enumerate(lines, 1):
@@ -164,7 +168,7 @@ def read_command(name: str) -> Command:
 
 @cache
 def _shared_options(library: str) -> list[Arg]:
-    text = (LUA / "lib" / f"{library}.lua").read_text("utf-8")
+    text = read_script(f"lib/{library}.lua")
     found = re.findall(r"^-- @option +(\w+) +(\w+)", text, re.MULTILINE)
     return [Arg(name, type_, optional=True) for name, type_ in found]
 

@@ -7,7 +7,7 @@ Generated from the headers in `aioqless/lua` by `python -m aioqless.store.codege
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NotRequired, TypedDict
 
@@ -16,6 +16,7 @@ from aioqless.redis.encoding import Json
 from aioqless.store.call import (
     BatchEncoder,
     Call,
+    Commands,
     T,
     encode,
     encode_optional,
@@ -129,14 +130,11 @@ class TickRow(TypedDict):
 _encode_tick_batch = BatchEncoder("tick", required="jid tick at next")
 
 
-class Store(ABC):
+class Store(Commands, ABC):
     """The state machine of one namespace: a method for each command, each to be awaited.
 
     `aioqless lua COMMAND` prints what a command does.
     """
-
-    namespace: str
-    _clock: Callable[[], float] | None = None  # in place of Redis' clock
 
     @abstractmethod
     async def send(self, call: Call[T]) -> T:
@@ -159,12 +157,6 @@ class Store(ABC):
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
 
-    def _encode_queue(self, queue: str) -> bytes:
-        return encode(f"{self.namespace}:q:") + encode(queue)
-
-    def _encode_time(self, time: float | None) -> bytes:
-        return encode_optional(self._clock() if time is None and self._clock else time)
-
     def archive_state(self) -> Call[Json]:
         """The state of the archive stream, and how far a reader has stored it elsewhere."""
         return Call(self.send, "archive_state", read_json, [encode(self.namespace)], [])
@@ -180,42 +172,6 @@ class Store(ABC):
         return Call(
             self.send, "archive_trim", read_count, [encode(self.namespace)], argv, request,
             writes=True,
-        )
-
-    def audit_log_add(
-        self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
-    ) -> Call[str]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"add", encode(who), encode(act), encode(about), encode(outcome)]
-        return Call(
-            self.send, "audit_log", read_text, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def audit_log_login(
-        self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
-    ) -> Call[str]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"login", encode(who), encode(act), encode(about), encode(outcome)]
-        return Call(
-            self.send, "audit_log", read_text, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def audit_log_list(
-        self, *, before: str | None = None, count: int | None = None, request: str | None = None,
-    ) -> Call[Json]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"list", encode_optional(before), encode_optional(count)]
-        return Call(
-            self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def audit_log_logins(
-        self, *, before: str | None = None, count: int | None = None, request: str | None = None,
-    ) -> Call[Json]:
-        """The audit log of user actions, about the latest 10,000."""
-        argv = [b"logins", encode_optional(before), encode_optional(count)]
-        return Call(
-            self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
     def cancel(self, *, jids: Sequence[str] = (), request: str | None = None) -> Call[list[str]]:
@@ -1219,31 +1175,6 @@ class Store(ABC):
         return Call(
             self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
-        )
-
-    def session_keep(
-        self, *, id: str, proof: str, seconds: float, request: str | None = None,
-    ) -> Call[None]:
-        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
-        argv = [b"keep", encode(id), encode(proof), encode(seconds)]
-        return Call(
-            self.send, "session", read_nothing, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
-
-    def session_read(self, *, ids: Sequence[str] = (), request: str | None = None) -> Call[Json]:
-        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
-        argv = [b"read", *map(encode, ids), b""]
-        return Call(
-            self.send, "session", read_json, [encode(self.namespace)], argv, request, writes=True,
-        )
-
-    def session_drop(self, *, id: str, request: str | None = None) -> Call[None]:
-        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
-        argv = [b"drop", encode(id)]
-        return Call(
-            self.send, "session", read_nothing, [encode(self.namespace)], argv, request,
-            writes=True,
         )
 
     def skip(

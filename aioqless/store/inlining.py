@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from aioqless.lua import LUA, constants
+from aioqless.lua import constants, list_scripts, read_script
 from aioqless.store.command_header import HeaderError
 
 _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", re.MULTILINE)
@@ -31,8 +31,12 @@ _STRING_OR_NAME = re.compile(r"'[^']*'|(?<![\w.])[A-Z_]+\b(?! =)")
 
 @cache
 def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the parameters and the expression of each function of lib/keys.lua."""
-    text = (LUA / "lib" / "keys.lua").read_text("utf-8")
+    """Return the parameters and the expression of each function of lib/keys.lua.
+
+    An extension has its own file of that name.
+    """
+    files = [file for file in list_scripts("lib") if file.endswith("/keys.lua")]
+    text = "\n".join(map(read_script, files))
     return {
         name: (tuple(re.findall(r"\w+", parameters)), key)
         for name, parameters, key in _FUNCTION.findall(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
 
-from aioqless.lua import LUA
+from aioqless.lua import list_scripts, read_script
 from aioqless.store.command_header import HeaderError
 from aioqless.store.inlining import (
     Expression,
@@ -20,6 +20,7 @@ from aioqless.store.inlining import (
 )
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
+_KEY = re.compile(r"\bkeys\.\w+")
 _FIRST = ("args", "keys")  # other libraries' tables may hold functions of these
 
 
@@ -93,7 +94,7 @@ def _split(library: str) -> list[tuple[re.Match[str], _Lines]]:
     begins = re.compile(rf"(?:local function (\w+)|function {library}\.(\w+)|local (\w+))")
     pieces: list[tuple[re.Match[str], _Lines]] = []
     inside = False
-    for number, line in enumerate((LUA / file).read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(read_script(file).splitlines(), 1):
         if begin := begins.match(line):
             pieces.append((begin, []))
             inside = True
@@ -159,16 +160,16 @@ def write_out(line: str) -> str:
 
 @cache
 def known_libraries() -> dict[str, str]:
-    """Return the file of each library below `lua/`.
+    """Return the file of each library, by its name.
 
-    Those that only the consistency checks need are in a folder of their own.
+    Those that only the consistency checks need are in a folder of their own. The keys of an
+    extension are always written out.
     """
-    folders = ("lib", "lib/check")
+    files = [*list_scripts("lib"), *list_scripts("lib/check")]
     return {
-        f.name.removesuffix(".lua"): f"{folder}/{f.name}"
-        for folder in folders
-        for f in (LUA / folder).iterdir()
-        if f.is_file()
+        file.rpartition("/")[2].removesuffix(".lua"): file
+        for file in files
+        if file == "lib/keys.lua" or not file.endswith("/keys.lua")
     }
 
 
@@ -238,14 +239,14 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
 
 
 def find_sources(text: str) -> list[str]:
-    """Return what is written in the libraries and reached by a script, directly or not."""
-    found, todo = dict[Block, None](), list(_mentions(None, text))
+    """Return what is written in the libraries and reached by a script, except keys."""
+    found, todo = dict[Block, None](), list(_mentions(None, _KEY.sub("", text)))
     while todo:
         block = todo.pop()
         if block not in found:
             found[block] = None
-            todo += _mentions(block.lib, block.source)
-    return [block.source for block in found if block.lib not in ("keys", "constants")]
+            todo += _mentions(block.lib, _KEY.sub("", block.source))
+    return [block.source for block in found if block.lib != "constants"]
 
 
 def _closure(blocks: Iterable[Block]) -> set[Block]:

@@ -19,7 +19,14 @@ from typing import TypeAlias
 
 from aioqless.lua import constant
 from aioqless.redis.cluster import is_partition
-from aioqless.store.command_header import Arg, Command, Form, HeaderError, read_command
+from aioqless.store.command_header import (
+    Arg,
+    Command,
+    Form,
+    HeaderError,
+    command_files,
+    read_command,
+)
 from aioqless.store.inlining import escape, insert_namespace
 from aioqless.store.library_linker import (
     MENTION,
@@ -103,7 +110,7 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
     lines += _definitions_on_demand(reached.deferred)
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
-    lines += [(text, (f"{name}.lua", number)) for number, text in body]
+    lines += [(text, (command_files()[name], number)) for number, text in body]
     lines.append(("end", None))
     lines += [(text, None) for text in tail]
     return [(name_functions(text, usual), origin) for text, origin in lines]

@@ -104,7 +104,7 @@ class ScriptStore(Store):
         self.limit = limit
         self.patience = patience
         self._durable = durable
-        self._clock = clock
+        self.clock = clock
         self._name = secrets.token_hex(6)  # of its request lines; no other process has it
         self._line_numbers = itertools.count()
         self._free_lines: list[RequestLine] = []
@@ -158,8 +158,8 @@ class ScriptStore(Store):
 
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
-        if self._clock is not None:
-            return self._clock()
+        if self.clock is not None:
+            return self.clock()
         seconds, microseconds = await self.connection.execute("TIME")
         return int(seconds) + int(microseconds) / 1_000_000
 

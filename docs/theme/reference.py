@@ -25,8 +25,8 @@ from aioqless.cli.worker_options import (
     declarations,
 )
 from aioqless.errors import script_error
-from aioqless.lua import LUA
-from aioqless.store.command_header import Command, command_names, read_command
+from aioqless.lua import read_script
+from aioqless.store.command_header import Command, command_files, command_names, read_command
 
 COMMAND_LINE = """\
 # Commands and options
@@ -130,7 +130,7 @@ def lua_commands() -> Iterator[str]:
 
 def _lua_command(name: str) -> Iterator[str]:
     command = read_command(name)
-    directives = list(_directives((LUA / f"{name}.lua").read_text("utf-8")))
+    directives = list(_directives(read_script(command_files()[name])))
     yield f"\n## `{name}`\n\n{_sentence(command.summary)}\n"
     yield from _details(name)
     table = False
@@ -165,7 +165,7 @@ def _lua_command(name: str) -> Iterator[str]:
 
 def _details(name: str) -> Iterator[str]:
     """Yield the prose between a header's first line and its directives."""
-    lines = (LUA / f"{name}.lua").read_text("utf-8").splitlines()[1:]
+    lines = read_script(command_files()[name]).splitlines()[1:]
     prose = [
         line.removeprefix("--").removeprefix(" ")
         for line in takewhile(lambda line: line.startswith("--") and "-- @" not in line, lines)
@@ -187,7 +187,7 @@ def _directives(text: str) -> Iterator[Directive]:
 def _rows(word: str, text: str) -> Iterator[str]:
     """Yield the rows of a table for a directive."""
     if word == "options":
-        library = (LUA / "lib" / f"{text}.lua").read_text("utf-8").partition("\n\n")[2]
+        library = read_script(f"lib/{text}.lua").partition("\n\n")[2]
         shared = library.replace("\n--\n", "\n")
         for each in _directives(shared):
             yield from _rows(each.word, each.text)

@@ -27,6 +27,7 @@ from aioqless import (
 from aioqless import job as handler
 from aioqless.client.archive import Archive
 from aioqless.client.recurring import RecurringJob
+from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.store import Call, PopManyRow, ScriptStore, script_store
 from aioqless.store.call import T
 from aioqless.store.command_header import command_names, read_command
@@ -98,7 +99,9 @@ async def swept(client: Client) -> Any:
 
 
 async def recorded_in_the_audit_log(client: Client) -> None:
-    await client.store.audit_log_add(who="ada", act="retry", about="{}", outcome="done")
+    await DashboardCommands(client.store).audit_log_add(
+        who="ada", act="retry", about="{}", outcome="done"
+    )
 
 
 def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:

@@ -32,7 +32,7 @@ from aioqless.client.events import (
     Tracked,
     Untracked,
 )
-from aioqless.lua import LUA
+from aioqless.lua import list_scripts, read_script
 from tests.conftest import Until
 from tests.server import OwnServer
 
@@ -262,7 +262,7 @@ async def _none(count: Any) -> bool:
 
 
 def test_every_event_of_the_scripts_has_a_kind() -> None:
-    text = "".join(file.read_text("utf-8") for file in [*LUA.glob("*.lua"), *LUA.glob("lib/*.lua")])  # type: ignore[attr-defined]
+    text = "".join(map(read_script, [*list_scripts(), *list_scripts("lib")]))
     said = set(
         re.findall(
             r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)"""

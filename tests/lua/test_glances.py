@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aioqless.client.job.summaries import FailureGroup
+from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
 from tests.lua.story import Story
 
@@ -182,12 +184,12 @@ async def test_jobs_are_found_by_a_part_of_their_klass_in_steps(story: Story) ->
 
 async def test_audit_log_keeps_the_latest_actions_newest_first(story: Story) -> None:
     for number in range(3):
-        await story.store.audit_log_add(
+        await DashboardCommands(story.store).audit_log_add(
             who="ada", act="retry", about=f'{{"n":{number}}}', outcome="done"
         )
-    acts = await story.store.audit_log_list(count=2)
+    acts = await DashboardCommands(story.store).audit_log_list(count=2)
     assert [act["about"]["n"] for act in acts] == [2, 1]
-    (oldest,) = await story.store.audit_log_list(before=acts[-1]["place"])
+    (oldest,) = await DashboardCommands(story.store).audit_log_list(before=acts[-1]["place"])
     assert (oldest["about"], oldest["who"], oldest["act"], oldest["outcome"]) == (
         {"n": 0},
         "ada",
@@ -197,29 +199,37 @@ async def test_audit_log_keeps_the_latest_actions_newest_first(story: Story) -> 
 
 
 async def test_logins_are_listed_separately_from_actions(story: Story) -> None:
-    await story.store.audit_log_add(who="ada", act="retry", about="{}", outcome="done")
-    await story.store.audit_log_login(
+    await DashboardCommands(story.store).audit_log_add(
+        who="ada", act="retry", about="{}", outcome="done"
+    )
+    await DashboardCommands(story.store).audit_log_login(
         who="ada", act="log-in", about='{"address":"::1"}', outcome="refused"
     )
-    assert [each["act"] for each in await story.store.audit_log_list()] == ["retry"]
-    (login,) = await story.store.audit_log_logins(count=5)
+    assert [each["act"] for each in await DashboardCommands(story.store).audit_log_list()] == [
+        "retry"
+    ]
+    (login,) = await DashboardCommands(story.store).audit_log_logins(count=5)
     assert (login["who"], login["act"], login["about"], login["outcome"]) == (
         "ada",
         "log-in",
         {"address": "::1"},
         "refused",
     )
-    assert await story.store.audit_log_logins(before=login["place"]) == []
+    assert await DashboardCommands(story.store).audit_log_logins(before=login["place"]) == []
 
 
 async def test_session_is_readable_until_it_is_deleted_or_expires(story: Story) -> None:
-    await story.store.session_keep(id="a", proof="p", seconds=60)
-    await story.store.session_keep(id="b", proof="q", seconds=0.5)
-    assert await story.store.session_read(ids=["a", "none", "b"]) == ["p", False, "q"]
+    await HttpSessionsCommands(story.store).session_keep(id="a", proof="p", seconds=60)
+    await HttpSessionsCommands(story.store).session_keep(id="b", proof="q", seconds=0.5)
+    assert await HttpSessionsCommands(story.store).session_read(ids=["a", "none", "b"]) == [
+        "p",
+        False,
+        "q",
+    ]
     assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:a") <= 60_000
     assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:b") <= 1000
-    await story.store.session_drop(id="a")
-    assert (await story.store.session_read(ids=["a"])) == [False]
+    await HttpSessionsCommands(story.store).session_drop(id="a")
+    assert (await HttpSessionsCommands(story.store).session_read(ids=["a"])) == [False]
 
 
 async def test_glance_of_a_complete_job_has_its_last_run(story: Story) -> None:

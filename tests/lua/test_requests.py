@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
+from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.errors import InvalidArgument, StaleRequest, WrongState
 from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story
@@ -122,7 +123,7 @@ async def filled_namespace(story: Story) -> Story:
     await story.store.pause(queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
     await story.completed("done")
-    await story.store.session_keep(id="open", proof="x", seconds=60)
+    await HttpSessionsCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
     await story.store.name_lease_claim(worker="ann", now=5, told='{"id":"1","place":"p"}')
     return story

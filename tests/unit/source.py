@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "aioqless"
 FILES = sorted(PACKAGE.rglob("*.py"))
-LUA = sorted((PACKAGE / "lua").rglob("*.lua"))
+LUA = sorted(PACKAGE.rglob("*.lua"))
 
 
 def name_of(file: Path) -> str:

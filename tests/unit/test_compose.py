@@ -23,6 +23,7 @@ Write = Callable[..., None]
 
 CACHES = (
     command_header.command_names,
+    command_header.command_files,
     command_header.read_command,
     command_header._shared_options,
     script_composer.compose,
@@ -62,7 +63,7 @@ def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
     for line, origin in zip(script.text.splitlines(), script.origins, strict=True):
         if origin:
             file, number = origin
-            written = (lua.LUA / file).read_text("utf-8").splitlines()[number - 1]
+            written = lua.read_script(file).splitlines()[number - 1]
             if Path(file).stem in library_linker.known_libraries():
                 literals = library_linker.literals(Path(file).stem)
                 written = inline_literals(written, literals)
@@ -169,8 +170,7 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write a command beside the package's libraries; `lib/x` writes a library."""
     shutil.copytree(str(lua.LUA / "lib"), tmp_path / "lib")
-    for module in (command_header, library_linker):
-        monkeypatch.setattr(module, "LUA", tmp_path)
+    monkeypatch.setattr(lua, "LUA", tmp_path)
 
     def write(name: str, *lines: str) -> None:
         (tmp_path / f"{name}.lua").write_text("\n".join(lines) + "\n")

@@ -62,8 +62,8 @@ CONFIG = dict(SHARED)
 SETTINGS = Settings()
 DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 load_command()
-LUA = {file: file.read_text("utf-8") for file in (ROOT / "aioqless" / "lua").rglob("*.lua")}
-KEYS = LUA[ROOT / "aioqless" / "lua" / "lib" / "keys.lua"]
+LUA = {file: file.read_text("utf-8") for file in (ROOT / "aioqless").rglob("*.lua")}
+KEYS = "\n".join(text for file, text in LUA.items() if file.name == "keys.lua")
 QLESS = (ROOT / "docs" / "qless.md").read_text("utf-8")
 TYPES = {
     "H": "hash",

@@ -17,7 +17,9 @@ from redis.asyncio import Redis
 import aioqless
 from aioqless import Client, NewJob, chain
 from aioqless.client.archive.stream import Archive
+from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.testing import server
 
@@ -151,12 +153,16 @@ async def put_extensions(client: Client) -> None:
     ) as encrypting:
         await encrypting.queue("encrypted").put("Greet", {"card": 1}, jid="encrypted")
     await client.store.name_lease_claim(worker="stable", now=THEN, told='{"id": "1"}')
-    await client.store.audit_log_add(who="ann", act="cancel", about='{"jid": "a"}', outcome="done")
-    await client.store.audit_log_login(
+    await DashboardCommands(client.store).audit_log_add(
+        who="ann", act="cancel", about='{"jid": "a"}', outcome="done"
+    )
+    await DashboardCommands(client.store).audit_log_login(
         who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
     await client.store.declare_begin(id="1")
-    await client.store.session_keep(id="known", proof="of-a-password", seconds=10**9)
+    await HttpSessionsCommands(client.store).session_keep(
+        id="known", proof="of-a-password", seconds=10**9
+    )
     pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}
     await client.redis.lpush(
         "queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed)

@@ -13,13 +13,15 @@ import pytest
 import aioqless
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.client.archive.stream import Archive
+from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
 from tests.upgrades.snapshot import ENCRYPTED_WITH, FOLDER, THEN, dump, put_everything, restore
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
-KEYS = Path(aioqless.__file__).parent / "lua" / "lib" / "keys.lua"
+KEYS = "\n".join(file.read_text() for file in Path(aioqless.__file__).parent.rglob("keys.lua"))
 # Reused by later calls, or written again by each running worker.
 BRIEF = {"request", "deferred", "deferred-jids", "deferred-failures", "subscriptions"}
 PARTITIONED = {"partitions"}  # only in the namespaces of partitions
@@ -72,7 +74,7 @@ def test_snapshot_has_each_kind_of_key() -> None:
     """Add a new kind of key to `put_everything`, and write another snapshot."""
     kinds = re.findall(
         r"^-- (\S+).*\nfunction keys\..*ns \.\. ':x:([\w:-]+?):?'.* end$",
-        KEYS.read_text(),
+        KEYS,
         re.MULTILINE,
     )
     assert len(kinds) > 20
@@ -160,10 +162,12 @@ async def test_data_beside_jobs_is_read(latest: Client) -> None:
     assert found is not None and await found.result() == [1]
     state = await Archive(latest.store).state()
     assert (state.on, state.length, state.reader) == (True, 1, "lake")
-    entries = await latest.store.audit_log_list()
+    entries = await DashboardCommands(latest.store).audit_log_list()
     assert [(act["who"], act["act"]) for act in entries] == [("ann", "cancel")]
-    assert [act["act"] for act in await latest.store.audit_log_logins()] == ["login"]
-    assert await latest.store.session_read(ids=["known", "unknown"]) == [
+    assert [act["act"] for act in await DashboardCommands(latest.store).audit_log_logins()] == [
+        "login"
+    ]
+    assert await HttpSessionsCommands(latest.store).session_read(ids=["known", "unknown"]) == [
         "of-a-password",
         False,
     ]

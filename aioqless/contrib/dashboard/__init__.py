@@ -6,6 +6,7 @@ Users:
     login_attempts.py        rate limits of logins
     login.py                 logging in and out
     audit_log.py             which user did what
+    commands.py              its scripts, in lua/
     redaction.py             hides secrets in the data of jobs
 
 State that requests share:

@@ -1,16 +1,59 @@
-"""Records actions and logins of users in the audit log, and logs each of them."""
+"""Records actions and logins of users in the audit log, and logs each of them.
+
+Logins are kept apart, so that they never displace actions.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import TypedDict
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Identity
+from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 from aioqless.validation import to_text
 
 MAX_LENGTH = 200  # characters of each value
+
+
+class AuditEntry(TypedDict):
+    """An action or a login.
+
+    Attributes:
+        place: Id that orders the entries.
+        when: When it was, in seconds since 1970.
+        who: Name of the user.
+        act: Name of the action.
+        about: What the action was about, or where the login came from.
+        outcome: What came of it.
+    """
+
+    place: str
+    when: float
+    who: str
+    act: str
+    about: dict[str, str]
+    outcome: str
+
+
+async def read_entries(
+    client: Client, *, logins: bool, before: str | None, count: int
+) -> list[AuditEntry]:
+    """Return actions, or logins, latest first.
+
+    Args:
+        client: A client of the namespace.
+        logins: Whether to read the logins.
+        before: Id of the entry before which to start; None: the end of the log.
+        count: Maximum number of entries.
+    """
+    commands = DashboardCommands(client.store)
+    read = commands.audit_log_logins if logins else commands.audit_log_list
+    entries: list[AuditEntry] = await read(before=before, count=count)
+    return entries
 
 
 async def record(
@@ -27,7 +70,9 @@ async def record(
     log.info(
         "web.action_performed", user=user.name, action=action, details=details, outcome=outcome
     )
-    await client.audit_log.add(user.name, action, details, outcome[:MAX_LENGTH])
+    await DashboardCommands(client.store).audit_log_add(
+        who=user.name, act=action, about=json.dumps(details), outcome=outcome[:MAX_LENGTH]
+    )
 
 
 async def record_login(client: Client, user: str, action: str, address: str, outcome: str) -> None:
@@ -42,7 +87,9 @@ async def record_login(client: Client, user: str, action: str, address: str, out
     else:
         log.info("web.logged_out", user=user, client=address)
     try:
-        await client.audit_log.add_login(user, action, {"address": address}, outcome)
+        await DashboardCommands(client.store).audit_log_login(
+            who=user, act=action, about=json.dumps({"address": address}), outcome=outcome
+        )
     except (AioqlessError, *REDIS_UNAVAILABLE) as error:
         log.error("web.audit_failed", user=user, action=action, why=str(error))
 

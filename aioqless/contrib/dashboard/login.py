@@ -21,7 +21,7 @@ from aioqless.contrib.dashboard.middleware import (
 )
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.http_sessions import digest
+from aioqless.contrib.http_sessions import HttpSessionsCommands, digest
 
 KNOWN_FOR = 90 * 86_400  # seconds for which an address is known as one its user logged in from
 TOO_MANY = "Too many attempts. Try again in a minute."
@@ -94,17 +94,18 @@ class Login:
 
         An unknown name takes as long as a known one.
         """
-        proof, records = self._dashboard.proof_of(name), self._dashboard.client.sessions
+        proof = self._dashboard.proof_of(name)
+        records = HttpSessionsCommands(self._dashboard.client.store)
         known_id = digest(f"known {name} {network}")
         known = False
         if proof is not None:
-            (found,) = await records.read([known_id])
+            (found,) = await records.session_read(ids=[known_id])
             known = found == digest(proof)
         async with self._attempts.admit(name, network, known):
             valid = await self._matches(name, password) and proof is not None
         if valid and proof is not None:
             await self._attempts.clear(name, network)
-            await records.save(known_id, digest(proof), ttl=KNOWN_FOR)
+            await records.session_keep(id=known_id, proof=digest(proof), seconds=KNOWN_FOR)
         return valid
 
     async def _matches(self, name: str, password: str) -> bool:

@@ -5,12 +5,14 @@ origin_checks.py    where a request comes from
 request_body.py     the body of a request
 request_framing.py  FramingMiddleware: one length for each request
 bounded_dict.py     BoundedDict
+commands.py         HttpSessionsCommands: the scripts in lua/
 """
 
 from aioqless.errors import require_extra
 
 with require_extra("web"):
     from aioqless.contrib.http_sessions.bounded_dict import BoundedDict
+    from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
     from aioqless.contrib.http_sessions.origin_checks import (
         is_from_this_machine,
         is_loopback,
@@ -23,6 +25,7 @@ with require_extra("web"):
 __all__ = [
     "BoundedDict",
     "FramingMiddleware",
+    "HttpSessionsCommands",
     "Session",
     "Sessions",
     "digest",

@@ -14,6 +14,7 @@ from itsdangerous import BadData, Signer, URLSafeSerializer
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.http_sessions.bounded_dict import BoundedDict
+from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 
 MIN_SECRET_LENGTH = 16
 CLOCK_SKEW = 60  # seconds by which another process' clock may be ahead
@@ -84,7 +85,9 @@ class Sessions:
         It never takes over the nonce from before the login, which others may know.
         """
         session = self.begin(name)
-        await self._client.sessions.save(self._id(session), digest(proof), ttl=self.lifetime)
+        await self._commands.session_keep(
+            id=self._id(session), proof=digest(proof), seconds=self.lifetime
+        )
         return session
 
     async def is_open(self, session: Session, proof: str) -> bool:
@@ -94,13 +97,13 @@ class Sessions:
         """
         id_, expected = self._id(session), digest(proof)
         try:
-            (found,) = await self._client.sessions.read([id_])
+            (found,) = await self._commands.session_read(ids=[id_])
         except REDIS_UNAVAILABLE:
             if self._confirmed.get(id_, ("", 0.0))[0] == expected:
                 return True
             raise
         self._remember(id_, expected if found == expected else None)
-        return found == expected
+        return bool(found == expected)
 
     async def is_still_open(self, session: Session, proof: str) -> bool:
         """Return the same for an open stream, at most `RECHECK_INTERVAL` seconds late.
@@ -114,7 +117,7 @@ class Sessions:
                     self._confirmed[id_] = expected, 0.0
                 proofs = {each: proof for each, (proof, _) in self._confirmed.items()}
                 try:
-                    found = await self._client.sessions.read(list(proofs))
+                    found = await self._commands.session_read(ids=list(proofs))
                 except REDIS_UNAVAILABLE:
                     return True  # the page shows the outage
                 for (each, proof_), current in zip(proofs.items(), found, strict=True):
@@ -123,7 +126,7 @@ class Sessions:
 
     async def end(self, session: Session) -> None:
         """Delete the record: the cookie opens nothing any more, in any process."""
-        await self._client.sessions.delete(self._id(session))
+        await self._commands.session_drop(id=self._id(session))
         self._confirmed.pop(self._id(session), None)
 
     def cookie(self, session: Session) -> str:
@@ -150,6 +153,10 @@ class Sessions:
     def is_token(self, session: Session, token: str) -> bool:
         """Return whether a CSRF token is this browser's."""
         return token.isascii() and self._tokens.verify_signature(self._signed_text(session), token)
+
+    @property
+    def _commands(self) -> HttpSessionsCommands:
+        return HttpSessionsCommands(self._client.store)
 
     def _signed_text(self, session: Session) -> bytes:
         return f"{session.nonce} {session.name}".encode("utf-8", "replace")

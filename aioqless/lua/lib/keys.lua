@@ -140,12 +140,6 @@ function keys.ready_channel() return ns .. ':x:ready' end
 function keys.reply_channel(id) return ns .. ':x:reply:' .. id end
 -- T the number of foreign jobs imported without a jid
 function keys.import_counter() return ns .. ':x:import-counter' end
--- stream of user actions; bounded
-function keys.audit_log() return ns .. ':x:audit-log' end
--- stream of logins, logouts and rejected logins; bounded
-function keys.logins() return ns .. ':x:logins' end
--- T what an open session depends on, as a digest; expires
-function keys.session(id) return ns .. ':x:session:' .. id end
 -- L foreign entries that can't be imported, as JSON
 function keys.rejected_imports() return ns .. ':x:rejected-imports' end
 -- stream of ended stages of jobs, if the archive is on

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aioqless.client.config import describe_option
 from aioqless.contrib.dashboard.access import Role
+from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
 MAX_OPTIONS = 1000
@@ -36,10 +37,9 @@ async def show_audit_log(request: PageRequest) -> Page:
     if not request.may(Role.ADMIN):
         values = {"why": "The audit log requires the admin role."}
         return Page("not_found.html", "Access denied", values, live=False, status=403)
-    audit_log, before = request.client.audit_log, request.text("before") or None
+    before = request.text("before") or None
     logins = request.one_of("kind", ("acts", "logins")) == "logins"
-    read = audit_log.logins if logins else audit_log.actions
-    entries = await read(before=before, count=PAGE_SIZE + 1)
+    entries = await read_entries(request.client, logins=logins, before=before, count=PAGE_SIZE + 1)
     return Page(
         "audit_log.html",
         "Audit log",
