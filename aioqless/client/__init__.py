@@ -29,7 +29,6 @@ extensions.py                          where a client reaches extensions
 
 For extensions:
 
-reservations.py      Reservations      jobs that people hold, for human tasks
 foreign_jobs.py      ForeignJobs       import of jobs of other systems
 """
 

@@ -44,7 +44,6 @@ from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import iterate_recurring, recurring_page
 from aioqless.client.redis_server import Server
-from aioqless.client.reservations import Reservations
 from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
@@ -229,11 +228,6 @@ class Client:
     def foreign_jobs(self) -> ForeignJobs:
         """Import of jobs that other systems' clients push."""
         return ForeignJobs(self.store)
-
-    @property
-    def reservations(self) -> Reservations:
-        """Jobs that people hold for a limited time."""
-        return Reservations(self.backend)
 
     @property
     def archive(self) -> Archive:

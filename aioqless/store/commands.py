@@ -430,18 +430,6 @@ class Store(Commands, ABC):
             writes=True,
         )
 
-    def extend(
-        self, *, jid: str, worker: str, limit: float, now: float | None = None,
-        fence: int | str | None = None, request: str | None = None,
-    ) -> Call[float]:
-        """Set a new time limit for a reservation, counted from now."""
-        argv = [encode(jid), encode(worker), encode(limit), self._encode_time(now)]
-        if fence is not None:
-            argv += [b"fence", encode(fence)]
-        return Call(
-            self.send, "extend", read_number, [encode(self.namespace)], argv, request, writes=True,
-        )
-
     def fail(
         self, *, jid: str, worker: str, group: str, message: str, now: float | None = None,
         data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
@@ -500,19 +488,6 @@ class Store(Commands, ABC):
         """The jids of a failure group, newest first."""
         argv = [encode(group), encode_optional(offset), encode_optional(count)]
         return Call(self.send, "group", read_texts, [encode(self.namespace)], argv)
-
-    def hand_over(
-        self, *, jid: str, worker: str, to: str, limit: float, now: float | None = None,
-        fence: int | str | None = None, request: str | None = None,
-    ) -> Call[float]:
-        """Pass a reservation to another person, whose next `reserve` returns it."""
-        argv = [encode(jid), encode(worker), encode(to), encode(limit), self._encode_time(now)]
-        if fence is not None:
-            argv += [b"fence", encode(fence)]
-        return Call(
-            self.send, "hand_over", read_number, [encode(self.namespace)], argv, request,
-            writes=True,
-        )
 
     def heartbeat(
         self, *, jid: str, worker: str, now: float | None = None, data: str | bytes | None = None,
@@ -1106,24 +1081,6 @@ class Store(Commands, ABC):
             writes=True, durable=True,
         )
 
-    def reservation(self, *, queue: str, worker: str, now: float | None = None) -> Call[Json]:
-        """The job that a person's session has reserved in a queue."""
-        argv = [encode(worker), self._encode_time(now)]
-        return Call(self.send, "reservation", read_json, [self._encode_queue(queue)], argv)
-
-    def reserve(
-        self, *, queue: str, person: str, worker: str, limit: float, now: float | None = None,
-        again: int | None = None, request: str | None = None,
-    ) -> Call[Json]:
-        """Lock the next job of a queue for a person, or return the one that is reserved already."""
-        argv = [encode(person), encode(worker), encode(limit), self._encode_time(now)]
-        if again is not None:
-            argv += [b"again", encode(again)]
-        return Call(
-            self.send, "reserve", read_json, [self._encode_queue(queue)], argv, request,
-            writes=True,
-        )
-
     def result(self, *, jid: str) -> Call[Json]:
         """The result of a completed job, if the job keeps it."""
         argv = [encode(jid)]
@@ -1175,18 +1132,6 @@ class Store(Commands, ABC):
         return Call(
             self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
-        )
-
-    def skip(
-        self, *, jid: str, person: str, worker: str, now: float | None = None,
-        fence: int | str | None = None, request: str | None = None,
-    ) -> Call[str]:
-        """Return a reserved job, behind the others."""
-        argv = [encode(jid), encode(person), encode(worker), self._encode_time(now)]
-        if fence is not None:
-            argv += [b"fence", encode(fence)]
-        return Call(
-            self.send, "skip", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
 
     def states(self, *, jids: Sequence[str] = ()) -> Call[list[str]]:

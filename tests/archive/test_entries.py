@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aioqless.client.archive import Run
+from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.errors import LockLost
 from aioqless.store import PutFlowRow
 from tests.archive.conftest import Archived
@@ -217,14 +218,18 @@ async def test_unfinished_reservations_are_listed_as_runs(
     story: Archived,
 ) -> None:
     async def reserve(who: str, at: float) -> None:
-        await story.store.reserve(queue="mail", person=who, worker=f"{who}@1", limit=10, now=at)
+        await HumanTasksCommands(story.store).reserve(
+            queue="mail", person=who, worker=f"{who}@1", limit=10, now=at
+        )
 
     await story.put("a", 0)
     await reserve("ann", 1)
     await reserve("bob", 20)  # ann's reservation has expired
-    await story.store.skip(jid="a", person="bob", worker="bob@1", now=21)
+    await HumanTasksCommands(story.store).skip(jid="a", person="bob", worker="bob@1", now=21)
     await reserve("cid", 22)
-    await story.store.hand_over(jid="a", worker="cid@1", to="eve", limit=10, now=23)
+    await HumanTasksCommands(story.store).hand_over(
+        jid="a", worker="cid@1", to="eve", limit=10, now=23
+    )
     await reserve("eve", 24)
     await story.complete("a", 25, worker="eve@1")
     event = await story.event()

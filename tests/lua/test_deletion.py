@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.store import PutFlowRow
 from tests.lua.story import Story
 
@@ -86,7 +87,7 @@ async def waits_for_its_retry(story: Story) -> None:
 
 async def is_reserved(story: Story) -> None:
     await put(story)
-    answer = await story.store.reserve(
+    answer = await HumanTasksCommands(story.store).reserve(
         queue="mail", person="ann", worker="ann@2", limit=300, now=POPPED
     )
     assert answer["job"]["jid"] == "a"
@@ -94,12 +95,14 @@ async def is_reserved(story: Story) -> None:
 
 async def was_skipped_by_a_person(story: Story) -> None:
     await is_reserved(story)
-    await story.store.skip(jid="a", person="ann", worker="ann@2", now=POPPED)
+    await HumanTasksCommands(story.store).skip(jid="a", person="ann", worker="ann@2", now=POPPED)
 
 
 async def was_handed_over(story: Story) -> None:
     await is_reserved(story)
-    await story.store.hand_over(jid="a", worker="ann@2", to="bob", limit=60, now=POPPED)
+    await HumanTasksCommands(story.store).hand_over(
+        jid="a", worker="ann@2", to="bob", limit=60, now=POPPED
+    )
 
 
 async def failed(story: Story) -> None:

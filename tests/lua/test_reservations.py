@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.errors import InvalidArgument, LockLost, WrongState
 from tests.lua.story import Story, score
 
@@ -17,7 +18,7 @@ async def ask(
 ) -> dict[str, Any]:
     """Reserve a job; `ada@2` is the second session of ada."""
     given = {"queue": "mail", **more}
-    answer: dict[str, Any] = await story.store.reserve(
+    answer: dict[str, Any] = await HumanTasksCommands(story.store).reserve(
         person=who.partition("@")[0], worker=who, limit=limit, now=at, **given
     )
     return answer
@@ -31,11 +32,15 @@ async def reserve(story: Story, at: float, who: str = "ada", **more: Any) -> str
 async def extend(
     story: Story, jid: str, at: float, who: str = "ada", limit: float = 300, **more: Any
 ) -> Any:
-    return await story.store.extend(jid=jid, worker=who, limit=limit, now=at, **more)
+    return await HumanTasksCommands(story.store).extend(
+        jid=jid, worker=who, limit=limit, now=at, **more
+    )
 
 
 async def skip(story: Story, jid: str, at: float, who: str = "ada", **more: Any) -> Any:
-    return await story.store.skip(jid=jid, person=who.partition("@")[0], worker=who, now=at, **more)
+    return await HumanTasksCommands(story.store).skip(
+        jid=jid, person=who.partition("@")[0], worker=who, now=at, **more
+    )
 
 
 async def hand_over(
@@ -47,11 +52,15 @@ async def hand_over(
     limit: float = 60,
     **more: Any,
 ) -> Any:
-    return await story.store.hand_over(jid=jid, worker=who, to=to, limit=limit, now=at, **more)
+    return await HumanTasksCommands(story.store).hand_over(
+        jid=jid, worker=who, to=to, limit=limit, now=at, **more
+    )
 
 
 async def held(story: Story, who: str, at: float) -> Any:
-    return (await story.store.reservation(queue="mail", worker=who, now=at))["job"]
+    return (await HumanTasksCommands(story.store).reservation(queue="mail", worker=who, now=at))[
+        "job"
+    ]
 
 
 async def is_sound(story: Story, at: float) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from aioqless import validation
-from aioqless.client import job_data
+from aioqless.client import Client, job_data
 from aioqless.client.job import Job
-from aioqless.client.reservations import Lock, Reservations
+from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.errors import InvalidData
 from aioqless.validation import Duration, Seconds
@@ -58,6 +58,12 @@ class ReservationPolicy:
         return min(validation.check_seconds("limit", limit, least=0.001), self.max_limit)
 
 
+class _Lock(TypedDict):
+    jid: str
+    worker: str
+    fence: int
+
+
 @dataclass
 class Reservation:
     """A job that a person holds until it `expires`, in seconds since 1970 by Redis' clock.
@@ -74,7 +80,7 @@ class Reservation:
     fence: int
     left: float
     policy: ReservationPolicy = field(repr=False)
-    reservations: Reservations = field(repr=False)
+    client: Client = field(repr=False)
 
     @property
     def expires(self) -> float:
@@ -89,13 +95,13 @@ class Reservation:
             request: Names this attempt; a repeated request does not extend it again.
         """
         seconds = self.policy.effective_limit(limit)
-        expires = await self.reservations.extend(
-            self._lock, seconds, request=self._request_id(request)
+        expires = await self._commands.extend(
+            **self._lock, limit=seconds, request=self._request_id(request)
         )
         self.job.renew_lock(expires)
         self.left = seconds
         if request is not None:  # the reply may be that of the first attempt
-            self.left = max(0.0, expires - await self.reservations.now())
+            self.left = max(0.0, expires - await self.client.store.now())
         return expires
 
     async def hand_over(
@@ -115,8 +121,8 @@ class Reservation:
         if other.name == self.person.name:
             raise ValueError(f"{to!r} can't hand the job over to the same person")
         seconds = self.policy.effective_limit(limit)
-        await self.reservations.hand_over(
-            self._lock, other.worker, seconds, request=self._request_id(request)
+        await self._commands.hand_over(
+            **self._lock, to=other.worker, limit=seconds, request=self._request_id(request)
         )
 
     async def skip(self, *, request: str | None = None) -> None:
@@ -125,8 +131,8 @@ class Reservation:
         Args:
             request: Names this attempt, so that it may be repeated.
         """
-        await self.reservations.skip(
-            self._lock, self.person.name, request=self._request_id(request)
+        await self._commands.skip(
+            **self._lock, person=self.person.name, request=self._request_id(request)
         )
 
     async def give_back(self, *, request: str | None = None) -> None:
@@ -135,7 +141,7 @@ class Reservation:
         Args:
             request: Names this attempt, so that it may be repeated.
         """
-        await self.reservations.release(self._lock, request=self._request_id(request))
+        await self.client.store.release(**self._lock, request=self._request_id(request))
 
     async def finish(self, answer: Any, *, request: str | None = None) -> str:
         """Finish the job with an answer, which is any JSON; return the job's state.
@@ -162,10 +168,10 @@ class Reservation:
             )
         else:
             self.job.data[self.policy.answer] = answer
-        return await self.reservations.complete(
-            self._lock,
-            self.job,
-            self.queue,
+        return await self.client.store.complete(
+            **self._lock,
+            queue=self.queue,
+            data=self.job.changed_data(),
             next=self.policy.next,
             result=result,
             request=self._request_id(request),
@@ -182,13 +188,21 @@ class Reservation:
             request: Names this attempt, so that it may be repeated.
         """
         group = validation.check_name("group", group or f"{self.queue}-rejected")
-        await self.reservations.fail(
-            self._lock, self.job, group, reason, request=self._request_id(request)
+        await self.client.store.fail(
+            **self._lock,
+            group=group,
+            message=reason,
+            data=self.job.changed_data(),
+            request=self._request_id(request),
         )
 
     @property
-    def _lock(self) -> Lock:
-        return Lock(self.job.jid, self.person.worker, self.fence)
+    def _commands(self) -> HumanTasksCommands:
+        return HumanTasksCommands(self.client.store)
+
+    @property
+    def _lock(self) -> _Lock:
+        return {"jid": self.job.jid, "worker": self.person.worker, "fence": self.fence}
 
     def _request_id(self, request: str | None) -> str | None:
         return self.person.request_id(request)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from aioqless import validation
 from aioqless.client import Client
 from aioqless.client.job import Job
+from aioqless.client.job.decoding import JobRecord, decode_record
 from aioqless.client.queue_statistics import QueueCounts
+from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
 from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by
 from aioqless.validation import Seconds
+
+
+class _Reserved(TypedDict):
+    job: JobRecord | None
+    now: float
+    skipped: int
 
 
 class TaskQueue:
@@ -70,15 +80,15 @@ class TaskQueue:
             request: Names this attempt, so that it may be repeated.
         """
         person = Person.of(person)
-        reserved = await self.client.reservations.reserve(
-            self.queue,
-            person.name,
-            person.worker,
-            self.policy.effective_limit(limit),
-            include_skipped=again,
+        reply: _Reserved = await HumanTasksCommands(self.client.store).reserve(
+            queue=self.queue,
+            person=person.name,
+            worker=person.worker,
+            limit=self.policy.effective_limit(limit),
+            again=int(again),
             request=person.request_id(request),
         )
-        return self._reservation(person, reserved.job, reserved.left), reserved.skipped
+        return self._reserved(person, reply), reply["skipped"]
 
     async def current(self, person: Person | str) -> Reservation | None:
         """Return what this session has reserved, if it has not expired.
@@ -87,8 +97,10 @@ class TaskQueue:
             person: A person, or the name of one.
         """
         person = Person.of(person)
-        reserved = await self.client.reservations.current(self.queue, person.worker)
-        return self._reservation(person, reserved.job, reserved.left)
+        reply: _Reserved = await HumanTasksCommands(self.client.store).reservation(
+            queue=self.queue, worker=person.worker
+        )
+        return self._reserved(person, reply)
 
     async def status(self, person: Person | str, jid: str) -> TaskStatus | None:
         """Return what became of a job that this session held; None if it never held it.
@@ -102,7 +114,7 @@ class TaskQueue:
             return TaskStatus("gone")
         if not was_held_by(job, person):
             return None
-        return status_of(job, person, self.queue, await self.client.reservations.now())
+        return status_of(job, person, self.queue, await self.client.store.now())
 
     async def claim(self, person: Person | str, jid: str, fence: int) -> Reservation | None:
         """Return a reservation that a session claims to have; None when there is no such job.
@@ -121,6 +133,12 @@ class TaskQueue:
         """Return the queue's counts, as `client.queue(name).counts()` does."""
         return await self.client.queue(self.queue).counts()
 
+    def _reserved(self, person: Person, reply: _Reserved) -> Reservation | None:
+        if reply["job"] is None:
+            return None
+        job: Job = Job(self.client.backend, decode_record(reply["job"]))
+        return self._reservation(person, job, max(0.0, job.expires - reply["now"]))
+
     def _reservation(
         self, person: Person, job: Job | None, left: float, fence: int | None = None
     ) -> Reservation | None:
@@ -133,7 +151,7 @@ class TaskQueue:
             job.fence if fence is None else fence,
             left,
             self.policy,
-            self.client.reservations,
+            self.client,
         )
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from tests.lua.bounds.many_jobs import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
 from tests.lua.story import Story
 
@@ -48,7 +49,7 @@ async def test_reservation_after_many_skipped_jobs_has_a_bounded_cost(
     assert (await gauge("reserve", **given, now=10))["job"][
         "jid"
     ] == "j201"  # each of the first 201 was set aside
-    await story.store.skip(jid="j201", person="ada", worker="ada", now=11)
+    await HumanTasksCommands(story.store).skip(jid="j201", person="ada", worker="ada", now=11)
     assert await count(story, "x:skipped:ada") == 200
     assert gauge.most <= 150 + 5 * 201
     assert await count(story, "q:mail-work") == MANY
