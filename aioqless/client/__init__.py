@@ -26,10 +26,6 @@ consistency.py       Finding           the consistency check
 redis_server.py      Server            state of the Redis server
 keyspace.py          Keyspace          the keys of a namespace
 extensions.py                          where a client reaches extensions
-
-For extensions:
-
-foreign_jobs.py      ForeignJobs       import of jobs of other systems
 """
 
 from aioqless.client.client import Client, worker_name

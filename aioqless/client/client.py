@@ -30,7 +30,6 @@ from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment, server_provider
-from aioqless.client.foreign_jobs import ForeignJobs
 from aioqless.client.jid import Jid
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
@@ -223,11 +222,6 @@ class Client:
     def keyspace(self) -> Keyspace:
         """The keys of the namespace, for tools that scan all of it."""
         return Keyspace(self.store)
-
-    @property
-    def foreign_jobs(self) -> ForeignJobs:
-        """Import of jobs that other systems' clients push."""
-        return ForeignJobs(self.store)
 
     @property
     def archive(self) -> Archive:

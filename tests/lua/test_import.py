@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis as SyncRedis
 
+from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.errors import InvalidArgument, QueueFull
 from aioqless.store.script_composer import compose
 from tests.lua.story import Story
@@ -51,7 +52,7 @@ class ForeignQueue:
             "side": side,
             "count": count,
         }
-        return await self.story.store.import_queue(**given, **more)
+        return await ForeignQueuesCommands(self.story.store).import_queue(**given, **more)
 
     async def due(
         self,
@@ -354,9 +355,9 @@ async def test_jobs_of_a_dead_exq_node_are_imported(story: Story, there: Foreign
     await _node(there, "slow", 100, "e", info=True)  # heartbeats are less frequent than by default
     await _node(there, "silent", None, "f")  # a node without heartbeats may be alive
     given: dict[str, Any] = {"prefix": there.prefix, "into": "", "now": 1000}
-    assert await story.store.import_dead(**given) == ["dead"]
+    assert await ForeignQueuesCommands(story.store).import_dead(**given) == ["dead"]
     for node, taken in (("busy", 0), ("slow", 0), ("silent", 0), ("dead", 3)):
-        assert await story.store.import_backup(
+        assert await ForeignQueuesCommands(story.store).import_backup(
             **given, node=node, count=9, queues=("mail", "post")
         ) == _taken(taken)
     assert await story.pop(1001, count=9) == ["a", "b"] and await story.pop(1001, queue="post") == [
@@ -378,8 +379,10 @@ async def test_backup_is_imported_in_batches(story: Story, there: ForeignQueue) 
         "queues": ("mail",),
         "count": 2,
     }
-    assert await story.store.import_backup(**given, now=999) == _taken(2, more=True)
-    assert await story.store.import_backup(**given, now=1000) == _taken(1)
+    assert await ForeignQueuesCommands(story.store).import_backup(**given, now=999) == _taken(
+        2, more=True
+    )
+    assert await ForeignQueuesCommands(story.store).import_backup(**given, now=1000) == _taken(1)
     assert await story.pop(1001, queue="x-mail", count=9) == ["a", "b", "c"]
 
 
@@ -469,10 +472,13 @@ async def test_call_imports_at_most_a_batch(there: ForeignQueue) -> None:
 
 async def test_queues_of_the_source_are_listed(there: ForeignQueue) -> None:
     names: dict[str, Any] = {"prefix": there.prefix, "into": ""}
-    assert await there.story.store.import_queues(**names) == []
+    assert await ForeignQueuesCommands(there.story.store).import_queues(**names) == []
     await there.push({}, queue="mail")
     await there.push({}, queue="post")
-    assert set(await there.story.store.import_queues(**names)) == {"mail", "post"}
+    assert set(await ForeignQueuesCommands(there.story.store).import_queues(**names)) == {
+        "mail",
+        "post",
+    }
 
 
 async def test_invalid_argument_is_refused_by_name(there: ForeignQueue) -> None:

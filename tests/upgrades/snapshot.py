@@ -19,6 +19,7 @@ from aioqless import Client, NewJob, chain
 from aioqless.client.archive.stream import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.testing import server
@@ -167,7 +168,7 @@ async def put_extensions(client: Client) -> None:
     await client.redis.lpush(
         "queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed)
     )
-    await client.store.import_queue(
+    await ForeignQueuesCommands(client.store).import_queue(
         prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
 

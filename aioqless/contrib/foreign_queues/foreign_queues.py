@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -11,12 +11,13 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.client.foreign_jobs import Part
+from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.runtime.log import log
 from aioqless.worker import Imported
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
+Part: TypeAlias = Literal["queue", "schedule", "retry", "backup", "queues", "dead"]
 
 PREFIXES: dict[str, str] = {"sidekiq": "", "exq": "exq", "resque": "resque"}
 MAX_PER_CALL = 100
@@ -147,9 +148,17 @@ class ForeignImporter:
 
     async def _take(self, part: Part, **arguments: Any) -> Any:
         """Import from one key; log a key of another type or with an invalid name, and skip it."""
+        commands = ForeignQueuesCommands(self._client.store)
+        take: dict[Part, Callable[..., Awaitable[Any]]] = {
+            "queue": commands.import_queue,
+            "schedule": commands.import_schedule,
+            "retry": commands.import_retry,
+            "backup": commands.import_backup,
+            "queues": commands.import_queues,
+            "dead": commands.import_dead,
+        }
         try:
-            return await self._client.foreign_jobs.take(
-                part,
+            return await take[part](
                 prefix=self._source.key_prefix,
                 into=self._source.into,
                 first_retry=FIRST_RETRY.get(self._source.format, 0),

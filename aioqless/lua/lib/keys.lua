@@ -1,6 +1,7 @@
 -- keys: all keys and channels of a namespace. H hash, L list, S set, Z sorted set, T text.
--- Each function is one expression, which the linker writes out where it is used.
--- All but the last two groups belong to live qless clients, too.
+-- Each function is one expression, which the linker writes out where it is used. An extension has
+-- its own in contrib/NAME/lua/lib/keys.lua.
+-- All but the last group belong to live qless clients, too.
 
 -- H a job
 function keys.job(jid) return ns .. ':j:' .. jid end
@@ -138,30 +139,9 @@ function keys.skipped(person) return ns .. ':x:skipped:' .. person end
 function keys.ready_channel() return ns .. ':x:ready' end
 -- channel: a worker's reply to a remote-control command
 function keys.reply_channel(id) return ns .. ':x:reply:' .. id end
--- T the number of foreign jobs imported without a jid
-function keys.import_counter() return ns .. ':x:import-counter' end
--- L foreign entries that can't be imported, as JSON
-function keys.rejected_imports() return ns .. ':x:rejected-imports' end
 -- stream of ended stages of jobs, if the archive is on
 function keys.archive() return ns .. ':x:archive' end
 -- H who stores the archive elsewhere, and up to which entry
 function keys.archive_reader() return ns .. ':x:archive:read' end
 -- T the number of partitions, if this is one of several namespaces that make one
 function keys.partitions() return ns .. ':x:partitions' end
-
--- Another system's keys, outside of the namespace. `prefix` is empty or ends in a colon.
-
--- S names of its queues
-function keys.foreign_queues(prefix) return prefix .. 'queues' end
--- L waiting entries of a queue
-function keys.foreign_queue(prefix, queue) return prefix .. 'queue:' .. queue end
--- L entries that a node of exq took and hasn't finished
-function keys.foreign_backup(prefix, node, queue)
-  return prefix .. 'queue:backup::' .. node .. '::' .. queue
-end
--- Z nodes of exq by their latest heartbeat
-function keys.foreign_heartbeats(prefix) return prefix .. 'heartbeats' end
--- H the state of a node of exq; expires after a minute
-function keys.foreign_node(prefix, node) return prefix .. node end
--- Z `schedule`, `retry`: entries by when they are due
-function keys.foreign_sorted(prefix, name) return prefix .. name end
