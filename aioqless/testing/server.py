@@ -6,14 +6,13 @@ import contextlib
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from redis import Redis
 from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
-
-from aioqless.contrib.private_redis import find_server_binary
 
 
 @contextlib.contextmanager
@@ -40,9 +39,8 @@ def server() -> Iterator[str]:
             "--enable-debug-command",
             "yes",
         ]
-        process = subprocess.Popen(
-            [str(find_server_binary().path), *options], stdout=subprocess.DEVNULL
-        )
+        binary = import_module("aioqless.contrib.private_redis").find_server_binary()
+        process = subprocess.Popen([str(binary.path), *options], stdout=subprocess.DEVNULL)
         try:
             patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
             with Redis(unix_socket_path=str(socket), retry=patience) as redis:

@@ -1,0 +1,71 @@
+"""Each extension can be deleted, and so can all of them: the core works without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.source import PACKAGE
+
+EXTENSIONS = sorted(
+    each.parent.name
+    for each in (PACKAGE / "contrib").glob("*/__init__.py")
+    if each.parent.name != "commands"  # the command line's, of all extensions
+)
+# Of the core, without a server: the one of the tests is found by the private Redis.
+FAST_TESTS = [
+    f"tests/unit/test_{name}.py"
+    for name in ("commands", "inlining", "handlers", "jobs", "exports", "settings", "outcome")
+]
+USE_OF_THE_CORE = """
+import importlib, pkgutil, aioqless
+from aioqless.store.acl import ROLES, user
+from aioqless.store.codegen import generate
+from aioqless.store.command_header import command_names
+from aioqless.store.script_composer import compose
+for package in ("cli", "client", "handlers", "redis", "runtime", "store", "testing", "worker"):
+    module = importlib.import_module(f"aioqless.{package}")
+    for found in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):
+        importlib.import_module(found.name)
+for file, text in generate().items():
+    assert file.read_text("utf-8") == text, file
+for name in command_names():
+    compose(name, "ql")
+for role in ROLES:
+    user(role, "ql", "secret")
+print(aioqless.__file__)
+"""
+
+
+@pytest.mark.parametrize(
+    "extension", ["*", *(pytest.param(name, marks=pytest.mark.long) for name in EXTENSIONS)]
+)
+def test_core_works_without_an_extension(extension: str, tmp_path: Path) -> None:
+    """`*` is all of them."""
+    package = tmp_path / "aioqless"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (package / "contrib").glob(extension):
+        if folder.name != "commands" and folder.is_dir():
+            shutil.rmtree(folder)
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, *arguments], check=True, timeout=120, cwd=tmp_path, text=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+
+    assert run("-c", USE_OF_THE_CORE) == f"{package}/__init__.py\n"
+    assert "put" in run("-m", "aioqless", "--help")
+    if extension != "*":
+        root = PACKAGE.parent
+        shutil.copytree(
+            root / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        shutil.copy(root / "pyproject.toml", tmp_path)
+        run("-m", "compileall", "-q", str(package))
+        run("-m", "pytest", "-q", "-p", "no:cacheprovider", *FAST_TESTS)
