@@ -43,12 +43,10 @@ COMMANDS = {
     },
     "Manage queues and workers": {
         "clear": "Delete the jobs of a queue, except running jobs and dependencies of other jobs.",
-        "pause": "Pause queues.",
-        "quiet": "Pause a running worker: it finishes current jobs and takes no new ones.",
+        "pause": "Pause queues, or a worker.",
         "recur": "Recurring jobs.",
-        "resume": "Resume a quiet worker.",
+        "resume": "Resume queues, or a worker.",
         "subscribe": "Subscribe a running worker to a queue, or change its limit and weight.",
-        "unpause": "Resume paused queues.",
         "unsubscribe": "Unsubscribe a running worker from a queue.",
     },
     "Run": {

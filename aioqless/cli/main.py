@@ -28,7 +28,7 @@ COMMAND_PACKAGES = ("aioqless.cli.commands", EXTENSION_COMMANDS)
 # The commands that need packages of extras, by what to install. `worker` needs none.
 COMMANDS = {
     "cli": "acl cancel check clear config edit failed get import jobs lua move partitions pause "
-    "put queues quiet recur redis resume retry stats subscribe tag tail track unfail unpause "
+    "put queues recur redis resume retry stats subscribe tag tail track unfail "
     "unsubscribe workers",
     "top": "top",
     "web": "web web-user",

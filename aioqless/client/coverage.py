@@ -217,7 +217,7 @@ def _find_delay(
         detail = f"its {_plural(len(serving), 'worker')} may be full, with {_plural(held, 'job')}"
     else:
         reason = "workers_idle"
-        detail = f"its {_plural(len(serving), 'worker')} may be quiet or stopped, with 0 jobs"
+        detail = f"its {_plural(len(serving), 'worker')} may be paused or stopped, with 0 jobs"
     return QueueDelay(queue.name, queue.waiting or 1, of.lag, reason, detail)
 
 

@@ -272,10 +272,10 @@ class Queue:
         return msgspec.convert(days, list[DayTotals])
 
     async def pause(self) -> None:
-        """Keep workers from popping. Running jobs are not affected."""
+        """Keep workers from popping until `resume`. Running jobs are not affected."""
         await self._store.pause(queues=[self.name])
 
-    async def unpause(self) -> None:
+    async def resume(self) -> None:
         """Let workers pop again."""
         await self._store.unpause(queues=[self.name])
 

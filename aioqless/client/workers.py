@@ -165,13 +165,13 @@ class Workers:
             name, "unsubscribe", partial(self._store.remote_control_unsubscribe, queue=queue)
         )
 
-    async def quiet(self, name: str) -> WorkerState:
+    async def pause(self, name: str) -> WorkerState:
         """Keep a worker from popping until `resume`. Running jobs are not affected.
 
         Args:
             name: Name of the worker.
         """
-        return await self._command(name, "quiet", self._store.remote_control_quiet)
+        return await self._command(name, "pause", self._store.remote_control_pause)
 
     async def resume(self, name: str) -> WorkerState:
         """Let a worker pop again.

@@ -9,7 +9,7 @@
 -- @arg     weight   count?
 -- @when    unsubscribe
 -- @arg     queue    string
--- @when    quiet
+-- @when    pause
 -- @when    resume
 -- @when    stop
 -- @when    show

@@ -914,11 +914,11 @@ class Store(Commands, ABC):
             writes=True,
         )
 
-    def remote_control_quiet(
+    def remote_control_pause(
         self, *, worker: str, answer: str, request: str | None = None,
     ) -> Call[int]:
         """Send a command to a running worker, which replies on a given channel."""
-        argv = [encode(worker), encode(answer), b"quiet"]
+        argv = [encode(worker), encode(answer), b"pause"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
             writes=True,

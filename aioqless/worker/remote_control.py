@@ -52,7 +52,7 @@ class RemoteControl:
                 message["queue"], limit=message.get("limit"), weight=message.get("weight", 1)
             ),
             "unsubscribe": lambda message: worker.unsubscribe(message["queue"]),
-            "quiet": lambda _: worker.pause(),
+            "pause": lambda _: worker.pause(),
             "resume": lambda _: worker.resume(),
             "stop": lambda _: worker.stop(),
             "show": lambda _: None,

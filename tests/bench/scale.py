@@ -174,7 +174,7 @@ class Scale:
         """Pause the queue within the block, for all workers."""
         run(self._with_client(lambda client: client.queue("default").pause()))
         yield
-        run(self._with_client(lambda client: client.queue("default").unpause()))
+        run(self._with_client(lambda client: client.queue("default").resume()))
 
     def _rates(self, waiting: int, windows: int, pids: Sequence[int] = ()) -> Iterator[Figures]:
         """Return the rates of several windows, starting when the first jobs are processed."""

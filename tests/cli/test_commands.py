@@ -141,8 +141,17 @@ async def test_workers_prints_the_queues_that_each_serves(client: Client, cli: A
     assert json.loads((await cli("workers", "ann", "--json")).out)["queues"] == ["mail", "post-*"]
 
 
+@pytest.mark.parametrize("words", [[], ["mail", "--worker", "ann"]])
+@pytest.mark.parametrize("command", ["pause", "resume"])
+async def test_pause_takes_queues_or_one_worker(
+    cli: Aioqless, command: str, words: list[str]
+) -> None:
+    ended = await cli(command, *words)
+    assert ended.code == 2 and "name queues, or one worker with --worker" in ended.err
+
+
 async def test_command_to_an_unknown_worker_is_refused(cli: Aioqless) -> None:
-    ended = await cli("quiet", "ann")
+    ended = await cli("pause", "--worker", "ann")
     assert (ended.code, ended.err) == (1, "aioqless: no running worker is named ann\n")
 
 

@@ -212,7 +212,7 @@ async def test_pause_takes_several_queues(client: Client, cli: Aioqless) -> None
     await client.queue("post").put("Greet")
     assert (await cli("pause", "mail", "post")).out == "mail paused\npost paused\n"
     assert (await client.queue("mail").counts()).paused
-    assert (await cli("unpause", "mail")).out == "mail unpaused\n"
+    assert (await cli("resume", "mail")).out == "mail resumed\n"
 
 
 async def test_workers_shows_the_jobs_of_one(client: Client, cli: Aioqless) -> None:

@@ -27,7 +27,7 @@ async def test_misspelled_queue_is_distinguished_from_an_empty_one(
             and json.loads(ended.out) is not None
             and "did you mean mail?" in ended.err
         )
-    for command in ("pause", "unpause"):
+    for command in ("pause", "resume"):
         ended = await cli(command, "mail", "mial")
         assert (ended.code, ended.out, ended.err) == (
             1,
@@ -36,7 +36,7 @@ async def test_misspelled_queue_is_distinguished_from_an_empty_one(
         )
     assert not (await client.queue("mail").counts()).paused, "none is paused, or all"
     await client.queue("new").pause()
-    assert (await cli("unpause", "new")).out == "new unpaused\n"
+    assert (await cli("resume", "new")).out == "new resumed\n"
     await client.jobs.cancel("a")
     assert (
         "No such jobs" in (await cli("jobs", "mail")).out
@@ -56,7 +56,7 @@ async def test_misspelled_worker_is_distinguished_from_an_idle_one(
             "aioqless: there is no worker ana; did you mean anna?\n",
         )
     assert (
-        await cli("quiet", "ana")
+        await cli("pause", "--worker", "ana")
     ).err == "aioqless: no running worker is named ana; did you mean anna?\n"
 
 

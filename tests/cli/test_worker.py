@@ -256,15 +256,15 @@ async def test_running_worker_is_subscribed_by_its_name(
             for order in (
                 ("subscribe", "w-1", "billing=2"),
                 ("unsubscribe", "w-1", "mail"),
-                ("quiet", "w-1"),
-                ("resume", "w-1"),
+                ("pause", "--worker", "w-1"),
+                ("resume", "--worker", "w-1"),
             )
         ]
         assert told == [
             "mail reports=4 billing=2\n",
             "reports=4 billing=2\n",
-            "reports=4 billing=2 (paused)\n",
-            "reports=4 billing=2\n",
+            "w-1 paused\n",
+            "w-1 resumed\n",
         ]
         await client.queue("mail").put("Slow", jid="a")
         await client.queue("billing").put("Slow", jid="b")

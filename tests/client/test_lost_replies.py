@@ -175,7 +175,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("log", "log", of("idle", lambda job: job.log("halfway", page=12))),
     ("unfail", "unfail", mail(lambda queue: queue.unfail("typo", 1))),
     ("pause", "pause", mail(lambda queue: queue.pause())),
-    ("unpause", "unpause", lambda client: client.queue("post").unpause()),
+    ("unpause", "resume", lambda client: client.queue("post").resume()),
     ("forget", "forget", mail(lambda queue: queue.forget())),
     ("deregister", "deregister", lambda client: client.workers.deregister("ann")),
     ("config", "set", lambda client: client.config.set("heartbeat", 5)),

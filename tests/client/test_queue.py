@@ -493,12 +493,12 @@ async def test_forgotten_queue_keeps_its_jobs_and_is_listed_again_after_a_put(
     assert len(await client.queues()) == 1
 
 
-async def test_paused_queue_returns_no_jobs_until_unpaused(client: Client) -> None:
+async def test_paused_queue_returns_no_jobs_until_resumed(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put("Greet")
     await queue.pause()
     assert await queue.pop() == [] and (await queue.counts()).paused
-    await queue.unpause()
+    await queue.resume()
     assert len(await queue.pop()) == 1
 
 

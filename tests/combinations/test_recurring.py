@@ -34,7 +34,7 @@ async def test_missed_times_in_a_paused_queue_are_made_up_by_kind_of_schedule(
         clock.move(60)
         await drain(clock_client, note)
     assert ran == []
-    await queue.unpause()
+    await queue.resume()
     await drain(clock_client, note)
     assert sorted(ran) == ["cron", "cron", "cron", "interval"]
     clock.move(60)

@@ -14,7 +14,7 @@ async def test_order_is_published_to_its_worker_only(story: Story) -> None:
             )
             == 1
         )
-        assert await story.store.remote_control_quiet(worker="ann", answer="y") == 1
+        assert await story.store.remote_control_pause(worker="ann", answer="y") == 1
     assert messages == [
         (
             "w:ann",
@@ -26,20 +26,20 @@ async def test_order_is_published_to_its_worker_only(story: Story) -> None:
                 "limit": 4,
             },
         ),
-        ("w:ann", {"event": "remote_control", "command": "quiet", "answer": "y"}),
+        ("w:ann", {"event": "remote_control", "command": "pause", "answer": "y"}),
     ]
 
 
 async def test_order_to_an_unknown_worker_is_refused(story: Story) -> None:
     async with story.refused(NoSuchWorker, worker="nobody"):
-        await story.store.remote_control_quiet(worker="nobody", answer="x")
+        await story.store.remote_control_pause(worker="nobody", answer="x")
 
 
 async def test_repeated_order_is_published_once(story: Story) -> None:
     async with story.published() as messages:
         for _ in range(2):
             assert (
-                await story.store.remote_control_quiet(worker="ann", answer="x", request="c1:1")
+                await story.store.remote_control_pause(worker="ann", answer="x", request="c1:1")
                 == 1
             )
     assert len(messages) == 1

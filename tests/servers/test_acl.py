@@ -239,7 +239,7 @@ async def test_dashboard_role_suffices_for_pages_and_actions(as_a: ByRole, root:
         await mail.stats()
         await mail.peek()
         await mail.pause()
-        await mail.unpause()
+        await mail.resume()
         assert await mail.unfail("typo") == 1
         await client.store.timeout(jids=[holding.jid])
         await client.config.set("heartbeat", 30)

@@ -128,7 +128,7 @@ async def test_every_job_runs_to_its_end(restored: Client, until: Until) -> None
         pass
 
     await restored.config.set("grace-period", 0)
-    await restored.queue("closed").unpause()
+    await restored.queue("closed").resume()
     jobs = await jobs_of(restored)
     for jid, found in jobs.items():
         if found.state == "failed":

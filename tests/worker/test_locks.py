@@ -245,7 +245,7 @@ async def test_handler_whose_lock_was_taken_over_is_stopped_and_stores_nothing(
     async with work(stay.handler) as worker:
         await until(lambda: stay.began)
         await idle(worker)
-        await client.workers.quiet(worker.name)  # or it takes the job itself
+        await client.workers.pause(worker.name)  # or it takes the job itself
         stay.began[0].data["mine"] = True
         await expire_lock(client, jid)
         (taken,) = await client.queue("mail").pop(worker="rival")

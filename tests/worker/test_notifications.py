@@ -209,7 +209,7 @@ async def test_timed_out_job_of_another_worker_wakes_the_worker(
         await until(lambda: ran == ["a"], SOON)
 
 
-async def test_unpaused_queue_wakes_the_worker(
+async def test_resumed_queue_wakes_the_worker(
     client: Client, work: Work, until: Until, idle: Idle
 ) -> None:
     await client.queue("mail").pause()
@@ -217,7 +217,7 @@ async def test_unpaused_queue_wakes_the_worker(
     async with work(note) as worker:
         await idle(worker)
         assert ran == []
-        await client.queue("mail").unpause()
+        await client.queue("mail").resume()
         await until(lambda: ran == ["a"], SOON)
 
 

@@ -119,7 +119,7 @@ async def test_worker_without_scheduler_puts_no_instances(
     assert len(lines.of("recurring.triggered")) >= 1
 
 
-async def test_instances_in_a_paused_queue_wait_until_it_is_unpaused(
+async def test_instances_in_a_paused_queue_wait_until_it_is_resumed(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @job
@@ -131,7 +131,7 @@ async def test_instances_in_a_paused_queue_wait_until_it_is_unpaused(
     async with work(tick):
         await until(lambda: len(lines.of("recurring.triggered")) >= 2)
         assert not lines.of("job.started")
-        await queue.unpause()
+        await queue.resume()
         await until(lambda: len(lines.of("job.completed")) >= 2)
 
 

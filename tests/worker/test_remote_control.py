@@ -42,7 +42,7 @@ async def test_quiet_worker_resumes(
 ) -> None:
     async with work(stage.handler, name="ann", shutdown_timeout=0) as worker:
         await idle(worker)
-        assert await client.workers.quiet("ann") == WorkerState(queues=["mail"], paused=True)
+        assert await client.workers.pause("ann") == WorkerState(queues=["mail"], paused=True)
         await fill(client, "mail", 1)
         assert await client.workers.show("ann") == WorkerState(queues=["mail"], paused=True)
         await until(lambda: lines.of("worker.paused"))
@@ -59,13 +59,13 @@ async def test_only_the_named_worker_obeys(client: Client, work: Work, until: Un
             return all(count == 1 for _, count in await client.redis.pubsub_numsub(*channels))
 
         await until(both)
-        await client.workers.quiet("bob")
+        await client.workers.pause("bob")
         assert (ann.paused, bob.paused) == (False, True)
 
 
 async def test_command_to_an_unknown_worker_is_refused(client: Client) -> None:
     with pytest.raises(NoSuchWorker, match=r"no worker of this name is listening \(worker 'ann'\)"):
-        await client.workers.quiet("ann")
+        await client.workers.pause("ann")
 
 
 async def test_restarted_worker_has_its_original_settings(
@@ -110,9 +110,9 @@ async def test_worker_that_does_not_reply_is_reported(client: Client) -> None:
         await another_clients_worker.subscribe(f"{client.namespace}:w:ruby")
         await another_clients_worker.get_message(timeout=60)
         with pytest.raises(
-            CommandRefused, match=r"worker 'ruby' received quiet and did not answer within 0\.05 s"
+            CommandRefused, match=r"worker 'ruby' received pause and did not answer within 0\.05 s"
         ):
-            await Workers(client.redis, client.store, timeout=0.05).quiet("ruby")
+            await Workers(client.redis, client.store, timeout=0.05).pause("ruby")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ async def test_worker_that_does_not_reply_is_reported(client: Client) -> None:
     [
         {},
         {"command": "dance", "answer": "x"},
-        {"command": ["quiet"], "answer": "x"},
+        {"command": ["pause"], "answer": "x"},
         {"command": "subscribe", "answer": "x"},
         {"command": "subscribe", "queue": 7, "answer": "x"},
         {"command": "subscribe", "queue": "a", "limit": "4", "answer": "x"},

@@ -1,9 +1,7 @@
-"""Queues: queues, pause, unpause, clear."""
+"""Queues: queues, clear."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Annotated, get_args
 
@@ -11,7 +9,6 @@ import msgspec
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.completion import complete_queue
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Count, DryRun, Json, Namespace, Offset, QueueName, Url, Yes
 from aioqless.cli.presentation.formatting import pluralize
@@ -37,10 +34,6 @@ State = Annotated[
         help=f"{', '.join(STATES)}; repeatable. Default: all but failed.",
         autocompletion=lambda: list(STATES),
     ),
-]
-QueueNames = Annotated[
-    list[str],
-    typer.Argument(metavar="QUEUE...", help="Queues by name.", autocompletion=complete_queue),
 ]
 
 
@@ -80,18 +73,6 @@ def queues(
         print_gaps(coverage)
 
     run_with_client(url, namespace, act)
-
-
-@app.command(rich_help_panel=Section.QUEUES)
-def pause(queue: QueueNames, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Pause queues. Running jobs are not affected."""
-    _act_on_each(queue, url, namespace, "paused", Queue.pause)
-
-
-@app.command(rich_help_panel=Section.QUEUES)
-def unpause(queue: QueueNames, url: Url = None, namespace: Namespace = "ql") -> None:
-    """Resume paused queues."""
-    _act_on_each(queue, url, namespace, "unpaused", Queue.unpause)
 
 
 @app.command(
@@ -159,22 +140,3 @@ def _print_cleared(queue: str, cleared: ClearResult, *, dry_run: bool, json: boo
 async def _clear(queue: Queue, states: list[ClearState], *, dry_run: bool) -> ClearResult:
     with show_progress("looking" if dry_run else "deleting", None) as advance:
         return await queue.clear(states, dry_run=dry_run, step=advance)
-
-
-def _act_on_each(
-    names: list[str],
-    url: str | None,
-    namespace: str,
-    done: str,
-    act: Callable[[Queue], Awaitable[None]],
-) -> None:
-    async def act_on_all(client: Client) -> None:
-        for name in names:  # before the first is changed
-            problem = await describe_unknown_queue(client, name)
-            if problem and not (await client.queue(name).counts()).paused:
-                raise AioqlessError(problem)
-        await asyncio.gather(*(act(client.queue(name)) for name in names))
-        for name in names:
-            print_text(f"{plain(name)} {done}")
-
-    run_with_client(url, namespace, act_on_all)

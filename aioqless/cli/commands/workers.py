@@ -1,4 +1,4 @@
-"""Workers and their remote control: workers, subscribe, unsubscribe, quiet, resume."""
+"""Workers and their queues: workers, subscribe, unsubscribe."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from aioqless.cli.options import Json, Namespace, Url
 from aioqless.cli.presentation.formatting import format_relative_time, shorten
 from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
-from aioqless.cli.presentation.suggestions import suggest
+from aioqless.cli.presentation.suggestions import await_command, suggest
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerSummary
 from aioqless.client.workers import WorkerState
-from aioqless.errors import AioqlessError, NoSuchWorker
+from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 from aioqless.worker import Subscription
 
@@ -163,22 +163,6 @@ def unsubscribe(
     _control(worker, url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
 
 
-@app.command(rich_help_panel=Section.QUEUES)
-def quiet(
-    worker: WorkerName, json: Json = False, url: Url = None, namespace: Namespace = "ql"
-) -> None:
-    """Pause a running worker: it finishes current jobs and takes no new ones."""
-    _control(worker, url, namespace, json, lambda client: client.workers.quiet(worker))
-
-
-@app.command(rich_help_panel=Section.QUEUES)
-def resume(
-    worker: WorkerName, json: Json = False, url: Url = None, namespace: Namespace = "ql"
-) -> None:
-    """Resume a quiet worker."""
-    _control(worker, url, namespace, json, lambda client: client.workers.resume(worker))
-
-
 def _control(
     worker: str,
     url: str | None,
@@ -189,13 +173,7 @@ def _control(
     """Send a worker a command, and print its new state."""
 
     async def act(client: Client) -> None:
-        try:
-            state = await command(client)
-        except NoSuchWorker:
-            known = [each.name for each in await client.workers.counts()]
-            raise AioqlessError(
-                f"no running worker is named {plain(worker)}{suggest(worker, known)}"
-            ) from None
+        state = await await_command(client, worker, command(client))
         if json:
             print_json({"queues": state.queues, "paused": state.paused})
         else:

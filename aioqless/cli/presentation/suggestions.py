@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from difflib import get_close_matches
 
 from aioqless.client import Client
+from aioqless.client.workers import WorkerState
+from aioqless.errors import AioqlessError, NoSuchWorker
 from aioqless.validation import plain
 
 MAX_QUEUES = 1000
@@ -27,3 +29,16 @@ async def describe_unknown_queue(client: Client, queue: str) -> str:
     if queue in known or len(known) == MAX_QUEUES:
         return ""
     return f"no job was ever put into {plain(queue)}{suggest(queue, known)}"
+
+
+async def await_command(
+    client: Client, worker: str, command: Awaitable[WorkerState]
+) -> WorkerState:
+    """Return the new state of a worker that is sent a command."""
+    try:
+        return await command
+    except NoSuchWorker:
+        known = [each.name for each in await client.workers.counts()]
+        raise AioqlessError(
+            f"no running worker is named {plain(worker)}{suggest(worker, known)}"
+        ) from None

@@ -133,9 +133,9 @@ class Overview(Screen[None]):
         """Pause or resume the selected queue or worker."""
         table, name = self._focused()
         if table == "queues" and name is not None:
-            await self._try(self._toggle_pause(name))
+            await self._try(self._toggle_queue(name))
         elif table == "workers" and name is not None:
-            await self._try(self._toggle_quiet(name))
+            await self._try(self._toggle_worker(name))
 
     @work
     async def action_retry(self) -> None:
@@ -154,19 +154,19 @@ class Overview(Screen[None]):
         except (AioqlessError, exceptions.RedisError) as error:
             self.notify(plain(str(error)), title="Refused", severity="error", markup=False)
 
-    async def _toggle_pause(self, name: str) -> str:
+    async def _toggle_queue(self, name: str) -> str:
         queue = self._client.queue(name)
         if (await queue.counts()).paused:
-            await queue.unpause()
+            await queue.resume()
             return f"{plain(name)} is resumed"
         await queue.pause()
         return f"{plain(name)} is paused; running jobs continue"
 
-    async def _toggle_quiet(self, name: str) -> str:
+    async def _toggle_worker(self, name: str) -> str:
         if (await self._client.workers.show(name)).paused:
             await self._client.workers.resume(name)
             return f"{plain(name)} is resumed"
-        await self._client.workers.quiet(name)
+        await self._client.workers.pause(name)
         return f"{plain(name)} starts no more jobs; running jobs continue"
 
     async def _retry(self, group: str, count: int) -> str:

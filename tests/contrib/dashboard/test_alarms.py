@@ -71,7 +71,7 @@ async def test_killed_worker_raises_an_alarm(
 
     async with worked(client, "paused-1", queues=("mail",)) as paused:
         await until(lambda: paused.ready)
-        await client.workers.quiet("paused-1")
+        await client.workers.pause("paused-1")
         page = (await http.get("/")).text
         assert "disappeared" not in page and name in page
         process.kill()

@@ -221,7 +221,7 @@ async def test_action_with_a_lost_reply_is_reported_as_unknown(
         await says(page, "Not done: This page has expired")
 
 
-async def test_queue_is_paused_unpaused_and_forgotten(page: Page, shop: Client) -> None:
+async def test_queue_is_paused_resumed_and_forgotten(page: Page, shop: Client) -> None:
     await page.goto("/queue?name=mail")
     await page.get_by_role("button", name="Pause").click()
     await says(page, "Queue mail paused")

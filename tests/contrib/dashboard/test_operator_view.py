@@ -133,7 +133,7 @@ async def test_dismissed_alarm_stays_hidden_until_it_is_shown_again_or_ends(
         await page.get_by_role("button", name="Show dismissed").click()
         await expect(alarm).to_be_visible()
         await page.get_by_role("button", name="Dismiss: Paused queues").click()
-        await client.queue("held").unpause()
+        await client.queue("held").resume()
         await expect(alarm).to_have_count(0)
         await client.queue("held").pause()
         await expect(alarm).to_be_visible()

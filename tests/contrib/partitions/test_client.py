@@ -250,7 +250,7 @@ async def test_paused_queue_gives_no_jobs(partitioned: PartitionedClient) -> Non
     await queue.pause()
     assert (await queue.counts()).paused
     assert await queue.pop(20) == []
-    await queue.unpause()
+    await queue.resume()
     assert len(await queue.pop(20)) == 20
 
 

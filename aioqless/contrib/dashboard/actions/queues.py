@@ -16,10 +16,10 @@ async def pause(request: ActionRequest) -> str:
     return f"Queue {queue} paused. Running jobs finish."
 
 
-async def unpause(request: ActionRequest) -> str:
+async def resume(request: ActionRequest) -> str:
     """Resume a paused queue."""
     queue = validation.check_name("queue", request.text("queue"))
-    await request.client.queue(queue).unpause()
+    await request.client.queue(queue).resume()
     return f"Queue {queue} resumed."
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 
 
-async def quiet(request: ActionRequest) -> str:
+async def pause(request: ActionRequest) -> str:
     """Pause a worker: it finishes its running jobs and takes no new ones."""
     name = request.text("worker")
-    request.dashboard.worker_states[name] = await request.client.workers.quiet(name)
+    request.dashboard.worker_states[name] = await request.client.workers.pause(name)
     return f"Worker {name} paused. Running jobs finish."
 
 

@@ -1,0 +1,77 @@
+"""Pause and resume queues and workers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from aioqless.cli.app import Section, app
+from aioqless.cli.completion import complete_queue, complete_worker
+from aioqless.cli.connect import run_with_client
+from aioqless.cli.options import Namespace, Url
+from aioqless.cli.presentation.printing import print_text
+from aioqless.cli.presentation.suggestions import await_command, describe_unknown_queue
+from aioqless.client import Client
+from aioqless.errors import AioqlessError
+from aioqless.validation import plain
+
+QueueNames = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[QUEUE...]", help="Queues by name.", autocompletion=complete_queue),
+]
+WorkerName = Annotated[
+    str | None,
+    typer.Option(
+        "--worker",
+        metavar="NAME",
+        help="A running worker instead; `aioqless workers` shows the names.",
+        autocompletion=complete_worker,
+    ),
+]
+
+
+@app.command(rich_help_panel=Section.QUEUES)
+def pause(
+    queue: QueueNames = None,
+    worker: WorkerName = None,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Pause queues, or a worker. Running jobs are not affected."""
+    _change(queue, worker, url, namespace, paused=True)
+
+
+@app.command(rich_help_panel=Section.QUEUES)
+def resume(
+    queue: QueueNames = None,
+    worker: WorkerName = None,
+    url: Url = None,
+    namespace: Namespace = "ql",
+) -> None:
+    """Resume queues, or a worker."""
+    _change(queue, worker, url, namespace, paused=False)
+
+
+def _change(
+    queues: list[str] | None, worker: str | None, url: str | None, namespace: str, *, paused: bool
+) -> None:
+    if bool(queues) == (worker is not None):
+        raise typer.BadParameter("name queues, or one worker with --worker")
+
+    async def act(client: Client) -> None:
+        if worker is not None:
+            workers = client.workers
+            command = workers.pause(worker) if paused else workers.resume(worker)
+            await await_command(client, worker, command)
+        found = [client.queue(name) for name in queues or ()]
+        for each in found:  # before the first is changed
+            problem = await describe_unknown_queue(client, each.name)
+            if problem and not (await each.counts()).paused:
+                raise AioqlessError(problem)
+        await asyncio.gather(*((each.pause if paused else each.resume)() for each in found))
+        for name in queues or [worker or ""]:
+            print_text(f"{plain(name)} {'paused' if paused else 'resumed'}")
+
+    run_with_client(url, namespace, act)
