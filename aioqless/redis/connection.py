@@ -158,7 +158,7 @@ class Connection:
             if self._before_connect is not None:
                 await self._before_connect()
             connection = await connect(self._topology, timeout=self._timeout, name=self._name)
-            protocol = RespProtocol(self._timeout)
+            protocol = RespProtocol(self._timeout, connection.server)
             protocol.attach(connection.detach(protocol))
         except Exception as error:
             return error

@@ -83,6 +83,14 @@ class _TargetConnection(AbstractConnection):
             **options,
         )
 
+    @property
+    def server(self) -> str:
+        """The server in words, for errors: its address, and the URL that led to it."""
+        address = self._target.address
+        if address.kind != "server" and self._found:
+            return f"Redis at {name_node(self._found)} of {address}"
+        return f"Redis at {address}"
+
     async def connect(self) -> None:
         """Connect, unless it is connected.
 
@@ -132,9 +140,7 @@ class _TargetConnection(AbstractConnection):
             async with asyncio.timeout(self._reply_timeout if timeout is None else None):
                 return await super().read_response(disable_decoding, timeout, **options)
         except TimeoutError:
-            raise exceptions.TimeoutError(
-                f"Redis did not answer within {self._reply_timeout:g} s"
-            ) from None
+            raise exceptions.TimeoutError(f"{self.server} did not answer in time") from None
         except (exceptions.ReadOnlyError, exceptions.MovedError) as error:
             await self.disconnect()
             raise exceptions.ConnectionError(
@@ -172,16 +178,12 @@ class _TargetConnection(AbstractConnection):
     def _explain(self, error: Exception) -> Exception:
         """Return the error with the address and the reason in its text."""
         address, known = self._target.address, _specific(error)
-        where = str(address)
-        if address.kind != "server" and self._found:
-            where = f"{name_node(self._found)} of {address}"
         if isinstance(known, TimeoutError | exceptions.TimeoutError):
-            within = (
-                "" if self._connect_timeout is None else f" within {self._connect_timeout:.3g} s"
-            )
+            seconds = address.connect_timeout  # others are a part of what the user has set
+            within = "" if seconds is None else f" within {seconds:g} s"
             tls = ". If the server has no TLS, its URL begins with redis" if address.tls else ""
             return exceptions.ConnectionError(
-                f"can't connect to Redis at {where}: no answer{within}{tls}"
+                f"can't connect to {self.server}: no answer{within}{tls}"
             )
         away = isinstance(known, REDIS_UNAVAILABLE) and not isinstance(
             known, exceptions.AuthenticationError
@@ -196,7 +198,7 @@ class _TargetConnection(AbstractConnection):
             if isinstance(known, exceptions.ConnectionError)
             else exceptions.ConnectionError
         )
-        return kind(f"can't connect to Redis at {where}: {str(known) or type(known).__name__}")
+        return kind(f"can't connect to {self.server}: {str(known) or type(known).__name__}")
 
 
 class _Tcp(_TargetConnection, Connection):

@@ -27,9 +27,11 @@ class RespProtocol(asyncio.Protocol):
 
     Args:
         timeout: Seconds after which a missing reply closes the connection.
+        server: The server in words, for errors.
     """
 
-    def __init__(self, timeout: float | None = None) -> None:
+    def __init__(self, timeout: float | None = None, server: str = "Redis") -> None:
+        self._server = server
         self._loop = asyncio.get_running_loop()
         self._timeout = timeout
         self._reader = hiredis.Reader(
@@ -105,7 +107,7 @@ class RespProtocol(asyncio.Protocol):
         elif now - due > _LATE and not delayed:  # the reply may have arrived and not be read yet
             self._timer = self._loop.call_later(_LATE, lambda: self._check_timeout(delayed=True))
         else:
-            self.close(exceptions.TimeoutError(f"Redis did not answer within {self._timeout:g} s"))
+            self.close(exceptions.TimeoutError(f"{self._server} did not answer in time"))
 
     def data_received(self, data: bytes) -> None:
         """Hand replies to their callers."""

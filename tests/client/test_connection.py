@@ -102,9 +102,7 @@ async def test_timeout_limits_a_call_with_all_its_retries(
             *(client.queue("mail").put("Greet") for _ in range(callers)), return_exceptions=True
         )
         assert time.monotonic() - began < 8
-        assert {str(error) for error in came} == {
-            f"can't connect to Redis at {url}: no answer within 0.2 s"
-        }
+        assert {str(error) for error in came} == {f"can't connect to Redis at {url}: no answer"}
         assert all(isinstance(error, exceptions.ConnectionError) for error in came)
 
 

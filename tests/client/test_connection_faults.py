@@ -142,7 +142,9 @@ async def test_put_over_a_connection_that_keeps_breaking_raises_and_is_executed_
 async def test_call_to_a_silent_redis_times_out(proxy: Proxy, namespace: str) -> None:
     proxy.delay, proxy.seconds = 10, 30
     async with Client(proxy.url, namespace=namespace, timeout=3) as client:
-        with pytest.raises(exceptions.TimeoutError, match=r"Redis did not answer within 1 s"):
+        with pytest.raises(
+            exceptions.TimeoutError, match=f"^Redis at {proxy.url} did not answer in time$"
+        ):
             await client.queue("mail").length()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from operator import attrgetter
 from typing import Annotated
 
 import typer
@@ -41,11 +42,12 @@ def check(
     gaps: list[Coverage] = []
 
     async def act(client: Client) -> None:
-        with show_progress("looking", None) as advance:
-            problems.extend(await client.check(resolve=resolve, step=advance))
-        if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
-            warnings.append(trouble)
-        gaps.append(await client.coverage())
+        with client.partial_reads():
+            with show_progress("looking", None) as advance:
+                problems.extend(await client.check(resolve=resolve, step=advance))
+            if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
+                warnings.append(trouble)
+            gaps.append(await client.coverage())
 
     run_with_client(url, namespace, act)
     errors = make_console(errors=True)
@@ -54,6 +56,7 @@ def check(
     for coverage in gaps:
         print_gaps(coverage)
     left = [problem for problem in problems if not problem.mended]
+    kinds = map(attrgetter("problem"), left)
     if json:
         for problem in problems:
             print_json_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
@@ -61,7 +64,7 @@ def check(
         _print_problems(problems)
     mended = f", {len(problems) - len(left)} fixed" if problems else ""
     errors.print(pluralize(len(problems), "problem") + mended)
-    if left and not resolve and not json:
+    if {*kinds} - {"unreachable"} and not resolve and not json:
         errors.print("aioqless check --resolve fixes them without losing a job", style="dim")
     if left:
         raise typer.Exit(REFUSED)

@@ -12,6 +12,7 @@ from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Count, DryRun, Json, Namespace, Offset, QueueName, Url, Yes
 from aioqless.cli.presentation.formatting import pluralize
+from aioqless.cli.presentation.missing_nodes import report_missing
 from aioqless.cli.presentation.printing import (
     print_json,
     print_table,
@@ -48,16 +49,18 @@ def queues(
     """Show how many jobs each queue has in each state."""
 
     async def act(client: Client) -> None:
-        found = await client.queues(offset=offset, count=count)
-        coverage = await client.coverage()
+        with client.partial_reads() as missing:
+            found = await client.queues(offset=offset, count=count)
+            coverage = await client.coverage()
         if json:
-            served = coverage.workers
+            served, lacking = coverage.workers, {"missing": missing} if missing else {}
             print_json(
                 [
-                    {**msgspec.structs.asdict(each), "workers": served.get(each.name)}
+                    {**msgspec.structs.asdict(each), "workers": served.get(each.name), **lacking}
                     for each in found
                 ]
             )
+            report_missing(missing)
             return
         print_table(
             (*COLUMNS, "workers"),
@@ -71,6 +74,7 @@ def queues(
             empty="No queues yet: the first put makes one.",
         )
         print_gaps(coverage)
+        report_missing(missing)
 
     run_with_client(url, namespace, act)
 

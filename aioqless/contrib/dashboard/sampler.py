@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from redis import exceptions
 
-from aioqless.client import Client
+from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
+from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.queue_statistics import QueueOverview, rates_between
 from aioqless.client.redis_server import ServerInfo
 from aioqless.client.workers import WorkerCounts
@@ -40,6 +41,7 @@ class Sample:
         archive_problem: What is wrong with the archive, if anything.
         coverage: Which queues workers serve, and why jobs wait.
         lost: Workers as `find_lost` returns them.
+        missing: Nodes of a partitioned namespace that didn't answer: their jobs aren't counted.
     """
 
     when: float = 0
@@ -50,6 +52,7 @@ class Sample:
     archive_problem: str | None = None
     coverage: Coverage = field(default_factory=Coverage)
     lost: Mapping[str, float] = field(default_factory=dict)
+    missing: tuple[MissingNode, ...] = ()
 
     def sum(self, count: str) -> int:
         """Return the sum of one count over all queues."""
@@ -99,6 +102,12 @@ class Sampler:
 
 
 async def _take_sample(client: Client) -> Sample:
+    with client.partial_reads() as missing:
+        sample = await _read_sample(client)
+        return replace(sample, missing=tuple(missing))
+
+
+async def _read_sample(client: Client) -> Sample:
     queues = tuple(await _read_queues(client))
     failed = await client.jobs.failed()
     workers = tuple(await client.workers.counts())
@@ -140,7 +149,7 @@ async def find_lost(client: Client, names: Sequence[str], now: float) -> dict[st
         return {}
     try:
         listening = await client.workers.listening(*silent)
-    except exceptions.ResponseError:  # not permitted: nothing is known
+    except (exceptions.ResponseError, *REDIS_UNAVAILABLE):  # not permitted, or a node is away
         return {}
     return {name: seen for name, seen in silent.items() if name not in listening}
 

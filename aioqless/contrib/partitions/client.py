@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypedDict
 
+import msgspec
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 from typing_extensions import TypeVar, Unpack
 
 from aioqless.client import Client, CommandConnection
 from aioqless.client.codec import Codec
+from aioqless.client.consistency import Finding
 from aioqless.client.jid import Jid
+from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions
+from aioqless.client.redis_server import Server
 from aioqless.client.workflows import Flow, Step
 from aioqless.contrib.partitions.distribution import (
     NodeLoad,
@@ -206,6 +211,51 @@ class PartitionedClient(Client):
         assert isinstance(sender, PartitionedSender)
         placed = sender.place_flow(flow, partition_key)
         return await super().put_flow(placed, queue=queue, on_failed=on_failed, wait=wait)
+
+    @contextmanager
+    def partial_reads(self) -> Iterator[list[MissingNode]]:
+        """Let reads return what can be reached while a node is away, within the block.
+
+        Without it, reads of all partitions raise the error of the node: counts that lack some jobs
+        look like complete ones. Writes, and reads of single jobs, raise within it, too; so do reads
+        for which no node is left. A node that is missing isn't asked again within the block.
+
+        Yields:
+            The nodes that didn't answer, filled by the reads.
+
+        Example:
+            with client.partial_reads() as missing:
+                queues = await client.queues()
+            for each in missing:
+                print(each.node, each.partitions)
+        """
+        with self._partitioned_store.partial_reads() as missing:
+            yield missing
+
+    @property
+    def server(self) -> Server:
+        """The Redis server of the first partition that can be reached."""
+        return Server(self._partitioned_store.first_reachable())
+
+    async def check(
+        self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
+    ) -> list[Finding]:
+        """Check all partitions that can be reached, as `Client.check` does.
+
+        Args:
+            resolve: Repair what is found; no job is lost.
+            step: Called after each call with the number of things it looked at.
+
+        Returns:
+            What was found; the problem `unreachable` for each node that wasn't checked.
+        """
+        with self.partial_reads() as missing:
+            found = await super().check(resolve=resolve, step=step)
+            away = [
+                Finding(problem="unreachable", mended=False, about=msgspec.to_builtins(each))
+                for each in missing
+            ]
+        return found + away
 
     async def measure_partitions(self) -> list[PartitionLoad]:
         """Return where each partition is, and how many jobs it has."""

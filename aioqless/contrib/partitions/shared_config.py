@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from aioqless.store import Store
@@ -56,24 +56,25 @@ def total_of(option: str, share: Any, count: int) -> Any:
     return f"{int(limit[1]) * count}{limit[3] or ''}"
 
 
-async def find_differences(stores: Sequence[Store], *, resolve: bool) -> list[Record]:
+async def find_differences(stores: Mapping[int, Store], *, resolve: bool) -> list[Record]:
     """Compare options and paused queues with those of the first partition.
 
     Args:
-        stores: The stores of all partitions.
+        stores: The stores of the partitions by number, the first one among them.
         resolve: Let all partitions have what the first one has.
 
     Returns:
         What differs, as the command `check` returns findings.
     """
-    first, *others = stores
+    first = stores[0]
+    others = {number: store for number, store in stores.items() if number}
     options: dict[str, Any] = await first.config_get()
     paused: dict[str, bool] = {}
     found: list[Record] = []
     replies = await asyncio.gather(
-        *(asyncio.gather(store.config_get(), store.queues()) for store in others)
+        *(asyncio.gather(store.config_get(), store.queues()) for store in others.values())
     )
-    for number, (store, (own, queues)) in enumerate(zip(others, replies, strict=True), 1):
+    for (number, store), (own, queues) in zip(others.items(), replies, strict=True):
         at = {"mended": resolve, "partition": number}
         for option in options.keys() | own.keys():
             if (value := options.get(option)) == own.get(option):

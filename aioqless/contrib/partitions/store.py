@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import msgspec
+from redis import exceptions
 
+from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.client.missing_nodes import MissingNode
 from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
 from aioqless.contrib.partitions.routing import check_together, keys_of, partition_of, recurring_jid
 from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
 from aioqless.errors import AioqlessError
+from aioqless.redis.address import name_node
+from aioqless.redis.error_replies import SlotMigrating, SlotMoved
+from aioqless.redis.nodes import NamespaceConnection
 from aioqless.store import Call, ScriptStore
 from aioqless.store.call import T, encode
 from aioqless.store.command_header import read_command
@@ -35,7 +43,9 @@ class PartitionedStore(ScriptStore):
 
     A command about one job goes to the partition of its jid, one about several jobs to theirs, and
     one about a queue or the namespace to all. Where a partition can't be reached the call fails,
-    after the others have carried it out.
+    after the others have carried it out; within `partial_reads`, reads return what the others have.
+
+    Owns the lists of missing nodes, one for each block of partial reads.
 
     Attributes:
         stores: The stores of the partitions.
@@ -46,6 +56,21 @@ class PartitionedStore(ScriptStore):
     ) -> None:
         super().__init__(stores[0].connection, stores[0].namespace, clock=clock)
         self.stores = tuple(stores)
+        self._missing: ContextVar[list[MissingNode] | None] = ContextVar("missing", default=None)
+
+    @contextmanager
+    def partial_reads(self) -> Iterator[list[MissingNode]]:
+        """Let reads of several partitions return what can be reached; yield what is missing.
+
+        A node that is missing once isn't asked again within the block, nor in one within it.
+        """
+        if (missing := self._missing.get()) is None:
+            missing = []
+        token = self._missing.set(missing)
+        try:
+            yield missing
+        finally:
+            self._missing.reset(token)
 
     async def send(self, call: Call[T]) -> T:
         """Send a call to the partitions that it concerns, and return the merged reply.
@@ -87,6 +112,15 @@ class PartitionedStore(ScriptStore):
                 raise reply
             replies.append(reply)
         return replies
+
+    async def now(self) -> float:
+        """Return the time of the clock that commands go by, in seconds since 1970."""
+        return await self._read_any(lambda number: self.stores[number].now())
+
+    def first_reachable(self) -> ScriptStore:
+        """Return the store of the first partition that isn't known to be missing."""
+        away = self._away()
+        return next(each for number, each in enumerate(self.stores) if number not in away)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -134,8 +168,7 @@ class PartitionedStore(ScriptStore):
     async def _send_to_all(self, call: Call[Any], layout: _Layout, merge: Merge) -> Any:
         if layout.name == "workers" and layout.text(call, "worker"):
             merge = SUMS["track_list"]
-        replies = await _gather(self._send_to(n, call) for n in range(len(self.stores)))
-        merged = merge(replies)
+        merged = merge(await self._ask_all(call, lambda number: self._send_to(number, call)))
         if layout.name == "working":
             for worker in merged:
                 del worker["doing"][layout.number(call, "most") :]
@@ -146,9 +179,8 @@ class PartitionedStore(ScriptStore):
         offset = layout.number(call, layout.offset)
         end = offset + layout.number(call, layout.count, _DEFAULT_COUNT.get(call.command, 25))
         everything = call.command == "queues"  # the counts of one are in many places
-        replies = await _gather(
-            self._read_first(n, call, layout, None if everything else end)
-            for n in range(len(self.stores))
+        replies = await self._ask_all(
+            call, lambda number: self._read_first(number, call, layout, None if everything else end)
         )
         merged = merge([items for items, _ in replies])[offset:end]
         if all(total is None for _, total in replies):
@@ -181,14 +213,16 @@ class PartitionedStore(ScriptStore):
         else:
             at, place = divmod(layout.number(call, name), _STEP)
             cursor = str(place)
-        reply = await self._send_to(at, call, layout.with_values(call, **{name: cursor}))
-        if call.command == "check":
-            found = [each | {"partition": at} for each in reply["found"]]
-            if not at and cursor == "0":
-                resolve = layout.text(call, "resolve") == "resolve"
-                found += await find_differences(self.stores, resolve=resolve)
-            reply["found"] = found
         is_last = at + 1 == len(self.stores)
+        argv = layout.with_values(call, **{name: cursor})
+        if call.command == "check":
+            reply = await self._check(at, call, argv)
+            if is_last and reply[name] == "0" and 0 not in (away := self._away()):
+                present = {n: each for n, each in enumerate(self.stores) if n not in away}
+                resolve = layout.text(call, "resolve") == "resolve"
+                reply["found"] += await find_differences(present, resolve=resolve)
+        else:
+            reply = await self._send_to(at, call, argv)
         if name == "cursor":
             if reply[name] != "0":
                 reply[name] = f"{at}:{reply[name]}"
@@ -199,6 +233,22 @@ class PartitionedStore(ScriptStore):
         elif not is_last:
             reply[name] = (at + 1) * _STEP
         return reply
+
+    async def _check(self, at: int, call: Call[Any], argv: list[bytes]) -> Any:
+        """Check a part of one partition; nothing of one that is missing."""
+        away, node = self._away(), self._node_of(at)
+        if at not in away and node and (known := self._missing.get()):
+            for each in known:
+                if each.node == node:  # asking it for each of its partitions would take long
+                    self._add_missing(at, exceptions.ConnectionError(each.error))
+                    away = self._away()
+        try:
+            if at not in away:
+                reply = await self._send_to(at, call, argv)
+                return reply | {"found": [each | {"partition": at} for each in reply["found"]]}
+        except REDIS_UNAVAILABLE as error:
+            self._add_missing(at, error)
+        return {"found": [], "examined": 0, "cursor": "0"}
 
     async def _take(self, call: Call[Any], layout: _Layout) -> Any:
         """Ask one partition after the other, from any of them on, until there are enough."""
@@ -218,7 +268,7 @@ class PartitionedStore(ScriptStore):
         """Read options of the first partition; change them there first, then in all others."""
         option, count = layout.text(call, "option"), len(self.stores)
         if layout.name == "config_get":
-            value = await self._send_to(0, call)
+            value = await self._read_any(lambda number: self._send_to(number, call))
             if option:
                 return total_of(option, value, count)
             return {name: total_of(name, each, count) for name, each in value.items()}
@@ -228,6 +278,63 @@ class PartitionedStore(ScriptStore):
             argv = layout.with_values(call, value=share)
         await self._send_to(0, call, argv)
         await _gather(self._send_to(number, call, argv) for number in range(1, count))
+        return None
+
+    async def _ask_all(self, call: Call[Any], ask: Callable[[int], Awaitable[T]]) -> list[T]:
+        """Ask all partitions; partial reads do without those that are missing.
+
+        Raises:
+            redis.exceptions.RedisError: A partition can't be reached; none, of partial reads.
+        """
+        away = set() if call.writes else self._away()
+        asked = [number for number in range(len(self.stores)) if number not in away]
+        replies = await asyncio.gather(*map(ask, asked), return_exceptions=True)
+        found: list[T] = []
+        for number, reply in zip(asked, replies, strict=True):
+            if not isinstance(reply, BaseException):
+                found.append(reply)
+            elif call.writes or not isinstance(reply, REDIS_UNAVAILABLE):
+                raise reply
+            else:
+                self._add_missing(number, reply)
+        return found
+
+    async def _read_any(self, read: Callable[[int], Awaitable[T]]) -> T:
+        """Read what all partitions have alike from the first one that isn't missing."""
+        while True:
+            number = self.stores.index(self.first_reachable())
+            try:
+                return await read(number)
+            except REDIS_UNAVAILABLE as error:
+                self._add_missing(number, error)
+
+    def _away(self) -> set[int]:
+        """Return the partitions that partial reads do without."""
+        return {number for each in self._missing.get() or () for number in each.partitions}
+
+    def _add_missing(self, number: int, error: Exception) -> None:
+        """Note that a partition is missing.
+
+        Raises:
+            redis.exceptions.RedisError: The error, unless it is one of a partial read for which
+                other partitions are left.
+        """
+        missing = self._missing.get()
+        others_left = len(self._away() | {number}) < len(self.stores)
+        if missing is None or not others_left or isinstance(error, exceptions.AuthenticationError):
+            raise error
+        is_slot = isinstance(error, SlotMoved | SlotMigrating)
+        node = None if is_slot else self._node_of(number)
+        for index, each in enumerate(missing):
+            if each.node == node and (node or each.error == str(error)):
+                missing[index] = replace(each, partitions=(*each.partitions, number))
+                return
+        missing.append(MissingNode(node, (number,), str(error)))
+
+    def _node_of(self, number: int) -> str | None:
+        connection = self.stores[number].connection
+        if isinstance(connection, NamespaceConnection) and connection.endpoint:
+            return name_node(connection.endpoint)
         return None
 
 

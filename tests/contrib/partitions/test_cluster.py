@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from redis import exceptions
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from aioqless import Job, NewJob, Settings, job
+from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import AnyEvent, Missed, Put
+from aioqless.contrib.dashboard import Access, create_app
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.contrib.partitions.routing import generate_jid, partition_of
@@ -244,6 +249,143 @@ async def test_partition_that_moves_is_followed_by_clients_and_workers(
         assert await client.check() == []
 
 
+@contextmanager
+def away(cluster: Cluster, node: Server, how: str) -> Iterator[None]:
+    """Freeze or kill a node, and bring it back."""
+    if how == "frozen":
+        node.suspend()
+    else:
+        node.kill()
+    try:
+        yield
+    finally:
+        if how == "frozen":
+            node.resume()
+        else:
+            node.start()
+        wait(cluster.stands)
+
+
+@pytest.mark.parametrize("home", [0, 1], ids=["first-node", "other-node"])
+@pytest.mark.parametrize("how", ["frozen", "killed"])
+async def test_partial_reads_return_what_is_reachable_and_name_the_node_that_is_missing(
+    cluster: Cluster, namespace: str, how: str, home: int
+) -> None:
+    async with PartitionedClient(
+        cluster.url, namespace=namespace, partitions=12, timeout=3, patience=0
+    ) as client:
+        nodes = owners(cluster, client)
+        node = list(dict.fromkeys(nodes))[home]
+        gone = tuple(number for number, each in enumerate(nodes) if each is node)
+        jobs = [NewJob("Greet", jid=generate_jid(number, 12)) for number in range(12)]
+        await client.put_many(jobs, queue="mail")
+        queue, present = client.queue("mail"), 12 - len(gone)
+        assert await client.check() == []
+        with away(cluster, node, how):
+            with pytest.raises(REDIS_UNAVAILABLE, match=node.address):
+                await client.queues()
+            with client.partial_reads() as missing:
+                (counts,) = await client.queues()
+                assert counts.waiting == await queue.length() == present
+                assert await client.jobs.failed() == {}
+                assert await client.workers.counts() == []
+                assert (await queue.stats()).wait.count == 0
+                assert (await client.coverage()).unserved[0].jobs == present
+                assert await client.config.get("heartbeat")
+                assert (await client.server.info()).memory
+                with pytest.raises(REDIS_UNAVAILABLE):
+                    await queue.pause()
+            (one,) = missing
+            assert (one.node, tuple(sorted(one.partitions))) == (node.address, gone)
+            assert node.address in str(one)
+            (finding,) = await client.check()
+            assert (finding.problem, finding.mended) == ("unreachable", False)
+            assert finding.about["node"] == node.address
+            assert str(finding.about["partitions"]) == str(gone)
+        await queue.resume()
+        with client.partial_reads() as missing:
+            (counts,) = await client.queues()
+        kept = 12 if how == "frozen" else present  # the nodes write nothing to disk
+        assert (counts.waiting, missing) == (kept, [])
+
+
+async def test_call_on_an_open_connection_to_a_hung_node_names_the_node(
+    cluster: Cluster, namespace: str
+) -> None:
+    async with PartitionedClient(
+        cluster.url, namespace=namespace, partitions=3, timeout=3, patience=0
+    ) as client:
+        node = owners(cluster, client)[1]
+        store = client.partitions[1].store
+        await store.connection.execute("PING")
+        with away(cluster, node, "frozen"):
+            with pytest.raises(exceptions.TimeoutError) as caught:
+                await store.connection.execute("PING")
+            assert str(caught.value).startswith(f"Redis at {node.address} of redis+cluster://")
+            assert str(caught.value).endswith(" did not answer in time")
+
+
+@pytest.mark.parametrize("how", ["frozen", "killed"])
+async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
+    cluster: Cluster, namespace: str, how: str
+) -> None:
+    async def run(*args: str) -> tuple[int | None, str, str]:
+        command = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "aioqless", *args, "--partitions", "12"),
+            *("--url", f"{cluster.url}?socket_timeout=3", "--namespace", namespace),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, error = await command.communicate()
+        return command.returncode, output.decode(), error.decode()
+
+    async with PartitionedClient(cluster.url, namespace=namespace, partitions=12) as client:
+        nodes = owners(cluster, client)
+        node = nodes[0]
+        jobs = [NewJob("Greet", jid=generate_jid(number, 12)) for number in range(12)]
+        await client.put_many(jobs, queue="mail")
+        present = sum(each is not node for each in nodes)
+    with away(cluster, node, how):
+        code, output, error = await run("queues", "--json")
+        (queue,) = json.loads(output)
+        assert (code, queue["waiting"]) == (3, present)
+        assert queue["missing"][0]["node"] == node.address
+        assert f"can't be read: can't connect to Redis at {node.address}" in error
+        code, output, error = await run("queues")
+        assert code == 3 and "mail" in output and node.address in error
+        code, output, _ = await run("check", "--json")
+        (problem,) = map(json.loads, output.splitlines())
+        assert (code, problem["problem"], problem["node"]) == (1, "unreachable", node.address)
+        code, output, error = await run("check")
+        assert code == 1 and "unreachable" in output and "--resolve" not in error
+    code, output, _ = await run("queues", "--json")
+    assert code == 0 and "missing" not in json.loads(output)[0]
+
+
+@pytest.mark.parametrize("how", ["frozen", "killed"])
+async def test_overview_of_the_dashboard_names_the_node_that_is_missing(
+    cluster: Cluster, namespace: str, how: str
+) -> None:
+    async with PartitionedClient(
+        cluster.url, namespace=namespace, partitions=12, timeout=3, patience=0
+    ) as client:
+        nodes = owners(cluster, client)
+        await client.put("Greet", queue="mail", jid=generate_jid(0, 12))
+        node = next(each for each in nodes if each is not nodes[0])
+        app = create_app(client, access=Access(startup_token="a token of the test"))
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", follow_redirects=True, timeout=60
+        ) as browser:
+            await browser.get("/?token=a+token+of+the+test")
+            with away(cluster, node, how):
+                await app.state.dashboard.sampler.refresh(max_age=0)
+                for path in ("/", "/queues"):
+                    page = await browser.get(path)
+                    assert page.status_code == 200
+                    assert node.address in page.text and "mail" in page.text
+
+
 async def test_put_many_while_a_node_is_away_says_which_jobs_to_put_again(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
@@ -257,19 +399,19 @@ async def test_put_many_while_a_node_is_away_says_which_jobs_to_put_again(
     ) as client:
         await client.queues()
         gone = owners(cluster, client)[0]
-        away = {n for n, node in enumerate(owners(cluster, client)) if node is gone}
+        lost = {n for n, node in enumerate(owners(cluster, client)) if node is gone}
         gone.suspend()
         try:
             with pytest.raises(PutManyError, match="perhaps put") as caught:
                 await client.put_many(jobs, queue="mail")
             error = caught.value
             with pytest.raises(exceptions.ConnectionError, match=f"{gone.address} of redis"):
-                await client.jobs.get(generate_jid(min(away), 12))
+                await client.jobs.get(generate_jid(min(lost), 12))
             assert not error.refused and {
-                n for n, jid in enumerate(error.jids) if client.partition_of(jid) in away
+                n for n, jid in enumerate(error.jids) if client.partition_of(jid) in lost
             } == set(error.unknown)
             async with AsyncSession(engine) as session, session.begin():
-                for partition in (min(away), next(n for n in range(12) if n not in away)):
+                for partition in (min(lost), next(n for n in range(12) if n not in lost)):
                     jid = generate_jid(partition, 12)
                     outbox.put(session, "Greet", jid=jid, queue="other")
             with pytest.raises(exceptions.ConnectionError):

@@ -58,6 +58,11 @@ class Alarm(NamedTuple):
 
 async def show_overview(request: PageRequest) -> Page:
     """Show the alarms, and the queues, failure groups and workers that matter most."""
+    with request.client.partial_reads():
+        return await _show_overview(request)
+
+
+async def _show_overview(request: PageRequest) -> Page:
     sampler, client = request.dashboard.sampler, request.client
     sample = await sampler.refresh(client)
     groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_TREND_GROUPS]
@@ -165,6 +170,9 @@ def _queue_alarms(sample: Sample) -> list[Alarm]:
 
 def _redis_alarms(sample: Sample) -> list[Alarm]:
     found, server = [], sample.server
+    for each in sample.missing:
+        advice, key = "The figures lack their jobs.", f"missing {each.node} {each.partitions}"
+        found.append(Alarm(f"{each}.", advice, "/redis", True, key))
     if server.memory_limit and server.memory > NEARLY_FULL * server.memory_limit:
         advice = "New jobs are rejected when its memory is full. Raise maxmemory or drain queues."
         problem = "The memory of Redis is nearly full."
