@@ -31,8 +31,8 @@ async def main(url: str, namespace: str) -> None:
 
         async def work(queue: str) -> None:
             """Start a worker that runs until the program ends."""
-            given: dict[str, Any] = {"concurrency": 5, "poll": 0.05, "grace": 0}
-            worker = Worker(client, greet, hold, settings=Settings(queues=(queue,), **given))
+            settings = Settings(queues=(queue,), concurrency=5, poll=0.05, shutdown_timeout=0)
+            worker = Worker(client, greet, hold, settings=settings)
             names["worker"] = await stack.enter_async_context(worker)
 
         async def result(jid: str) -> Any:

@@ -24,7 +24,7 @@ GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 # The tag of the last release; before the first, a commit with the API of 0.1.0.
-EARLIER = "275e9f0acade403e757ceff6b1a941e7866af02c"
+EARLIER = "3a63e985ad0cb51e580c32003bb0946736b2d542"
 NEEDED = ("aioqless", "tests/__init__.py", "tests/command_calls.py")
 PATIENCE = 60.0  # seconds
 
