@@ -1,13 +1,13 @@
 -- config: read and change the options that all clients of the namespace share.
 --
--- @when    get
+-- @when    get                    return an option, or all of them
 -- @arg     option   string?
 -- @returns json                   the value, null if unknown; without an option, all of them
--- @when    set
+-- @when    set                    set an option
 -- @arg     option   name
 -- @arg     value    text?         empty: unset
 -- @returns nothing
--- @when    unset
+-- @when    unset                  return an option to its default
 -- @arg     option   string
 -- @returns nothing
 -- @flags   allow-oom

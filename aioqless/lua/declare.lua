@@ -1,6 +1,6 @@
 -- declare: create or update the recurring jobs that code declares; each starting worker calls it.
 --
--- @when    interval
+-- @when    interval               create or update a recurring job with an interval
 -- @arg     queue    name
 -- @arg     jid      jid
 -- @arg     klass    name
@@ -18,7 +18,7 @@
 -- @option  jitter   seconds       maximum random delay of each instance
 -- @option  anywhere string        any value: a recurring job that exists stays in its queue
 -- @returns text                   `made`, `retimed` (its schedule changed) or `kept`
--- @when    cron
+-- @when    cron                   create or update a recurring job with a cron expression
 -- @arg     queue    name
 -- @arg     jid      jid
 -- @arg     klass    name
@@ -37,10 +37,10 @@
 -- @option  jitter   seconds
 -- @option  anywhere string
 -- @returns text                   as above
--- @when    begin                  call it before the first of these
+-- @when    begin                  return the generation; called before the jobs are declared
 -- @arg     id       name          an id for the contents of Redis, used if they have none yet
 -- @returns text                   the generation, for tick
--- @when    off
+-- @when    off                    remove recurring jobs that the code no longer declares
 -- @rest    jids     string        recurring jobs that the code no longer declares
 -- @returns texts                  the jids removed: those that code had declared
 -- @role    worker

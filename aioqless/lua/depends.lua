@@ -1,11 +1,11 @@
 -- depends: add or remove dependencies of a job that is held by dependencies.
 --
 -- @arg     jid      string        in the state depends
--- @when    on
+-- @when    on                     add dependencies to a job
 -- @rest    jids     string        jobs to wait for; unknown and complete ones count as done
 -- @option  now      time          Redis' clock unless given
 -- @returns count                  1
--- @when    off
+-- @when    off                    remove dependencies of a job
 -- @rest    jids     string        or the one word `all`
 -- @option  now      time
 -- @returns count                  1

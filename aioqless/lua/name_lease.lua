@@ -2,13 +2,11 @@
 --
 -- @arg     worker   name
 -- @arg     now      time
--- @when    claim                  acquire or renew the lease; refused while another process holds
---                                 it
+-- @when    claim                  claim or renew the lease; refused while another process holds it
 -- @arg     told     object        {id, host, place, pid, started} of the process
 -- @arg     gone     string?       the id of a former holder that is known to have ended
 -- @returns text                   `new`, or `taken over` if another process held it before
--- @when    recover                release the former holder's jobs to their queues, without using a
---                                 retry
+-- @when    recover                release the former holder's jobs without using a retry
 -- @arg     id       string        of the present holder
 -- @returns count                  the number of jobs released; call again until it is 0
 -- @when    leave                  release the lease

@@ -1,6 +1,6 @@
 -- recur: recurring jobs: they put an instance at an interval, or at the times of a cron expression.
 --
--- @when    on
+-- @when    on                     create or replace a recurring job with an interval
 -- @arg     queue    name
 -- @arg     jid      jid
 -- @arg     klass    name
@@ -19,13 +19,13 @@
 -- @option  max_runs count         it ends after this number of instances
 -- @option  jitter   seconds       maximum random delay of each instance
 -- @returns text                   the jid
--- @when    cron                   instances are created by `tick`
+-- @when    cron                   create or replace a recurring job with a cron expression
 -- @arg     queue    name
 -- @arg     jid      jid
 -- @arg     klass    name
 -- @arg     data     data
 -- @arg     now      time
--- @arg     expression name         the cron expression
+-- @arg     expression name         the cron expression, whose instances `tick` puts
 -- @arg     timezone name
 -- @arg     next     seconds       when the first instance is due, as the caller computed it
 -- @option  priority priority
@@ -37,24 +37,24 @@
 -- @option  max_runs count
 -- @option  jitter   seconds
 -- @returns text                   the jid
--- @when    off
+-- @when    off                    cancel a recurring job
 -- @arg     jid      string
 -- @returns count                  1
--- @when    get
+-- @when    get                    return a recurring job
 -- @arg     jid      string
 -- @returns json                   the recurring job; null if there is none
--- @when    update
+-- @when    update                 change a recurring job
 -- @arg     jid      string
 -- @rest    pairs    text          names and values of priority, retries, data, klass, queue,
 --                                 backlog, ends, max_runs, jitter (none:
 --                                 without);
 --                                 interval, or cron, timezone, next
 -- @returns count                  1
--- @when    tag
+-- @when    tag                    add tags to a recurring job
 -- @arg     jid      string
 -- @rest    tags     name
 -- @returns texts                  all tags of the recurring job
--- @when    untag
+-- @when    untag                  remove tags of a recurring job
 -- @arg     jid      string
 -- @rest    tags     string
 -- @returns texts                  all tags of the recurring job
@@ -62,7 +62,7 @@
 -- @arg     jid      string
 -- @arg     now      time
 -- @returns count                  1
--- @when    resume                 with its schedule restarted
+-- @when    resume                 create instances again, with the schedule restarted
 -- @arg     jid      string
 -- @arg     now      time
 -- @arg     next     seconds?      required with a cron expression: when the next instance is due

@@ -3,16 +3,16 @@
 -- @arg     worker   string
 -- @arg     answer   name          the end of the reply channel's name
 -- @returns count                  the number of receivers
--- @when    subscribe
+-- @when    subscribe              let a worker serve a queue
 -- @arg     queue    name
 -- @arg     limit    count?
 -- @arg     weight   count?
--- @when    unsubscribe
+-- @when    unsubscribe            let a worker stop serving a queue
 -- @arg     queue    string
--- @when    pause
--- @when    resume
--- @when    stop
--- @when    show
+-- @when    pause                  pause a worker
+-- @when    resume                 resume a worker
+-- @when    stop                   shut a worker down gracefully
+-- @when    show                   return what a worker serves
 -- @flags   allow-oom
 -- @role    dashboard
 -- @raises  NOWORKER

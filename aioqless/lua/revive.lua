@@ -1,12 +1,12 @@
 -- revive: retry failed jobs, each in the queue that it failed in. Jobs without a queue stay failed.
 --
--- @when    group
+-- @when    group                  retry failed jobs of a group, each in the queue that it failed in
 -- @arg     group    string
 -- @arg     now      time
 -- @arg     count    count?        maximum number of jobs, oldest first, at most 1,000; 25 unless
 --                                 given
 -- @returns count                  the number of jobs retried
--- @when    job
+-- @when    job                    retry a failed job in the queue that it failed in
 -- @arg     jid      string
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data if given

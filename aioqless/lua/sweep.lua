@@ -2,9 +2,9 @@
 --
 -- @returns json                   {found, missing: [jids without a hash], next: cursor, null at the
 --                                 end}
--- @when    completed
+-- @when    completed              archive completed jobs
 -- @arg     from     string?       cursor from the previous call
--- @when    failed
+-- @when    failed                 archive failed jobs of a group
 -- @arg     group    string
 -- @arg     from     string?
 -- @flags   allow-oom

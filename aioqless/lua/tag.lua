@@ -1,21 +1,21 @@
 -- tag: add tags to a job or remove them; find jobs by tag.
 --
--- @when    add
+-- @when    add                    add tags to a job
 -- @arg     jid      string
 -- @arg     now      time
 -- @rest    tags     name
 -- @returns texts                  all tags of the job
--- @when    remove
+-- @when    remove                 remove tags of a job
 -- @arg     jid      string
 -- @arg     now      time
 -- @rest    tags     string
 -- @returns texts                  all tags of the job
--- @when    get
+-- @when    get                    find jobs by tag
 -- @arg     tag      string
 -- @arg     offset   count?
 -- @arg     count    count?        at most 1,000; 25 unless given
 -- @returns json                   {total, jobs: [jid]}, by when they got the tag
--- @when    top
+-- @when    top                    list the tags of two jobs or more
 -- @arg     offset   count?
 -- @arg     count    count?
 -- @returns json                   tags of two jobs or more, most used first

@@ -1,13 +1,13 @@
 -- track: track jobs: publish each of their events.
 --
--- @when    list default
+-- @when    list default           list the tracked jobs
 -- @returns json                   {jobs: [job], expired: [jid]}, oldest first; the latest 1,000
--- @when    track
+-- @when    track                  track a job
 -- @arg     jid      string
 -- @arg     now      time
 -- @rest    tags     name          added to the job
 -- @returns count                  1; 0 if it was tracked already
--- @when    untrack
+-- @when    untrack                stop tracking a job
 -- @arg     jid      string        may be gone
 -- @arg     now      time
 -- @returns count                  1; 0 if it wasn't tracked

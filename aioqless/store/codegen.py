@@ -215,7 +215,7 @@ def _method(command: Command, word: str | None, form: Form) -> str:
         sent.append("durable=True")
     lines.append(_filled("        return Call(", sent, ")"))
     body = "\n".join(lines)
-    return f'\n{signature}\n        """{_sentence(command.summary)}"""\n{body}\n'
+    return f'\n{signature}\n        """{_sentence(form.summary or command.summary)}"""\n{body}\n'
 
 
 def _parameters(command: Command, form: Form) -> Iterator[str]:

@@ -5,8 +5,8 @@
     -- @keys    queues                  every KEYS entry, each such a name
     -- @arg     jid string              a positional argument; `?` behind the type: optional
     -- @literal interval                an argument that must be this word
-    -- @when    add                     what follows is for calls whose next argument is this word;
-    -- @when    list default            `default`: also for calls without a word
+    -- @when    add add tags to a job   what follows is for calls whose next argument is this word,
+    -- @when    list default            and what they do; `default`: also for calls without a word
     -- @rest    jids string             a tail of any length, ended by an empty argument, which may
                                         be in a tail of any_jid if it isn't the last
     -- @batch   jid:jid data:data?      a count, then as many tuples, or `count/members`, if all of
@@ -59,6 +59,7 @@ class Form:
     """The arguments of a command, or of one word of a command that has several.
 
     Attributes:
+        summary: What calls with its word do.
         shared: The options that a library declares for several commands; they are among `options`,
             or the last of `batch`.
     """
@@ -69,6 +70,7 @@ class Form:
     options: list[Arg] = field(default_factory=list)
     shared: list[Arg] = field(default_factory=list)
     returns: str | None = None
+    summary: str = ""
 
     def names(self) -> Iterator[str]:
         """Yield the locals in which the body finds its arguments, except those of a batch."""
@@ -197,9 +199,9 @@ def _directive(  # noqa: C901, PLR0912  # one short case for each directive read
         case "options":
             form.shared = _shared_options(rest[0])
         case "when":
-            form = command.forms[rest[0]] = Form()
-            if "default" in rest[1:]:
+            if default := rest[1:2] == ["default"]:
                 command.default = rest[0]
+            form = command.forms[rest[0]] = Form(summary=" ".join(rest[1 + default :]))
         case "present":
             command.present = " ".join(rest)
         case "flags":

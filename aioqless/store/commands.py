@@ -250,7 +250,7 @@ class Store(Commands, ABC):
         )
 
     def config_get(self, *, option: str | None = None, request: str | None = None) -> Call[Json]:
-        """Read and change the options that all clients of the namespace share."""
+        """Return an option, or all of them."""
         argv = [b"get", encode_optional(option)]
         return Call(
             self.send, "config", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -260,7 +260,7 @@ class Store(Commands, ABC):
     def config_set(
         self, *, option: str, value: str | float | None = None, request: str | None = None,
     ) -> Call[None]:
-        """Read and change the options that all clients of the namespace share."""
+        """Set an option."""
         argv = [b"set", encode(option), encode_optional(value)]
         return Call(
             self.send, "config", read_nothing, [encode(self.namespace)], argv, request, writes=True,
@@ -268,7 +268,7 @@ class Store(Commands, ABC):
         )
 
     def config_unset(self, *, option: str, request: str | None = None) -> Call[None]:
-        """Read and change the options that all clients of the namespace share."""
+        """Return an option to its default."""
         argv = [b"unset", encode(option)]
         return Call(
             self.send, "config", read_nothing, [encode(self.namespace)], argv, request, writes=True,
@@ -290,7 +290,7 @@ class Store(Commands, ABC):
         max_runs: int | None = None, jitter: float | None = None, anywhere: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
-        """Create or update the recurring jobs that code declares."""
+        """Create or update a recurring job with an interval."""
         argv = [
             b"interval", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(next), encode(interval),
@@ -325,7 +325,7 @@ class Store(Commands, ABC):
         max_runs: int | None = None, jitter: float | None = None, anywhere: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
-        """Create or update the recurring jobs that code declares."""
+        """Create or update a recurring job with a cron expression."""
         argv = [
             b"cron", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(next), encode(expression), encode(timezone),
@@ -353,7 +353,7 @@ class Store(Commands, ABC):
         )
 
     def declare_begin(self, *, id: str, request: str | None = None) -> Call[str]:
-        """Create or update the recurring jobs that code declares."""
+        """Return the generation."""
         argv = [b"begin", encode(id)]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -362,7 +362,7 @@ class Store(Commands, ABC):
     def declare_off(
         self, *, jids: Sequence[str] = (), request: str | None = None,
     ) -> Call[list[str]]:
-        """Create or update the recurring jobs that code declares."""
+        """Remove recurring jobs that the code no longer declares."""
         argv = [b"off", *map(encode, jids), b""]
         return Call(
             self.send, "declare", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -400,7 +400,7 @@ class Store(Commands, ABC):
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Add or remove dependencies of a job that is held by dependencies."""
+        """Add dependencies to a job."""
         argv = [encode(jid), b"on", *map(encode, jids), b""]
         if now is not None:
             argv += [b"now", encode(now)]
@@ -413,7 +413,7 @@ class Store(Commands, ABC):
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Add or remove dependencies of a job that is held by dependencies."""
+        """Remove dependencies of a job."""
         argv = [encode(jid), b"off", *map(encode, jids), b""]
         if now is not None:
             argv += [b"now", encode(now)]
@@ -558,7 +558,7 @@ class Store(Commands, ABC):
         self, *, worker: str, now: float | None = None, told: str | bytes, gone: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
-        """The lease on a worker's stable name, which only one process may hold."""
+        """Claim or renew the lease."""
         argv = [
             encode(worker), self._encode_time(now), b"claim", encode(told), encode_optional(gone),
         ]
@@ -570,7 +570,7 @@ class Store(Commands, ABC):
     def name_lease_recover(
         self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[int]:
-        """The lease on a worker's stable name, which only one process may hold."""
+        """Release the former holder's jobs without using a retry."""
         argv = [encode(worker), self._encode_time(now), b"recover", encode(id)]
         return Call(
             self.send, "name_lease", read_count, [encode(self.namespace)], argv, request,
@@ -580,7 +580,7 @@ class Store(Commands, ABC):
     def name_lease_leave(
         self, *, worker: str, now: float | None = None, id: str, request: str | None = None,
     ) -> Call[None]:
-        """The lease on a worker's stable name, which only one process may hold."""
+        """Release the lease."""
         argv = [encode(worker), self._encode_time(now), b"leave", encode(id)]
         return Call(
             self.send, "name_lease", read_nothing, [encode(self.namespace)], argv, request,
@@ -722,7 +722,7 @@ class Store(Commands, ABC):
         constraints: str | bytes | None = None, ends: float | None = None,
         max_runs: int | None = None, jitter: float | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Recurring jobs."""
+        """Create or replace a recurring job with an interval."""
         argv = [
             b"on", encode(queue), encode(jid), encode(klass), encode(data), self._encode_time(now),
             b"interval", encode(interval), encode(offset),
@@ -755,7 +755,7 @@ class Store(Commands, ABC):
         constraints: str | bytes | None = None, ends: float | None = None,
         max_runs: int | None = None, jitter: float | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Recurring jobs."""
+        """Create or replace a recurring job with a cron expression."""
         argv = [
             b"cron", encode(queue), encode(jid), encode(klass), encode(data),
             self._encode_time(now), encode(expression), encode(timezone), encode(next),
@@ -782,7 +782,7 @@ class Store(Commands, ABC):
         )
 
     def recur_off(self, *, jid: str, request: str | None = None) -> Call[int]:
-        """Recurring jobs."""
+        """Cancel a recurring job."""
         argv = [b"off", encode(jid)]
         return Call(
             self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
@@ -790,7 +790,7 @@ class Store(Commands, ABC):
         )
 
     def recur_get(self, *, jid: str, request: str | None = None) -> Call[Json]:
-        """Recurring jobs."""
+        """Return a recurring job."""
         argv = [b"get", encode(jid)]
         return Call(
             self.send, "recur", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -800,7 +800,7 @@ class Store(Commands, ABC):
     def recur_update(
         self, *, jid: str, pairs: Sequence[str] = (), request: str | None = None,
     ) -> Call[int]:
-        """Recurring jobs."""
+        """Change a recurring job."""
         argv = [b"update", encode(jid), *map(encode, pairs), b""]
         return Call(
             self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
@@ -810,7 +810,7 @@ class Store(Commands, ABC):
     def recur_tag(
         self, *, jid: str, tags: Sequence[str] = (), request: str | None = None,
     ) -> Call[list[str]]:
-        """Recurring jobs."""
+        """Add tags to a recurring job."""
         argv = [b"tag", encode(jid), *map(encode, tags), b""]
         return Call(
             self.send, "recur", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -820,7 +820,7 @@ class Store(Commands, ABC):
     def recur_untag(
         self, *, jid: str, tags: Sequence[str] = (), request: str | None = None,
     ) -> Call[list[str]]:
-        """Recurring jobs."""
+        """Remove tags of a recurring job."""
         argv = [b"untag", encode(jid), *map(encode, tags), b""]
         return Call(
             self.send, "recur", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -830,7 +830,7 @@ class Store(Commands, ABC):
     def recur_pause(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Recurring jobs."""
+        """Create no more instances."""
         argv = [b"pause", encode(jid), self._encode_time(now)]
         return Call(
             self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
@@ -841,7 +841,7 @@ class Store(Commands, ABC):
         self, *, jid: str, now: float | None = None, next: float | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Recurring jobs."""
+        """Create instances again, with the schedule restarted."""
         argv = [b"resume", encode(jid), self._encode_time(now), encode_optional(next)]
         return Call(
             self.send, "recur", read_count, [encode(self.namespace)], argv, request, writes=True,
@@ -851,7 +851,7 @@ class Store(Commands, ABC):
     def recur_run(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[str]:
-        """Recurring jobs."""
+        """Put an instance now."""
         argv = [b"run", encode(jid), self._encode_time(now)]
         return Call(
             self.send, "recur", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -894,7 +894,7 @@ class Store(Commands, ABC):
         self, *, worker: str, answer: str, queue: str, limit: int | None = None,
         weight: int | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Send a command to a running worker, which replies on a given channel."""
+        """Let a worker serve a queue."""
         argv = [
             encode(worker), encode(answer), b"subscribe", encode(queue), encode_optional(limit),
             encode_optional(weight),
@@ -907,7 +907,7 @@ class Store(Commands, ABC):
     def remote_control_unsubscribe(
         self, *, worker: str, answer: str, queue: str, request: str | None = None,
     ) -> Call[int]:
-        """Send a command to a running worker, which replies on a given channel."""
+        """Let a worker stop serving a queue."""
         argv = [encode(worker), encode(answer), b"unsubscribe", encode(queue)]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
@@ -917,7 +917,7 @@ class Store(Commands, ABC):
     def remote_control_pause(
         self, *, worker: str, answer: str, request: str | None = None,
     ) -> Call[int]:
-        """Send a command to a running worker, which replies on a given channel."""
+        """Pause a worker."""
         argv = [encode(worker), encode(answer), b"pause"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
@@ -927,7 +927,7 @@ class Store(Commands, ABC):
     def remote_control_resume(
         self, *, worker: str, answer: str, request: str | None = None,
     ) -> Call[int]:
-        """Send a command to a running worker, which replies on a given channel."""
+        """Resume a worker."""
         argv = [encode(worker), encode(answer), b"resume"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
@@ -937,7 +937,7 @@ class Store(Commands, ABC):
     def remote_control_stop(
         self, *, worker: str, answer: str, request: str | None = None,
     ) -> Call[int]:
-        """Send a command to a running worker, which replies on a given channel."""
+        """Shut a worker down gracefully."""
         argv = [encode(worker), encode(answer), b"stop"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
@@ -947,7 +947,7 @@ class Store(Commands, ABC):
     def remote_control_show(
         self, *, worker: str, answer: str, request: str | None = None,
     ) -> Call[int]:
-        """Send a command to a running worker, which replies on a given channel."""
+        """Return what a worker serves."""
         argv = [encode(worker), encode(answer), b"show"]
         return Call(
             self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
@@ -1035,7 +1035,7 @@ class Store(Commands, ABC):
         self, *, group: str, now: float | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[int]:
-        """Retry failed jobs, each in the queue that it failed in."""
+        """Retry failed jobs of a group, each in the queue that it failed in."""
         argv = [b"group", encode(group), self._encode_time(now), encode_optional(count)]
         return Call(
             self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,
@@ -1046,7 +1046,7 @@ class Store(Commands, ABC):
         self, *, jid: str, now: float | None = None, data: str | bytes | None = None,
         was: str | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Retry failed jobs, each in the queue that it failed in."""
+        """Retry a failed job in the queue that it failed in."""
         argv = [
             b"job", encode(jid), self._encode_time(now), encode_optional(data),
             encode_optional(was),
@@ -1069,7 +1069,7 @@ class Store(Commands, ABC):
     def sweep_completed(
         self, *, from_: str | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Archive jobs that ended without our scripts, a bounded number per call."""
+        """Archive completed jobs."""
         argv = [b"completed", encode_optional(from_)]
         return Call(
             self.send, "sweep", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -1078,7 +1078,7 @@ class Store(Commands, ABC):
     def sweep_failed(
         self, *, group: str, from_: str | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Archive jobs that ended without our scripts, a bounded number per call."""
+        """Archive failed jobs of a group."""
         argv = [b"failed", encode(group), encode_optional(from_)]
         return Call(
             self.send, "sweep", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -1088,7 +1088,7 @@ class Store(Commands, ABC):
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[list[str]]:
-        """Add tags to a job or remove them."""
+        """Add tags to a job."""
         argv = [b"add", encode(jid), self._encode_time(now), *map(encode, tags), b""]
         return Call(
             self.send, "tag", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -1099,7 +1099,7 @@ class Store(Commands, ABC):
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[list[str]]:
-        """Add tags to a job or remove them."""
+        """Remove tags of a job."""
         argv = [b"remove", encode(jid), self._encode_time(now), *map(encode, tags), b""]
         return Call(
             self.send, "tag", read_texts, [encode(self.namespace)], argv, request, writes=True,
@@ -1110,7 +1110,7 @@ class Store(Commands, ABC):
         self, *, tag: str, offset: int | None = None, count: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """Add tags to a job or remove them."""
+        """Find jobs by tag."""
         argv = [b"get", encode(tag), encode_optional(offset), encode_optional(count)]
         return Call(
             self.send, "tag", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -1120,7 +1120,7 @@ class Store(Commands, ABC):
     def tag_top(
         self, *, offset: int | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """Add tags to a job or remove them."""
+        """List the tags of two jobs or more."""
         argv = [b"top", encode_optional(offset), encode_optional(count)]
         return Call(
             self.send, "tag", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -1153,7 +1153,7 @@ class Store(Commands, ABC):
         )
 
     def track_list(self, *, request: str | None = None) -> Call[Json]:
-        """Track jobs."""
+        """List the tracked jobs."""
         argv = [b"list"]
         return Call(
             self.send, "track", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -1164,7 +1164,7 @@ class Store(Commands, ABC):
         self, *, jid: str, now: float | None = None, tags: Sequence[str] = (),
         request: str | None = None,
     ) -> Call[int]:
-        """Track jobs."""
+        """Track a job."""
         argv = [b"track", encode(jid), self._encode_time(now), *map(encode, tags), b""]
         return Call(
             self.send, "track", read_count, [encode(self.namespace)], argv, request, writes=True,
@@ -1174,7 +1174,7 @@ class Store(Commands, ABC):
     def track_untrack(
         self, *, jid: str, now: float | None = None, request: str | None = None,
     ) -> Call[int]:
-        """Track jobs."""
+        """Stop tracking a job."""
         argv = [b"untrack", encode(jid), self._encode_time(now)]
         return Call(
             self.send, "track", read_count, [encode(self.namespace)], argv, request, writes=True,

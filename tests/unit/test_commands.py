@@ -26,6 +26,12 @@ def test_every_form_of_every_command_has_a_method() -> None:
             assert callable(getattr(commands, f"{name}_{form}".rstrip("_")))
 
 
+def test_every_form_says_what_it_does() -> None:
+    for command in map(read_command, command_names()):
+        summaries = [form.summary for form in command.forms.values()]
+        assert all(summaries) and len(set(summaries)) == len(summaries), command.name
+
+
 def test_method_returns_a_call_that_is_sent_when_awaited() -> None:
     sent: list[Call] = []
 

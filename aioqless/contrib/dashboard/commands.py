@@ -16,7 +16,7 @@ class DashboardCommands(ExtensionCommands):
     def audit_log_add(
         self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
     ) -> Call[str]:
-        """The audit log of user actions, about the latest 10,000."""
+        """Record an action of a user."""
         argv = [b"add", encode(who), encode(act), encode(about), encode(outcome)]
         return Call(
             self.send, "audit_log", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -25,7 +25,7 @@ class DashboardCommands(ExtensionCommands):
     def audit_log_login(
         self, *, who: str, act: str, about: str | bytes, outcome: str, request: str | None = None,
     ) -> Call[str]:
-        """The audit log of user actions, about the latest 10,000."""
+        """Record a login, or a refused one."""
         argv = [b"login", encode(who), encode(act), encode(about), encode(outcome)]
         return Call(
             self.send, "audit_log", read_text, [encode(self.namespace)], argv, request, writes=True,
@@ -34,7 +34,7 @@ class DashboardCommands(ExtensionCommands):
     def audit_log_list(
         self, *, before: str | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """The audit log of user actions, about the latest 10,000."""
+        """List the actions of users."""
         argv = [b"list", encode_optional(before), encode_optional(count)]
         return Call(
             self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,
@@ -43,7 +43,7 @@ class DashboardCommands(ExtensionCommands):
     def audit_log_logins(
         self, *, before: str | None = None, count: int | None = None, request: str | None = None,
     ) -> Call[Json]:
-        """The audit log of user actions, about the latest 10,000."""
+        """List the logins."""
         argv = [b"logins", encode_optional(before), encode_optional(count)]
         return Call(
             self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,

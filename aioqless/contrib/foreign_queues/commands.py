@@ -19,7 +19,7 @@ class ForeignQueuesCommands(ExtensionCommands):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         queue: str, side: str, count: int, request: str | None = None,
     ) -> Call[Json]:
-        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
+        """Import from a foreign queue."""
         argv = [
             encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
             b"queue", encode(queue), encode(side), encode(count),
@@ -32,7 +32,7 @@ class ForeignQueuesCommands(ExtensionCommands):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
-        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
+        """Import scheduled entries."""
         argv = [
             encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
             b"schedule", encode(offset), encode(count), *map(encode, queues), b"",
@@ -45,7 +45,7 @@ class ForeignQueuesCommands(ExtensionCommands):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         offset: int, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
-        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
+        """Import entries that wait for a retry."""
         argv = [
             encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
             b"retry", encode(offset), encode(count), *map(encode, queues), b"",
@@ -58,7 +58,7 @@ class ForeignQueuesCommands(ExtensionCommands):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
+        """List the foreign queues."""
         argv = [
             encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
             b"queues",
@@ -71,7 +71,7 @@ class ForeignQueuesCommands(ExtensionCommands):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         request: str | None = None,
     ) -> Call[Json]:
-        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
+        """List the nodes of exq whose heartbeats have stopped."""
         argv = [
             encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
             b"dead",
@@ -84,7 +84,7 @@ class ForeignQueuesCommands(ExtensionCommands):
         self, *, prefix: str, into: str, now: float | None = None, first_retry: int | None = None,
         node: str, count: int, queues: Sequence[str] = (), request: str | None = None,
     ) -> Call[Json]:
-        """Import jobs that clients of sidekiq, exq and resque pushed, each in one step."""
+        """Import what a node of exq took from its queues and didn't finish."""
         argv = [
             encode(prefix), encode(into), self._encode_time(now), encode_optional(first_retry),
             b"backup", encode(node), encode(count), *map(encode, queues), b"",

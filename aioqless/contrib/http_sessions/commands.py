@@ -18,7 +18,7 @@ class HttpSessionsCommands(ExtensionCommands):
     def session_keep(
         self, *, id: str, proof: str, seconds: float, request: str | None = None,
     ) -> Call[None]:
-        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
+        """Store a session."""
         argv = [b"keep", encode(id), encode(proof), encode(seconds)]
         return Call(
             self.send, "session", read_nothing, [encode(self.namespace)], argv, request,
@@ -26,14 +26,14 @@ class HttpSessionsCommands(ExtensionCommands):
         )
 
     def session_read(self, *, ids: Sequence[str] = (), request: str | None = None) -> Call[Json]:
-        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
+        """Return the proofs of sessions."""
         argv = [b"read", *map(encode, ids), b""]
         return Call(
             self.send, "session", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
 
     def session_drop(self, *, id: str, request: str | None = None) -> Call[None]:
-        """Login sessions of the dashboard and of human tasks, and known addresses of users."""
+        """Delete a session."""
         argv = [b"drop", encode(id)]
         return Call(
             self.send, "session", read_nothing, [encode(self.namespace)], argv, request,

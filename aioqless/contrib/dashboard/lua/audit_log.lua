@@ -1,22 +1,22 @@
 -- audit_log: the audit log of user actions, about the latest 10,000; logins are logged separately.
 --
--- @when    add
+-- @when    add                    record an action of a user
 -- @arg     who      text
 -- @arg     act      name
 -- @arg     about    object        the target and the arguments
 -- @arg     outcome  text
 -- @returns text                   the entry's id
--- @when    login
+-- @when    login                  record a login, or a refused one
 -- @arg     who      text
 -- @arg     act      name
 -- @arg     about    object
 -- @arg     outcome  text
 -- @returns text
--- @when    list
+-- @when    list                   list the actions of users
 -- @arg     before   string?       an entry's id: only entries before it
 -- @arg     count    count?        at most 1,000; 50 unless given
 -- @returns json                   [{place, when, who, act, about, outcome}], newest first
--- @when    logins
+-- @when    logins                 list the logins
 -- @arg     before   string?
 -- @arg     count    count?
 -- @returns json

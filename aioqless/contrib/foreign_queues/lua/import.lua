@@ -24,7 +24,7 @@
 -- @rest    queues   string
 -- @when    queues                 list the foreign queues
 -- @when    dead                   list the nodes of exq whose heartbeats have stopped
--- @when    backup                 import what such a node took from its queues and didn't finish
+-- @when    backup                 import what a node of exq took from its queues and didn't finish
 -- @arg     node     string
 -- @arg     count    count
 -- @rest    queues   string

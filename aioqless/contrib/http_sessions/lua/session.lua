@@ -1,15 +1,15 @@
 -- session: login sessions of the dashboard and of human tasks, and known addresses of users.
 --
--- @when    keep
+-- @when    keep                   store a session
 -- @arg     id       string        a digest, from which no cookie can be made
 -- @arg     proof    string        a digest of what the session depends on, such as a password's
 --                                 hash
 -- @arg     seconds  interval      TTL
 -- @returns nothing
--- @when    read
+-- @when    read                   return the proofs of sessions
 -- @rest    ids      string        at most 1,000
 -- @returns json                   the proof of each, false for an unknown id
--- @when    drop
+-- @when    drop                   delete a session
 -- @arg     id       string
 -- @returns nothing
 -- @flags   allow-oom

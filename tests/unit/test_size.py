@@ -1,0 +1,49 @@
+"""The size of the package and of its pages. Limits are lowered when it shrinks, never raised."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "aioqless"
+FILES = sorted(PACKAGE.rglob("*.py"))
+CORE_AND_CLI = [file for file in FILES if PACKAGE / "contrib" not in file.parents]
+CORE = [file for file in CORE_AND_CLI if PACKAGE / "cli" not in file.parents]
+
+
+def count_lines_of_code(file: Path) -> int:
+    """Count lines that aren't blank, comments, docstrings or imports."""
+    text = file.read_text("utf-8")
+    others: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+                others.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return sum(
+        number not in others and bool(line.strip()) and not line.lstrip().startswith("#")
+        for number, line in enumerate(text.splitlines(), 1)
+    )
+
+
+def test_core_has_few_lines_of_code() -> None:
+    generated = PACKAGE / "store" / "commands.py"
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_200
+
+
+def test_package_has_few_lines() -> None:
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 51_500
+
+
+def test_worker_has_few_files() -> None:
+    assert len(list((PACKAGE / "worker").rglob("*.py"))) <= 28
+
+
+def test_any_is_rare() -> None:
+    nodes = (node for file in CORE_AND_CLI for node in ast.walk(ast.parse(file.read_text("utf-8"))))
+    assert sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes) <= 155
+
+
+def test_pages_have_few_words() -> None:
+    pages = (ROOT / "docs").rglob("*.md")
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 79_000
