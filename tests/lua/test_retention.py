@@ -110,6 +110,15 @@ async def test_rule_of_a_klass_overrides_that_of_the_queue(story: Story) -> None
     assert await story.get("a") is None
 
 
+async def test_job_that_moves_on_deletes_no_completed_ones(story: Story) -> None:
+    """It adds none, so its call need not look for old ones."""
+    await story.configure(jobs_history=10)
+    await story.completed("a", 0, 1, 2)
+    await story.running("b", 20, 21)
+    await story.complete("b", 22, next="post")
+    assert await story.state("a") == "complete"
+
+
 async def test_queue_that_keeps_nothing_deletes_at_once(story: Story) -> None:
     await rule(story, "mail-jobs-history", 0)
     await story.completed("a", 0, 1, 2)

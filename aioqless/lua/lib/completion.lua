@@ -103,6 +103,7 @@ function completion.flush(worker, now)
     redis.call('ZADD', keys.completed(), unpack(added))
   end
   local prunes = stats.flush(now)
+  if #ended_jobs == 0 then return end
   -- Without options, a set of 50,000 jobs and a week need not be exact.
   if presence.has('config') then
     retention.prune_completed(now, 20 + 2 * #ended_jobs)
