@@ -1,4 +1,4 @@
-"""How much code one job passes, from `await queue.put(...)` to its stored completion.
+"""How much code one job passes, from `await greet.put(...)` to its stored completion.
 
 `python -m tests.job_path [--list]` puts and works jobs on a Redis of its own. It counts the
 functions of the package that run for every traced job, with all their lines (docstrings included)
@@ -187,7 +187,8 @@ class Producer:
 
         async def put_and_wait() -> None:
             client = self._client
-            jid = await client.queue("default").put(greet.data(name="ann"))
+            with client.as_current():
+                jid = await greet.put(name="ann")
             key = f"{client.namespace}:j:{jid}"
             # A subscription or a command would be among what is counted.
             while await client.redis.hget(key, "state") != b"complete":  # noqa: ASYNC110  # as above
@@ -206,11 +207,10 @@ async def trace(url: str) -> list[Leg]:
     """Return both legs of a job's way."""
     async with Client(url) as client:
         monitor = Monitor(url, client.namespace)
-        queue = client.queue("unserved")
         ways: list[set[Function]] = []
         for number in range(WARM_UP + TRACED):
             with monitor.commands() as put_commands, _profiled() as functions:
-                await queue.put(greet.data(name="ann"))
+                await greet.put(name="ann")
             ways += [functions] if number >= WARM_UP else []
         put = Leg("put", frozenset(set.intersection(*ways)), frozenset(put_commands))
         ways.clear()
