@@ -6,8 +6,8 @@ timeouts.py                            default timeouts of a client
 queue.py             Queue             puts, pops, lists and clears jobs
 queue_clearing.py    ClearResult       clears a queue in steps
 queue_statistics.py  QueueCounts, ...  counts and statistics of queues
-put.py               NewJob            checks, encodes and sends jobs: the one route of put
-put_options.py       PutOptions        the options of put, of recurring jobs and of `@job`
+put.py               NewJob            encodes and sends jobs: the one route of put
+put_options.py       PutOptions        the table of options of put, recurring jobs and `@job`
 constraints.py                         uniqueness, concurrency limits and rate limits
 workflows.py         chain, group      jobs that depend on each other
 jobs.py              Jobs              jobs by jid, state or tag
@@ -32,12 +32,14 @@ extensions.py                          where a client reaches extensions
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection
+from aioqless.store import PutManyRow
 
 __all__ = [
     "REDIS_UNAVAILABLE",
     "Client",
     "Command",
     "CommandConnection",
+    "PutManyRow",
     "redis_url",
     "worker_name",
 ]

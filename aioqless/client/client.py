@@ -41,13 +41,13 @@ from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender, raise_
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
-from aioqless.client.recurring import RecurringJob
+from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.pages import iterate_recurring, recurring_page
 from aioqless.client.redis_server import Server
 from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
-from aioqless.client.workflows import Flow, Step, put_flow
+from aioqless.client.workflows import Flow, Step, check_size, lay_out
 from aioqless.errors import ServerUnavailable, no_attribute, suggest_options
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, Connection
@@ -235,7 +235,7 @@ class Client:
         Args:
             name: Name of the queue.
         """
-        return Queue(self.backend, self._open.sender, name, worker=self.name)
+        return Queue(self, self._open.sender, name)
 
     async def put(
         self,
@@ -247,6 +247,11 @@ class Client:
         **options: Unpack[PutOptions],
     ) -> Jid[R]:
         """Put (enqueue) one job: `client.put(greet.data(name="Ada"), delay=60)`.
+
+        `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path":
+        "a.png"})` and, for a handler in another process, `put("app.jobs.resize", {...})` only when
+        they are called. A jid that exists is moved to the queue with the options given, unless
+        `if_exists` says otherwise. If another job has the `unique` key, nothing is put.
 
         Args:
             job: A handler, its klass, or a new job.
@@ -265,8 +270,11 @@ class Client:
             TypeError: Put has no such option, or one has the wrong type.
             ValueError: An option is out of range.
         """
-        new = NewJob.of(job, data, options)
-        return await self.queue(new.choose_queue(queue)).put(new, wait=wait)
+        new, connected = NewJob.of(job, data, options), self._open
+        row = connected.sender.encode(new)
+        name = validation.check_name("queue", new.choose_queue(queue))
+        jid = await connected.sender.put(name, row, wait)
+        return Jid(jid, connected.backend, new.result_type)
 
     async def put_many(
         self, jobs: Iterable[NewJob[R]], *, queue: str | None = None, wait: Seconds = 0
@@ -289,21 +297,22 @@ class Client:
             QueueFull: Redis has no memory left.
         """
         new, sender = list(jobs), self._open.sender
-        prepared = [sender.prepare(job) for job in new]
+        rows = [sender.encode(job) for job in new]
+        if queue is not None:
+            validation.check_name("queue", queue)
         numbers: dict[str, list[int]] = {}
         for number, job in enumerate(new):
-            name = validation.check_name("queue", job.choose_queue(queue))
-            numbers.setdefault(name, []).append(number)
+            numbers.setdefault(job.choose_queue(queue), []).append(number)
         answers: list[str | Exception] = [""] * len(new)
         replies: list[str | Exception] = [""]
         for name, own in numbers.items():
             if all(isinstance(reply, REDIS_UNAVAILABLE) for reply in replies):
                 replies = replies[:1] * len(own)  # the other queues would take as long
             else:
-                replies = await sender.put_many(name, [prepared[number] for number in own], wait)
+                replies = await sender.put_many(name, [rows[number] for number in own], wait)
             for number, reply in zip(own, replies, strict=True):
                 answers[number] = reply
-        raise_failed(prepared, answers)
+        raise_failed(rows, answers)
         return [
             Jid(str(jid), self.backend, job.result_type)
             for jid, job in zip(answers, new, strict=True)
@@ -334,7 +343,14 @@ class Client:
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
         """
-        return await put_flow(self._open.sender, flow, queue, on_failed, wait)
+        if queue is not None:
+            validation.check_name("queue", queue)
+        sender = self._open.sender
+        placed, put = lay_out(flow, queue, on_failed)
+        rows = [(name, sender.encode(job)) for name, job in placed]
+        check_size([row for _, row in rows])
+        await sender.put_flow(rows, wait)
+        return put
 
     async def recur(
         self,
@@ -344,7 +360,9 @@ class Client:
         queue: str | None = None,
         **options: Unpack[RecurOptions],
     ) -> RecurringJob:
-        """Make a recurring job, or change the one with this jid, as `Queue.recur` does.
+        """Make a recurring job, or change the one with this jid.
+
+        A job that is changed starts its schedule again, keeps its count, and stays paused if it is.
 
         Args:
             job: A handler, its klass, or a new job.
@@ -357,8 +375,7 @@ class Client:
             TypeError: There is no such option, one has the wrong type, or there is no jid.
             ValueError: An option is out of range.
         """
-        name = NewJob.of(job, data, {}).choose_queue(queue)
-        return await self.queue(name).recur(job, data, **options)
+        return await recur(self.backend, job, data, queue, options)
 
     @contextmanager
     def as_current(self) -> Iterator[Self]:

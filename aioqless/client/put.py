@@ -1,4 +1,4 @@
-"""Putting jobs: NewJob checks and encodes one, PutSender sends them to Redis.
+"""Putting jobs: NewJob is one, `encode_job` checks and encodes it, PutSender sends it to Redis.
 
 `put`, `put_many` and workflows share this route.
 """
@@ -22,14 +22,9 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.constraints import (
-    check_constraints,
-    encode_constraints,
-    merge_constraints,
-    select_constraints,
-)
+from aioqless.client.constraints import encode_constraints, merge_options
 from aioqless.client.jid import Result_co, ResultType
-from aioqless.client.put_options import ConstraintOptions, PutDefaults, PutOptions, add_options
+from aioqless.client.put_options import PUT, PutOptions
 from aioqless.errors import AioqlessError, InvalidData, NotDurable, PutManyError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import REDIS_UNAVAILABLE
@@ -47,7 +42,7 @@ MAX_IDLE_BATCHERS = 1_000  # names of queues may come from outside, and need not
 FIRST_PAUSE = 0.02  # seconds between two attempts; it doubles
 LONGEST_PAUSE = 1.0
 
-_OPTIONS = PutOptions.__annotations__.keys()
+_MEMBERS = PutManyRow.__annotations__.keys()
 
 
 class Klass(ResultType[Result_co], Protocol[Result_co]):
@@ -62,12 +57,8 @@ class Klass(ResultType[Result_co], Protocol[Result_co]):
         """Queue of its jobs; None for the default."""
 
     @property
-    def put_defaults(self) -> PutDefaults:
-        """What its jobs are put with, unless the caller says otherwise."""
-
-    @property
-    def constraints(self) -> ConstraintOptions:
-        """Constraints of its jobs."""
+    def put_defaults(self) -> Mapping[str, Any]:
+        """Checked options that its jobs are put with, unless the caller says otherwise."""
 
     def check(self, text: bytes) -> None:
         """Check that it takes this data.
@@ -82,10 +73,6 @@ class Klass(ResultType[Result_co], Protocol[Result_co]):
         Raises:
             InvalidData: It doesn't take this data.
         """
-
-
-# A job as the put commands take it: checked, encoded and encrypted.
-PreparedJob: TypeAlias = PutManyRow
 
 
 @dataclass(frozen=True, init=False)
@@ -115,11 +102,8 @@ class NewJob(Generic[Result_co]):
         Raises:
             TypeError: Put has no such option.
         """
-        if options and not options.keys() <= _OPTIONS:
-            raise TypeError(
-                f"put has no option {', '.join(sorted(options.keys() - _OPTIONS))}; "
-                f"it has {', '.join(_OPTIONS)}"
-            )
+        if options:
+            PUT.refuse_unknown(options)
         object.__setattr__(self, "klass", klass)
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "options", options)
@@ -181,58 +165,61 @@ class NewJob(Generic[Result_co]):
         merged.update(options)
         return NewJob(self.klass, self.data, **merged)
 
-    def prepare(self, max_data: int, codec: Codec = PLAIN) -> PreparedJob:
-        """Check and encode the job as the put commands take it.
 
-        Args:
-            max_data: Maximum size of the data, in bytes.
-            codec: Encodes the data.
+def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
+    """Check a job, and encode it as the put commands take it.
 
-        Raises:
-            InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
-            TypeError: An option has the wrong type.
-            ValueError: An option is out of range.
-        """
-        text = job_data.encode(self.data, max_data)
-        if isinstance(self.klass, str):
-            handler, klass = None, validation.check_name("klass", self.klass)
-        elif hasattr(self.klass, "klass"):
-            handler, klass = self.klass, self.klass.klass
-            try:
-                handler.check(text)
-            except InvalidData as error:
-                if self.data is not None or "missing required field" not in str(error):
-                    raise
-                raise InvalidData(
-                    f"{error}: pass data with handler.data(...), options of put by name"
-                ) from None
-        else:
-            raise TypeError(
-                "klass must be a handler, which @job makes of a function, or a string "
-                f"(got {self.klass!r})"
-            )
-        job: PreparedJob = {"jid": "", "klass": klass, "data": codec.encode(text, klass)}
-        if handler and handler.put_defaults:
-            job.update(cast(PreparedJob, handler.put_defaults))  # some of its members
-        if self.options:
-            add_options(job, self.options)
-        if not job["jid"]:
-            job["jid"] = os.urandom(16).hex()  # as secrets.token_hex, which takes twice as long
-        if self.options or (handler and handler.constraints):
-            self._add_constraints(job, handler, text)
-        return job
+    Args:
+        new: The job.
+        max_data: Maximum size of the data, in bytes.
+        codec: Encodes the data.
 
-    def _add_constraints(self, job: PreparedJob, handler: Klass | None, text: bytes) -> None:
-        if own := select_constraints(self.options):
-            own = check_constraints(own)
-        if_exists = self.options.get("if_exists")
-        if if_exists not in (None, "keep", "raise"):
-            raise ValueError(f"if_exists must be 'keep' or 'raise' (got {if_exists!r})")
-        constraints = merge_constraints(own, handler.constraints) if handler else own
-        if not constraints and if_exists is None:
-            return
-        read_fields = partial(handler.values if handler else _decode_fields, text)
-        job["constraints"] = encode_constraints(constraints, job["klass"], read_fields, if_exists)
+    Raises:
+        InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
+        TypeError: An option has the wrong type.
+        ValueError: An option is out of range.
+    """
+    text = job_data.encode(new.data, max_data)
+    if isinstance(new.klass, str):
+        klass, read_fields = validation.check_name("klass", new.klass), _decode_fields
+        options: Mapping[str, Any] = {}
+    else:
+        klass, read_fields = _check_handler(new, text), new.klass.values
+        options = new.klass.put_defaults
+    if new.options:
+        own = PUT.check(new.options)
+        options = merge_options(options, own) if options else own
+    if not options.keys() <= _MEMBERS:  # all others are constraints
+        constraints = encode_constraints(options, klass, partial(read_fields, text))
+        members = {name: value for name, value in options.items() if name in _MEMBERS}
+        options = {**members, "constraints": constraints}
+    if "delay" in options and "at" in options:
+        raise ValueError("delay and at are mutually exclusive")
+    return {
+        "jid": options.get("jid") or os.urandom(16).hex(),  # as secrets.token_hex, in half the time
+        "klass": klass,
+        "data": codec.encode(text, klass),
+        **options,  # type: ignore[typeddict-item]  # of the types that their checks return
+    }
+
+
+def _check_handler(new: NewJob, text: bytes) -> str:
+    """Check that a handler takes the data of its job; return the klass."""
+    handler = new.klass
+    if isinstance(handler, str) or not hasattr(handler, "klass"):
+        raise TypeError(
+            "klass must be a handler, which @job makes of a function, or a string "
+            f"(got {handler!r})"
+        )
+    try:
+        handler.check(text)
+    except InvalidData as error:
+        if new.data is not None or "missing required field" not in str(error):
+            raise
+        raise InvalidData(
+            f"{error}: pass data with handler.data(...), options of put by name"
+        ) from None
+    return handler.klass
 
 
 def _decode_fields(text: bytes) -> Mapping[str, object]:
@@ -244,7 +231,7 @@ DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
 
 
 class PutSender:
-    """Prepares jobs and sends them.
+    """Encodes jobs and sends them.
 
     A put is sent at once; those that are made while it is under way, to the same queue, share the
     next call, and each caller gets its own result.
@@ -269,14 +256,14 @@ class PutSender:
         self._codec = codec
         self._max_data = max_data
         self._default_context = default_context
-        self._batchers: dict[str, Batcher[PreparedJob, str]] = {}
+        self._batchers: dict[str, Batcher[PutManyRow, str]] = {}
         self._of_canceled: set[asyncio.Task[None]] = set()
 
     def set_default_context(self, make: DefaultContext) -> None:
         """Set the function that returns the context of jobs that are put without one."""
         self._default_context = make
 
-    def prepare(self, job: NewJob) -> PreparedJob:
+    def encode(self, job: NewJob) -> PutManyRow:
         """Check and encode a job, with the default context if it has none.
 
         Raises:
@@ -287,9 +274,9 @@ class PutSender:
         make = self._default_context
         if make and job.options.get("context") is None and (context := make(job)):
             job = job.with_options(context=context)
-        return job.prepare(self._max_data, self._codec)
+        return encode_job(job, self._max_data, self._codec)
 
-    async def put(self, queue: str, job: PreparedJob, wait: Seconds) -> str:
+    async def put(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid. If the caller is canceled, it may be put nevertheless.
 
         Raises:
@@ -304,7 +291,7 @@ class PutSender:
                     raise
 
     async def put_many(
-        self, queue: str, jobs: Sequence[PreparedJob], wait: Seconds, *, keep_existing: bool = False
+        self, queue: str, jobs: Sequence[PutManyRow], wait: Seconds, *, keep_existing: bool = False
     ) -> list[str | Exception]:
         """Put jobs in calls of a bounded size; return the jid or the error of each.
 
@@ -325,7 +312,7 @@ class PutSender:
         slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
         outage: Exception | None = None
 
-        async def send(batch: list[PreparedJob]) -> list[str | Exception]:
+        async def send(batch: list[PutManyRow]) -> list[str | Exception]:
             nonlocal outage
             async with slots:
                 if outage is None:
@@ -346,7 +333,7 @@ class PutSender:
             raise cast(QueueFull, answers[0])
         return answers
 
-    async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: Seconds) -> None:
+    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> None:
         """Put jobs, each with its queue, in one step: all of them, or none.
 
         Raises:
@@ -362,7 +349,7 @@ class PutSender:
                 if not await backpressure.pause():
                     raise
 
-    def _batcher(self, queue: str) -> Batcher[PreparedJob, str]:
+    def _batcher(self, queue: str) -> Batcher[PutManyRow, str]:
         if (batcher := self._batchers.get(queue)) is None:
             if len(self._batchers) >= MAX_IDLE_BATCHERS:
                 busy = {name: each for name, each in self._batchers.items() if not each.is_idle}
@@ -375,12 +362,12 @@ class PutSender:
             )
         return batcher
 
-    def _send(self, queue: str, batch: list[PreparedJob]) -> Awaitable[Sequence[str | Exception]]:
+    def _send(self, queue: str, batch: list[PutManyRow]) -> Awaitable[Sequence[str | Exception]]:
         if len(batch) == 1:
             return self._put_one(queue, batch[0])
         return self._call_put_many(queue, batch, keep=False)
 
-    async def _put_one(self, queue: str, job: PreparedJob) -> list[str]:
+    async def _put_one(self, queue: str, job: PutManyRow) -> list[str]:
         with self._store.request() as request:
             put = self._store.put(queue=queue, **job, request=request)
             try:
@@ -392,7 +379,7 @@ class PutSender:
                 raise
 
     async def _put_batch(
-        self, queue: str, batch: list[PreparedJob], backpressure: Backpressure, keep: bool
+        self, queue: str, batch: list[PutManyRow], backpressure: Backpressure, keep: bool
     ) -> list[str | Exception]:
         """Put a batch; put again those for which there was no room, as long as the caller waits."""
         answers = await self._call_put_many(queue, batch, keep)
@@ -405,7 +392,7 @@ class PutSender:
         return answers
 
     async def _call_put_many(
-        self, queue: str, batch: list[PreparedJob], keep: bool
+        self, queue: str, batch: list[PutManyRow], keep: bool
     ) -> list[str | Exception]:
         try:
             return await self._store.put_many(
@@ -417,7 +404,7 @@ class PutSender:
             return [each if isinstance(each, Exception) else late for each in late.result]
 
 
-def raise_failed(jobs: Sequence[PreparedJob], answers: Sequence[str | Exception]) -> None:
+def raise_failed(jobs: Sequence[PutManyRow], answers: Sequence[str | Exception]) -> None:
     """Raise the errors among the answers to `put_many`, if there are any.
 
     Raises:
@@ -475,7 +462,7 @@ class Backpressure:
         return True
 
 
-def count_fitting(jobs: Sequence[PreparedJob]) -> int:
+def count_fitting(jobs: Sequence[PutManyRow]) -> int:
     """Return how many of the leading jobs fit into one call, which Redis must handle quickly.
 
     Limits are the number of jobs, of bytes, and of names in their lists.
@@ -489,7 +476,7 @@ def count_fitting(jobs: Sequence[PreparedJob]) -> int:
     return min(len(jobs), MAX_JOBS_PER_CALL)
 
 
-def split(jobs: Sequence[PreparedJob]) -> Iterator[list[PreparedJob]]:
+def split(jobs: Sequence[PutManyRow]) -> Iterator[list[PutManyRow]]:
     """Split jobs into batches that Redis handles quickly."""
     start = 0
     while start < len(jobs):

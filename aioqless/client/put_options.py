@@ -1,26 +1,132 @@
-"""Options of put, of recurring jobs and of `@job`: each is declared and checked here, once."""
+"""The table of options: name, type and check of each, in classes that say where it is allowed.
 
-from __future__ import annotations
+Type checkers read the classes as keyword arguments; an `OptionTable` of a class checks the values
+that a caller gave. An option that may be None is left out then.
+"""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, TypeAlias, TypedDict, get_args
+from functools import partial
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, get_args
 from zoneinfo import ZoneInfo
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.errors import InvalidData
-from aioqless.store import PutManyRow
+from aioqless.lua import constant
 from aioqless.validation import Seconds
 
 MAX_CONTEXT = 4_096  # bytes
+MAX_CONCURRENT = constant("MAX_CONCURRENT")
+MAX_STARTS = constant("MAX_RATE_STARTS")
+MAX_PERIOD = 1e10  # seconds
 
 Key: TypeAlias = str | tuple[str, ...]
 OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
 
 
-class ConstraintOptions(TypedDict, total=False):
-    """Uniqueness, concurrency limit and rate limit of a job.
+def check_every(name: str, interval: Seconds) -> float:
+    """Return an interval in seconds."""
+    if (seconds := validation.check_seconds(name, interval)) == 0:
+        raise ValueError(f"{name} must be more than 0 seconds")
+    return seconds
+
+
+def check_timezone(name: str, zone: str | ZoneInfo) -> str:
+    """Return the name of a time zone that is given by its name, or as a ZoneInfo."""
+    text = zone.key if isinstance(zone, ZoneInfo) else zone
+    if not isinstance(text, str):
+        raise TypeError(
+            f"{name} must be a name such as 'Europe/Paris', or a ZoneInfo of one (got {zone!r})"
+        )
+    return text
+
+
+def _check_jid(_: str, jid: str) -> str:
+    return validation.check_jid(jid)
+
+
+def _check_key(name: str, key: Key) -> Key:
+    if isinstance(key, str):
+        return validation.check_name(name, key)
+    if not (isinstance(key, tuple) and all(isinstance(field, str) for field in key)):
+        raise TypeError(
+            f"{name} must be a string, or a tuple of the names of fields of the data (got {key!r})"
+        )
+    return key
+
+
+def _check_whole(name: str, number: int, most: int) -> int:
+    if validation.check_number(name, number) % 1 or not 1 <= number <= most:
+        raise ValueError(f"{name} must be an integer from 1 to {most:,} (got {number!r})")
+    return number
+
+
+def _check_period(name: str, duration: Seconds) -> float:
+    seconds = validation.check_seconds(name, duration, least=-math.inf)
+    if not 0 < seconds <= MAX_PERIOD:
+        raise ValueError(
+            f"{name} must be more than 0 seconds, and at most {MAX_PERIOD:g} (got {duration!r})"
+        )
+    return seconds
+
+
+def _check_rate(name: str, rate: tuple[int, Seconds]) -> tuple[int, float]:
+    if not isinstance(rate, tuple) or len(rate) != 2:
+        raise TypeError(
+            f"{name} must be a tuple of a number of starts and a period, in seconds or as a "
+            f"timedelta, such as (10, 60) (got {rate!r})"
+        )
+    return _check_whole(name, rate[0], MAX_STARTS), _check_period(f"{name}'s period", rate[1])
+
+
+def _check_until(name: str, until: float | datetime) -> float:
+    if isinstance(until, datetime):
+        return validation.check_time(name, until)
+    return validation.check_number(name, until, least=0)
+
+
+def _check_max_runs(name: str, number: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ValueError(f"{name} must be an integer >= 1 (got {number!r})")
+    return number
+
+
+def _encode_context(name: str, texts: Mapping[str, str]) -> bytes:
+    text = job_data.encode(validation.check_texts(name, texts))
+    if len(text) > MAX_CONTEXT:
+        raise InvalidData(
+            f"{name} must be at most {MAX_CONTEXT:,} bytes (got {len(text):,}): "
+            "put it into the data"
+        )
+    return text
+
+
+class _Choice:
+    """Checks that a value is one of the strings of a Literal."""
+
+    def __init__(self, choices: object) -> None:
+        self._choices = get_args(choices)
+
+    def __call__(self, name: str, value: object) -> object:
+        if value not in self._choices:
+            shown = (
+                " or ".join(map(repr, self._choices))
+                if len(self._choices) == 2
+                else f"one of {', '.join(self._choices)}"
+            )
+            raise ValueError(f"{name} must be {shown} (got {value!r})")
+        return value
+
+
+_UniqueUntil: TypeAlias = Literal["started", "done"]
+_IfExists: TypeAlias = Literal["keep", "raise"]
+
+
+class TemplateOptions(TypedDict, total=False):
+    """Options of put, of recurring jobs and of `@job`.
 
     A key is a string, which all jobs share that name it, or a tuple of names of fields of the data,
     which gives a key for each combination of their values, separately for each klass.
@@ -32,36 +138,27 @@ class ConstraintOptions(TypedDict, total=False):
         concurrency_key: What `max_concurrent` and `rate_limit` count; default: the klass.
         max_concurrent: Maximum number of jobs of the key that run at once.
         rate_limit: Maximum number of jobs of the key that start within a period.
-    """
-
-    unique: Key | None
-    unique_until: Literal["started", "done"] | None
-    unique_for: Seconds | None
-    concurrency_key: Key | None
-    max_concurrent: int | None
-    rate_limit: tuple[int, Seconds] | None
-
-
-class TemplateOptions(ConstraintOptions, total=False):
-    """What a job that is put and the instances of a recurring job have in common.
-
-    Attributes:
-        jid: Id of the job; default: a random one.
         priority: Lower runs sooner; default: 0.
         tags: Tags to find the job by.
         retries: Maximum number of retries; default: the handler's, else 5.
     """
 
-    jid: str | None
-    priority: float | None
-    tags: Sequence[str] | None
-    retries: int | None
+    unique: Annotated[Key | None, _check_key]
+    unique_until: Annotated[_UniqueUntil | None, _Choice(_UniqueUntil)]
+    unique_for: Annotated[Seconds | None, _check_period]
+    concurrency_key: Annotated[Key | None, _check_key]
+    max_concurrent: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENT)]
+    rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
+    priority: Annotated[float | None, validation.check_number]
+    tags: Annotated[Sequence[str] | None, validation.check_names]
+    retries: Annotated[int | None, partial(validation.check_number, least=0)]
 
 
 class PutOptions(TemplateOptions, total=False):
     """The options of put.
 
     Attributes:
+        jid: Id of the job; default: a random one.
         delay: Time until the job may run, in seconds or as a timedelta.
         at: When the job may run, a datetime with a time zone, instead of a delay.
         depends: Jids of jobs to wait for.
@@ -73,21 +170,14 @@ class PutOptions(TemplateOptions, total=False):
             JobExists. Default: a jid is moved here, a unique key is left alone.
     """
 
-    delay: Seconds
-    at: datetime | None
-    depends: Sequence[str] | None
-    context: Mapping[str, str] | None
-    expires_in: Seconds | None
-    on_failed: OnFailed | None
-    if_exists: Literal["keep", "raise"] | None
-
-
-class PutDefaults(TypedDict, total=False):
-    """The options of put that a handler sets for all of its jobs; checked."""
-
-    priority: float | None
-    tags: Sequence[str] | None
-    retries: int | None
+    jid: Annotated[str | None, _check_jid]
+    delay: Annotated[Seconds, validation.check_seconds]
+    at: Annotated[datetime | None, validation.check_time]
+    depends: Annotated[Sequence[str] | None, validation.check_names]
+    context: Annotated[Mapping[str, str] | None, _encode_context]
+    expires_in: Annotated[Seconds | None, validation.check_seconds]
+    on_failed: Annotated[OnFailed | None, _Choice(OnFailed)]
+    if_exists: Annotated[_IfExists | None, _Choice(_IfExists)]
 
 
 class ScheduleOptions(TypedDict, total=False):
@@ -100,72 +190,75 @@ class ScheduleOptions(TypedDict, total=False):
         backlog: Maximum number of missed instances to make up for, 0 for all; default: missed
             instances are coalesced into one.
         until: When it ends, as a datetime with a time zone or in seconds since 1970: no instance is
-            due later.
-        max_runs: Number of instances after which it ends.
+            due later. None: never.
+        max_runs: Number of instances after which it ends; None: no limit.
         jitter: Maximum random delay of each instance, in seconds or as a timedelta.
     """
 
-    every: Seconds
-    cron: str
-    timezone: str | ZoneInfo
-    backlog: int
-    until: float | datetime
-    max_runs: int
-    jitter: Seconds
+    every: Annotated[Seconds, check_every]
+    cron: Annotated[str, validation.check_name]
+    timezone: Annotated[str | ZoneInfo | None, check_timezone]
+    backlog: Annotated[int | None, partial(validation.check_number, least=0)]
+    until: Annotated[float | datetime | None, _check_until]
+    max_runs: Annotated[int | None, _check_max_runs]
+    jitter: Annotated[Seconds | None, validation.check_seconds]
 
 
 class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
     """The options of recur: a jid, `every` or `cron`, and what its instances are put with.
 
     Attributes:
+        jid: Id of the recurring job.
         offset: With `every`: time until the first instance; default: 0.
     """
 
-    offset: Seconds
+    jid: Annotated[str | None, _check_jid]
+    offset: Annotated[Seconds, validation.check_seconds]
 
 
-def add_options(  # noqa: C901  # one short case for each option reads best
-    job: PutManyRow, options: PutOptions
-) -> None:
-    """Check the options that are set, and add them to a job, except its constraints.
+class OptionTable:
+    """The options that a method takes, and the check of each.
 
-    Raises:
-        InvalidData: The context is too large.
-        TypeError: An option has the wrong type.
-        ValueError: An option is out of range.
+    Args:
+        method: Name of the method.
+        options: The class that declares them.
     """
-    if (jid := options.get("jid")) is not None:
-        job["jid"] = validation.check_jid(jid)
-    if "delay" in options:
-        job["delay"] = validation.check_seconds("delay", options["delay"])
-    if (at := options.get("at")) is not None:
-        if "delay" in options:
-            raise ValueError("delay and at are mutually exclusive")
-        job["at"] = validation.check_time("at", at)
-    if (priority := options.get("priority")) is not None:
-        job["priority"] = validation.check_number("priority", priority)
-    if (tags := options.get("tags")) is not None:
-        job["tags"] = validation.check_names("tags", tags)
-    if (retries := options.get("retries")) is not None:
-        validation.check_number("retries", retries, least=0)
-        job["retries"] = retries
-    if (depends := options.get("depends")) is not None:
-        job["depends"] = validation.check_names("depends", depends)
-    if (context := options.get("context")) is not None:
-        job["context"] = _encode_context(context)
-    if (expires_in := options.get("expires_in")) is not None:
-        job["expires_in"] = validation.check_seconds("expires_in", expires_in)
-    if (on_failed := options.get("on_failed")) is not None:
-        if on_failed not in (choices := get_args(OnFailed)):
-            raise ValueError(f"on_failed must be one of {', '.join(choices)} (got {on_failed!r})")
-        job["on_failed"] = on_failed
+
+    def __init__(self, method: str, options: type) -> None:
+        self._method = method
+        self.names = options.__annotations__.keys()
+        hints = options.__annotations__.items()
+        self._checks: dict[str, Callable[[str, Any], Any]] = {
+            name: getattr(hint, "__metadata__", (lambda _, value: value,))[0]
+            for name, hint in hints
+        }
+        self._may_be_none = {
+            name for name, hint in hints if NoneType in get_args(getattr(hint, "__origin__", hint))
+        }
+
+    def refuse_unknown(self, options: Mapping[str, Any]) -> None:
+        """Raise TypeError if the method has no option of one of the names."""
+        if not options.keys() <= self.names:
+            raise TypeError(
+                f"{self._method} has no option {', '.join(sorted(options.keys() - self.names))}; "
+                f"it has {', '.join(self.names)}"
+            )
+
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of options as the commands take them, without those that are None.
+
+        Raises:
+            InvalidData: The context is too large.
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range.
+        """
+        checks = self._checks
+        return {
+            name: checks[name](name, value)
+            for name, value in options.items()
+            if value is not None or name not in self._may_be_none
+        }
 
 
-def _encode_context(texts: Mapping[str, str]) -> bytes:
-    text = job_data.encode(validation.check_texts("context", texts))
-    if len(text) > MAX_CONTEXT:
-        raise InvalidData(
-            f"context must be at most {MAX_CONTEXT:,} bytes (got {len(text):,}): "
-            "put it into the data"
-        )
-    return text
+PUT = OptionTable("put", PutOptions)
+RECUR = OptionTable("recur", RecurOptions)

@@ -12,17 +12,20 @@ from typing_extensions import TypeVar, Unpack
 from aioqless import validation
 from aioqless.client.jid import Jid
 from aioqless.client.job import Job
-from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import JobRecord, decode_record
-from aioqless.client.put import Klass, NewJob, PreparedJob, PutSender, raise_failed
+from aioqless.client.put import Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, QueueClearing
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
-from aioqless.client.recurring import RecurringJob, recur
+from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import recurring_page
-from aioqless.client.workflows import Flow, Step, put_flow
+from aioqless.client.workflows import Flow, Step
 from aioqless.errors import no_attribute
+from aioqless.store import PutManyRow
 from aioqless.validation import Seconds
+
+if TYPE_CHECKING:
+    from aioqless.client.client import Client
 
 R = TypeVar("R", default=Any)
 
@@ -34,12 +37,12 @@ class Queue:
         name: Name of the queue.
     """
 
-    def __init__(self, backend: JobBackend, sender: PutSender, name: str, *, worker: str) -> None:
+    def __init__(self, client: Client, sender: PutSender, name: str) -> None:
         self.name = name
-        self._backend = backend
-        self._store = backend.store
+        self._client = client
+        self._backend = client.backend
+        self._store = client.store
         self._sender = sender
-        self._worker = worker
 
     async def put(
         self,
@@ -49,65 +52,17 @@ class Queue:
         wait: Seconds = 0,
         **options: Unpack[PutOptions],
     ) -> Jid[R]:
-        """Put (enqueue) one job.
-
-        `put(resize.data(path="a.png"))` is checked by type checkers; `put(resize, {"path":
-        "a.png"})` and, for a handler in another process, `put("app.jobs.resize", {...})` only when
-        they are called. A jid that exists is moved here with the options given, unless `if_exists`
-        says otherwise. If another job has the `unique` key, nothing is put.
-
-        Args:
-            job: A handler, its klass, or a new job.
-            data: The job's data, unless `job` is a new job.
-            wait: Seconds to wait while the queue, or Redis, is full.
-            options: See PutOptions.
-
-        Returns:
-            The job's jid, or that of the job that has its unique key: a string with methods.
-
-        Raises:
-            JobExists: The jid or the unique key is taken, and `if_exists` is "raise".
-            InvalidData: The data can't be encoded, or isn't what the handler takes.
-            QueueFull: The queue, or Redis, has no room.
-            TypeError: Put has no such option, or one has the wrong type.
-            ValueError: An option is out of range.
-        """
-        new = NewJob.of(job, data, options)
-        prepared = self._sender.prepare(new)
-        queue = validation.check_name("queue", self.name)
-        jid = await self._sender.put(queue, prepared, wait)
-        return Jid(jid, self._backend, new.result_type)
+        """Put (enqueue) one job into this queue: see `Client.put`."""
+        return await self._client.put(job, data, queue=self.name, wait=wait, **options)
 
     async def put_many(self, jobs: Iterable[NewJob[R]], *, wait: Seconds = 0) -> list[Jid[R]]:
-        """Put many jobs, in few calls of a bounded size.
+        """Put many jobs into this queue: see `Client.put_many`."""
+        return await self._client.put_many(jobs, queue=self.name, wait=wait)
 
-        All are checked before the first is sent.
-
-        Args:
-            jobs: The jobs, in the order in which they are to run.
-            wait: Seconds to wait while the queue, or Redis, is full.
-
-        Returns:
-            Their jids, in order.
-
-        Raises:
-            PutManyError: Some were refused, or it isn't known whether they were put; an
-                ExceptionGroup with the jids.
-            QueueFull: Redis has no memory left.
-        """
-        queue, new = self._check_name(), list(jobs)
-        prepared = list(map(self._sender.prepare, new))
-        answers = await self._sender.put_many(queue, prepared, wait)
-        raise_failed(prepared, answers)
-        return [
-            Jid(str(jid), self._backend, job.result_type)
-            for jid, job in zip(answers, new, strict=True)
-        ]
-
-    async def put_prepared(
-        self, jobs: Sequence[PreparedJob], *, wait: Seconds = 0, keep_existing: bool = False
+    async def put_encoded(
+        self, jobs: Sequence[PutManyRow], *, wait: Seconds = 0, keep_existing: bool = False
     ) -> list[str | Exception]:
-        """Put jobs that `NewJob.prepare` made before, perhaps in another process.
+        """Put jobs that `encode_job` made before, perhaps in another process.
 
         Args:
             jobs: The jobs, in the order in which they are to run.
@@ -127,23 +82,8 @@ class Queue:
     async def put_flow(
         self, flow: Step, *, on_failed: OnFailed | None = None, wait: Seconds = 0
     ) -> Flow:
-        """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
-
-        Args:
-            flow: A chain, a group or a job. Jobs without `in_queue` come into this queue.
-            on_failed: What happens to jobs without a choice of their own if one that they depend on
-                fails.
-            wait: Seconds to wait while a queue, or Redis, is full.
-
-        Returns:
-            The jids.
-
-        Raises:
-            QueueFull: A queue, or Redis, has no room.
-            ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
-                raises it for.
-        """
-        return await put_flow(self._sender, flow, self._check_name(), on_failed, wait)
+        """Put a workflow, its jobs without `in_queue` into this queue: see `Client.put_flow`."""
+        return await self._client.put_flow(flow, queue=self.name, on_failed=on_failed, wait=wait)
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job again that must exist.
@@ -157,8 +97,8 @@ class Queue:
         Raises:
             NoSuchJob: There is no such job.
         """
-        new = self._sender.prepare(job)
-        return await self._store.requeue(queue=self._check_name(), **new)
+        row = self._sender.encode(job)
+        return await self._store.requeue(queue=self._check_name(), **row)
 
     async def pop(self, count: int = 1, *, worker: str | None = None) -> list[Job]:
         """Lock jobs that are ready, those with an expired lock first.
@@ -171,7 +111,7 @@ class Queue:
             The jobs; none if the queue has none, is paused, or is at its limit.
         """
         return self._jobs(
-            await self._store.pop(queue=self.name, worker=worker or self._worker, count=count)
+            await self._store.pop(queue=self.name, worker=worker or self._client.name, count=count)
         )
 
     async def peek(self, count: int = 25, *, offset: int = 0) -> list[Job]:
@@ -186,22 +126,8 @@ class Queue:
     async def recur(
         self, job: str | Klass | NewJob, data: object = None, **options: Unpack[RecurOptions]
     ) -> RecurringJob:
-        """Make a recurring job, or change the one with this jid.
-
-        A job that is changed starts its schedule again, keeps its count, and stays paused if it is.
-
-        Args:
-            job: A handler, its klass, or a new job.
-            data: The data of its instances, unless `job` is a new job.
-            options: See RecurOptions; a jid, and either `every` or `cron`, are required.
-
-        Raises:
-            InvalidData: The data can't be encoded, or isn't what the handler takes.
-            TypeError: There is no such option, one has the wrong type, or there is no jid.
-            ValueError: An option is out of range.
-        """
-        queue = self._check_name()
-        return await recur(self._backend, queue, job, data, options)
+        """Make a recurring job of this queue, or change it: see `Client.recur`."""
+        return await self._client.recur(job, data, queue=self.name, **options)
 
     async def recurring(self, *, offset: int = 0, count: int = 25) -> list[RecurringJob]:
         """Return recurring jobs with an interval that put into this queue, by when they are due.

@@ -18,9 +18,9 @@ from typing import TypeAlias
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client.put import NewJob, PreparedJob, PutSender
+from aioqless.client.put import NewJob
 from aioqless.client.put_options import OnFailed, PutOptions
-from aioqless.validation import Seconds
+from aioqless.store import PutManyRow
 
 MAX_JOBS = 1_000
 MAX_DEPENDENCIES = 10_000
@@ -117,17 +117,6 @@ def group(*steps: Step) -> Group:
     return Group(_check_steps("group", steps))
 
 
-async def put_flow(
-    sender: PutSender, flow: Step, queue: str | None, on_failed: OnFailed | None, wait: Seconds
-) -> Flow:
-    """Put a workflow in one step; see `Queue.put_flow`."""
-    rows, put = lay_out(flow, queue, on_failed)
-    prepared = [(name, sender.prepare(job)) for name, job in rows]
-    check_size([job for _, job in prepared])
-    await sender.put_flow(prepared, wait)
-    return put
-
-
 def lay_out(
     flow: Step, queue: str | None, on_failed: OnFailed | None
 ) -> tuple[list[tuple[str, NewJob]], Flow]:
@@ -165,7 +154,7 @@ def lay_out(
     return rows, Flow(jids, tuple(last))
 
 
-def check_size(jobs: Sequence[PreparedJob]) -> None:
+def check_size(jobs: Sequence[PutManyRow]) -> None:
     """Check that a workflow is small enough to be put in one call.
 
     Raises:

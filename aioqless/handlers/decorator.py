@@ -15,12 +15,9 @@ from aioqless.client.job import Job
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.job_options import (
     JobOptions,
-    checked,
-    constraints_of,
+    check_options,
     policy_of,
     put_defaults_of,
-    result_ttl_of,
-    timeout_of,
 )
 from aioqless.handlers.recurrence import recurrence_of
 from aioqless.handlers.signature import HandlerTypes
@@ -106,27 +103,26 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
     """
     if fn is not None and not callable(fn):
         raise TypeError(f"@job takes options by name: write @job(klass={fn!r})")
-    checked(options)
+    checked = check_options(options)
     caller = sys._getframe(1)  # noqa: SLF001  # annotations may name local classes of a function
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
-        result_ttl = result_ttl_of(options)
+        result_ttl = checked.get("result_ttl")
         types = HandlerTypes(fn, _local_names(fn, caller), keeps_result=result_ttl is not None)
         handler: Handler[...] = Handler(
             fn,
             validation.check_name(
-                "klass", options.get("klass") or f"{fn.__module__}.{fn.__qualname__}"
+                "klass", checked.get("klass") or f"{fn.__module__}.{fn.__qualname__}"
             ),
             types,
-            aliases=tuple(validation.check_names("aliases", options.get("aliases", ()))),
-            queue=options.get("queue"),
-            put_defaults=put_defaults_of(options),
-            retry=policy_of(options),
+            aliases=tuple(checked.get("aliases", ())),
+            queue=checked.get("queue"),
+            put_defaults=put_defaults_of(checked, types.declared),
+            retry=policy_of(checked),
             result_ttl=result_ttl,
-            timeout=timeout_of(options),
-            executor=options.get("executor"),
-            recurrence=recurrence_of(options, types.declared),
-            constraints=constraints_of(options, types.declared),
+            timeout=checked.get("timeout"),
+            executor=checked.get("executor"),
+            recurrence=recurrence_of(checked, types.declared),
         )
         if handler.recurrence and not types.unresolved:
             handler.check(job_data.encode(handler.recurrence.data))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
@@ -15,7 +15,6 @@ from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
 from aioqless.client.put import NewJob
-from aioqless.client.put_options import ConstraintOptions, PutDefaults
 from aioqless.errors import InvalidData, UnknownKlass, no_attribute
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
@@ -45,13 +44,12 @@ class Handler(Generic[P, R_co, C, V_co]):
     types: HandlerTypes
     aliases: tuple[str, ...] = ()
     queue: str | None = None  # where its jobs are put unless the caller names a queue
-    put_defaults: PutDefaults = field(default_factory=PutDefaults, hash=False)
+    put_defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)  # checked
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # maximum duration of a run, in seconds
     executor: Literal["process"] | None = None  # None: the loop or a thread
     recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
-    constraints: ConstraintOptions = field(default_factory=ConstraintOptions, hash=False)
 
     @property
     def takes(self) -> Takes:

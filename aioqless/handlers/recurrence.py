@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aioqless.client.recurring.schedule import (
-    LIMITS,
-    Limits,
-    Schedule,
-    check_backlog,
-    make_schedule,
-    read_limits,
-)
+from aioqless.client.put_options import ScheduleOptions
+from aioqless.client.recurring.schedule import Schedule, limits_of, make_schedule
 from aioqless.handlers.signature import Takes
 
-SCHEDULE_OPTIONS = ("timezone", "data", "backlog", *LIMITS)
+SCHEDULE_OPTIONS = (*ScheduleOptions.__annotations__, "data")
 
 
 @dataclass(frozen=True)
@@ -27,13 +21,12 @@ class Recurrence:
     """
 
     schedule: Schedule
-    data: object = None
-    backlog: int | None = None
-    limits: Limits = field(default_factory=lambda: read_limits({}), hash=False)
+    data: object
+    limits: dict[str, Any] = field(hash=False)  # arguments of the commands that declare it
 
 
 def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None:
-    """Return the schedule in the options; None when there is none.
+    """Return the schedule in checked options; None when there is none.
 
     Raises:
         TypeError: An option needs a schedule, or the function needs data.
@@ -53,5 +46,4 @@ def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None
             raise TypeError(
                 f"a recurring job needs the data= that its function takes: {missing}"
             ) from None
-    backlog = check_backlog(schedule, options.get("backlog"))
-    return Recurrence(schedule, data, backlog, read_limits(options))
+    return Recurrence(schedule, data, limits_of(options))

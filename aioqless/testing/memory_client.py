@@ -16,8 +16,6 @@ from aioqless.redis.connection import CommandConnection
 from aioqless.store import Call, ScriptStore
 from aioqless.store.call import T, encode
 
-# How options are called in the rows of commands, where not as put calls them.
-_OPTIONS = {"within": "expires_in"}
 _JOB = ("queue", "jid", "klass", "data", "request", "now", "worker")
 
 
@@ -123,11 +121,7 @@ def _jids(batch: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _put_job(queue: str, row: Mapping[str, Any]) -> PutJob:
-    options = {
-        _OPTIONS.get(name, name): value
-        for name, value in row.items()
-        if name not in _JOB and value is not None
-    }
+    options = {name: value for name, value in row.items() if name not in _JOB and value is not None}
     if context := options.get("context"):
         options["context"] = msgspec.json.decode(context)
     if encoded := options.pop("constraints", None):

@@ -14,7 +14,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import JobRecord, decode_record
 from aioqless.client.job.progress_reporter import ReportedJob
-from aioqless.client.put import NewJob
+from aioqless.client.put import NewJob, encode_job
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
@@ -141,7 +141,7 @@ async def perform(
             "perform takes a job for a handler, which @job makes of a function, "
             f"not for the klass {new.klass!r}"
         )
-    prepared = new.prepare(job_data.MAX_BYTES)
+    prepared = encode_job(new, job_data.MAX_BYTES)
     retries = fields.get("retries", prepared.get("retries"))
     if retries is None:
         retries = constant("DEFAULT_RETRIES")

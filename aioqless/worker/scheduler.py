@@ -7,12 +7,11 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from aioqless.client import Client
-from aioqless.client.put import NewJob
+from aioqless.client.put import NewJob, encode_job
 from aioqless.client.recurring.cron import CLOCK_TOLERANCE, Cron, right_tick
-from aioqless.client.recurring.schedule import Limits
 from aioqless.errors import QueueFull
 from aioqless.handlers import Handler
 from aioqless.runtime.log import log
@@ -27,21 +26,6 @@ PAUSE_WHEN_FULL = 5.0
 MOST_PER_TICK = 100
 REVIEW_PERIOD = 300.0  # of a search for schedules that stand still since Redis' clock was ahead
 MOST_JIDS_PER_CALL = 1000
-
-
-class Declaration(Limits):
-    """How a recurring job is declared, except its schedule; its jid is the klass."""
-
-    jid: str
-    klass: str
-    data: str | bytes
-    priority: float | None
-    tags: Sequence[str] | None
-    retries: int | None
-    constraints: str | bytes | None
-    queue: str
-    backlog: int | None
-    anywhere: str | None
 
 
 class DueTemplate(TypedDict):
@@ -149,7 +133,8 @@ class Declarations:
 
 def _declaration(
     handler: Handler, default_queue: str | None, client: Client, jid: str
-) -> Declaration:
+) -> dict[str, Any]:
+    """Return the arguments that declare a recurring job, except those of its schedule."""
     recurrence = handler.recurrence
     assert recurrence is not None
     queue = handler.queue or default_queue
@@ -158,19 +143,12 @@ def _declaration(
             f"{handler.klass} has a schedule but no queue: pass queue= to its @job, since this "
             "worker serves patterns only"
         )
-    new = NewJob(handler, recurrence.data, jid=jid).prepare(client.max_data, client.codec)
+    new = NewJob(handler, recurrence.data, jid=jid)
     return {
-        "jid": new["jid"],
-        "klass": new["klass"],
-        "data": new["data"],
-        "priority": new.get("priority"),
-        "tags": new.get("tags"),
-        "retries": new.get("retries"),
-        "constraints": new.get("constraints"),
-        "queue": queue,
-        "backlog": recurrence.backlog,
-        "anywhere": None if handler.queue else "yes",
+        **encode_job(new, client.max_data, client.codec),
         **recurrence.limits,
+        "queue": queue,
+        "anywhere": None if handler.queue else "yes",
     }
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, job
 from aioqless.client.constraints import encode_constraints
-from aioqless.client.put_options import ConstraintOptions
+from aioqless.client.put import encode_job
+from aioqless.client.put_options import TemplateOptions
 from aioqless.errors import JobExists
 
 
@@ -62,19 +63,19 @@ async def test_options_of_put_override_those_of_the_handler(client: Client) -> N
     mail = client.queue("mail")
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique="else") != first
-    assert json.loads(NewJob(sync, {"customer": 1}, unique_for=60,
-        max_concurrent=5).prepare(1000)["constraints"] or b"") == {
+    assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique_for=60,
+        max_concurrent=5), 1000)["constraints"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
     }  # fmt: skip
 
 
 async def test_unique_key_without_fields_is_the_klass(client: Client) -> None:
     assert await client.queue("mail").put(digest) == await client.queue("post").put(digest)
-    assert json.loads(NewJob(digest).prepare(1000)["constraints"] or b"")["key"] == "Digest"
+    assert json.loads(encode_job(NewJob(digest), 1000)["constraints"] or b"")["key"] == "Digest"
 
 
 async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
-    constraints = ConstraintOptions(unique=("customer", "full"))
+    constraints = TemplateOptions(unique=("customer", "full"))
     said, silent = ({"customer": 1, "full": False}, {"customer": 1})
     keys = [
         encode_constraints(constraints, "Sync", partial(sync.values, json.dumps(data).encode()))
@@ -85,7 +86,7 @@ async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
 
 async def test_too_long_unique_key_is_shortened() -> None:
     told = json.loads(
-        NewJob("K", {"text": "x" * 600}, unique=("text",)).prepare(10_000)["constraints"] or b""
+        encode_job(NewJob("K", {"text": "x" * 600}, unique=("text",)), 10_000)["constraints"] or b""
     )
     assert told["unique"].startswith("sha256:")
 

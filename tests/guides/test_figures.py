@@ -8,10 +8,9 @@ import re
 import pytest
 
 from aioqless.cli.worker_options import declarations
-from aioqless.client.constraints import MAX_CONCURRENT, MAX_STARTS
 from aioqless.client.coverage import GONE_AFTER
 from aioqless.client.job_data import MAX_BYTES
-from aioqless.client.put_options import MAX_CONTEXT
+from aioqless.client.put_options import MAX_CONCURRENT, MAX_CONTEXT, MAX_STARTS
 from aioqless.client.recurring.schedule import MAX_CRON_BACKLOG
 from aioqless.client.workers import TIMEOUT
 from aioqless.client.workflows import MAX_BYTES as MAX_WORKFLOW_BYTES

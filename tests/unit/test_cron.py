@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from aioqless.client.put_options import RECUR
 from aioqless.client.recurring.cron import Cron
-from aioqless.client.recurring.schedule import Every, check_backlog, make_schedule
+from aioqless.client.recurring.schedule import Every, make_schedule
 
 HALF_PAST_TWO = Cron("30 2 * * *", "Europe/Paris")
 BEFORE_SPRING, BEFORE_AUTUMN = (
@@ -185,7 +186,7 @@ def test_invalid_schedule_is_refused(
     options: dict[str, Any], kind: type[Exception], why: str
 ) -> None:
     with pytest.raises(kind, match=why):
-        make_schedule(options)
+        make_schedule(RECUR.check(options))
 
 
 def test_schedule_is_an_interval_or_a_cron_expression() -> None:
@@ -197,12 +198,13 @@ def test_schedule_is_an_interval_or_a_cron_expression() -> None:
 
 
 def test_backlog_is_limited_for_cron_expressions() -> None:
-    assert [check_backlog(Every(5), backlog) for backlog in (None, 0, 5000)] == [None, 0, 5000]
+    for backlog in (None, 0, 5000):
+        assert make_schedule(RECUR.check({"every": 5, "backlog": backlog})) == Every(5)
     with pytest.raises(
         ValueError,
         match=r"backlog 1001 is more than 1000, the most with a cron expression; "
         r"0 makes up for all",
     ):
-        check_backlog(Cron("* * * * *"), 1001)
+        make_schedule(RECUR.check({"cron": "* * * * *", "backlog": 1001}))
     with pytest.raises(ValueError, match=r"backlog must be .* \(got -1\)"):
-        check_backlog(Every(5), -1)
+        RECUR.check({"every": 5, "backlog": -1})

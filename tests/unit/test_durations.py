@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from aioqless import Durability, Job, Next, Retry, Settings, job
-from aioqless.client.constraints import check_constraints
-from aioqless.client.put import NewJob
-from aioqless.client.recurring.schedule import Every, make_schedule
+from aioqless.client.put import NewJob, encode_job
+from aioqless.client.put_options import RECUR
+from aioqless.client.recurring.schedule import Every
 from aioqless.contrib.human_tasks import ReservationPolicy
 from aioqless.handlers.retry_policy import RetryPolicy, exponential, fixed
 from aioqless.testing import Clock
@@ -60,17 +60,17 @@ def test_options_of_put_take_timedeltas() -> None:
     with_timedeltas = NewJob("a", jid="a", rate_limit=(2, MINUTE), **cast(Any, options))
     seconds = {name: 60 if value is MINUTE else value for name, value in options.items()}
     with_numbers = NewJob("a", jid="a", rate_limit=(2, 60), **cast(Any, seconds))
-    assert with_timedeltas.prepare(1000) == with_numbers.prepare(1000)
+    assert encode_job(with_timedeltas, 1000) == encode_job(with_numbers, 1000)
 
 
 def test_at_is_stored_as_time_and_excludes_delay() -> None:
-    assert NewJob("a", at=AWARE).prepare(1000)["at"] == AWARE.timestamp()
+    assert encode_job(NewJob("a", at=AWARE), 1000)["at"] == AWARE.timestamp()
     with pytest.raises(ValueError, match="mutually exclusive"):
-        NewJob("a", at=AWARE, delay=1).prepare(1000)
+        encode_job(NewJob("a", at=AWARE, delay=1), 1000)
     with pytest.raises(ValueError, match="has no time zone"):
-        NewJob("a", at=NAIVE).prepare(1000)
+        encode_job(NewJob("a", at=NAIVE), 1000)
     with pytest.raises(TypeError, match="put takes a time as at="):
-        NewJob("a", delay=cast(Any, AWARE)).prepare(1000)
+        encode_job(NewJob("a", delay=cast(Any, AWARE)), 1000)
 
 
 def test_options_of_handlers_take_timedeltas() -> None:
@@ -79,7 +79,7 @@ def test_options_of_handlers_take_timedeltas() -> None:
 
     assert (handler.timeout, handler.result_ttl) == (60, 3600)
     assert handler.recurrence and handler.recurrence.schedule == Every(60)
-    assert handler.constraints["rate_limit"] == (1, 60)
+    assert handler.put_defaults["rate_limit"] == (1, 60)
 
 
 def test_backoffs_take_and_return_timedeltas() -> None:
@@ -111,9 +111,8 @@ def test_settings_take_timedeltas_and_are_read_as_seconds() -> None:
 
 
 def test_constraints_and_schedules_take_timedeltas() -> None:
-    checked = check_constraints({"unique_for": MINUTE, "rate_limit": (3, MINUTE)})
-    assert checked == {"unique_for": 60, "rate_limit": (3, 60)}
-    assert make_schedule({"every": MINUTE}) == Every(60)
+    checked = RECUR.check({"unique_for": MINUTE, "rate_limit": (3, MINUTE), "every": MINUTE})
+    assert checked == {"unique_for": 60, "rate_limit": (3, 60), "every": 60}
 
 
 def test_clock_takes_a_datetime_and_moves_by_a_timedelta() -> None:

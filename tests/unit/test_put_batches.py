@@ -5,14 +5,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioqless.client.put import NewJob, PreparedJob, split
+from aioqless.client import PutManyRow
+from aioqless.client.put import NewJob, encode_job, split
 
 
 def put(
     data: str = "{}", tags: list[str] | None = None, depends: list[str] | None = None
-) -> PreparedJob:
+) -> PutManyRow:
     job = NewJob("app.greet", msgspec.Raw(data.encode()), tags=tags, depends=depends)
-    return job.prepare(1 << 20)
+    return encode_job(job, 1 << 20)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def put(
         (put(tags=["x"] * 1_000, depends=["a"] * 5_000), [1] * 250),
     ],
 )
-def test_batch_is_limited_by_jobs_bytes_and_names(each: PreparedJob, together: list[int]) -> None:
+def test_batch_is_limited_by_jobs_bytes_and_names(each: PutManyRow, together: list[int]) -> None:
     assert [len(batch) for batch in split([each] * 250)] == together
 
 

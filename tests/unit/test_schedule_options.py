@@ -28,12 +28,12 @@ def _declared(**options: Any) -> Handler[...]:
 def test_schedule_options_make_a_recurring_job() -> None:
     hourly = _declared(every=3600).recurrence
     assert hourly is not None
-    assert (hourly.schedule, hourly.data, hourly.backlog) == (Every(3600), {}, None)
+    assert (hourly.schedule, hourly.data, hourly.limits["backlog"]) == (Every(3600), {}, None)
     daily = _declared(
         cron="0 9 * * *", timezone="Europe/Paris", data={"day": "x"}, backlog=2
     ).recurrence
     assert daily is not None
-    assert (daily.schedule, daily.data, daily.backlog) == (
+    assert (daily.schedule, daily.data, daily.limits["backlog"]) == (
         Cron("0 9 * * *", "Europe/Paris"),
         {"day": "x"},
         2,
@@ -50,7 +50,12 @@ def test_limits_and_jitter_are_read_as_seconds() -> None:
     recurrence = _declared(
         every=60, until=datetime(2030, 1, 1, tzinfo=UTC), max_runs=3, jitter=timedelta(minutes=1)
     ).recurrence
-    assert recurrence and recurrence.limits == {"ends": 1893456000, "max_runs": 3, "jitter": 60}
+    assert recurrence and recurrence.limits == {
+        "ends": 1893456000,
+        "max_runs": 3,
+        "jitter": 60,
+        "backlog": None,
+    }
 
 
 @pytest.mark.parametrize(("nickname", "meant"), [("@hourly", "0 * * * *"), ("@Daily", "0 0 * * *")])

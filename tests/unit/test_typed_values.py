@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, Field, HttpUrl, PositiveInt, SecretStr
 
 from aioqless import InvalidData, Job, NewJob, Next, job
+from aioqless.client.put import encode_job
 from aioqless.handlers import Handler
 from aioqless.testing import perform
 from aioqless.worker.outcome import Completed, Failed
@@ -138,7 +139,7 @@ def test_values_of_another_type_are_refused_at_put(
     handler: Handler[...], data: object, why: str
 ) -> None:
     with pytest.raises(InvalidData, match=f"{handler.klass} can't take this data: .*{why}"):
-        NewJob(handler, data).prepare(MAX)
+        encode_job(NewJob(handler, data), MAX)
 
 
 async def test_whole_data_is_a_model_whose_changes_are_stored_and_unknown_keys_kept() -> None:
@@ -156,7 +157,7 @@ def test_secret_that_pydantic_would_mask_is_refused() -> None:
     async def log_in(job: Job, login: Login) -> None: ...
 
     with pytest.raises(InvalidData, match=r"Login has a secret.*declare a str"):
-        log_in.data(Login(password=SecretStr("geheim"))).prepare(MAX)
+        encode_job(log_in.data(Login(password=SecretStr("geheim"))), MAX)
 
 
 def test_models_are_parts_of_unique_keys() -> None:
@@ -164,7 +165,7 @@ def test_models_are_parts_of_unique_keys() -> None:
     async def sync(job: Job[Any], user: User) -> None: ...
 
     again = NewJob(sync, {"user": {"userId": 7, "born": "1815-12-10", "name": "Ada"}})
-    assert sync.data(ADA).prepare(MAX)["constraints"] == again.prepare(MAX)["constraints"]
+    assert encode_job(sync.data(ADA), MAX)["constraints"] == encode_job(again, MAX)["constraints"]
 
 
 @pytest.mark.parametrize("result", [Thumb(width=3), {"width": 3}])
@@ -212,6 +213,7 @@ def test_pydantic_is_not_imported_for_other_types() -> None:
 import sys
 from dataclasses import dataclass
 import aioqless, aioqless.worker
+from aioqless.client.put import encode_job
 
 @dataclass
 class Box:
@@ -220,7 +222,7 @@ class Box:
 @aioqless.job(result_ttl=5)
 async def take(job: aioqless.Job, box: Box) -> Box: ...
 
-take.data(Box(1)).prepare(1000)
+encode_job(take.data(Box(1)), 1000)
 take.read_result({"size": 1})
 print(sorted(name for name in sys.modules if name.startswith("pydantic")))
 """

@@ -163,20 +163,6 @@ def right_tick(expression: str, timezone: str, tick: float, now: float) -> float
         return None
 
 
-def zone_name(zone: str | ZoneInfo) -> str:
-    """Return the name of a time zone that is given by its name, or as a ZoneInfo.
-
-    Raises:
-        TypeError: It is neither, or a ZoneInfo without a name.
-    """
-    name = zone.key if isinstance(zone, ZoneInfo) else zone
-    if not isinstance(name, str):
-        raise TypeError(
-            f"timezone must be a name such as 'Europe/Paris', or a ZoneInfo of one (got {zone!r})"
-        )
-    return name
-
-
 def find_zone(name: str) -> tzinfo:
     """Return a time zone by its name, such as `Europe/Paris`.
 

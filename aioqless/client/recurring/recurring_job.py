@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Self, TypedDict, cast
-from zoneinfo import ZoneInfo
+from typing import Any, Self, TypedDict
 
 from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put import Klass, NewJob
-from aioqless.client.put_options import PutOptions, RecurOptions, TemplateOptions
-from aioqless.client.recurring.cron import Cron, zone_name
-from aioqless.client.recurring.schedule import (
-    LIMITS,
-    Limits,
-    check_backlog,
-    make_every,
-    make_schedule,
-    read_limits,
+from aioqless.client.put import Klass, NewJob, encode_job
+from aioqless.client.put_options import (
+    PUT,
+    RECUR,
+    OptionTable,
+    RecurOptions,
+    ScheduleOptions,
 )
+from aioqless.client.recurring.cron import Cron
+from aioqless.client.recurring.schedule import limits_of, make_schedule
 from aioqless.errors import AioqlessError, NoSuchJob
-from aioqless.validation import Seconds
-
-_PUT_ONLY = PutOptions.__annotations__.keys() - TemplateOptions.__annotations__.keys()
 
 
 class RecurringRecord(TypedDict):
@@ -56,22 +49,8 @@ class RecurringRecord(TypedDict):
     ended: bool
 
 
-class _Template(Limits):
-    """The arguments of the commands that make a recurring job, except those of its schedule."""
-
-    queue: str
-    jid: str
-    klass: str
-    data: str | bytes
-    priority: float | None
-    tags: Sequence[str] | None
-    retries: int | None
-    constraints: str | bytes | None
-    backlog: int | None
-
-
-class RecurringChanges(TypedDict, total=False):
-    """What `RecurringJob.update` changes.
+class RecurringChanges(ScheduleOptions, total=False):
+    """What `RecurringJob.update` changes, besides its schedule.
 
     Attributes:
         priority: Priority of its instances.
@@ -79,13 +58,6 @@ class RecurringChanges(TypedDict, total=False):
         data: Data of its instances.
         klass: Klass of its instances.
         queue: Queue of its instances.
-        backlog: Maximum number of missed instances to make up for, 0 for all.
-        every: Interval, in seconds or as a timedelta, if it has one.
-        cron: Cron expression, if it has one.
-        timezone: Time zone of the cron expression, by its name or as a ZoneInfo.
-        until: When it ends, as a datetime or in seconds since 1970; None: never.
-        max_runs: Number of instances after which it ends; None: no limit.
-        jitter: Maximum random delay of each instance, in seconds or as a timedelta.
     """
 
     priority: float
@@ -93,64 +65,37 @@ class RecurringChanges(TypedDict, total=False):
     data: object
     klass: str
     queue: str
-    backlog: int
-    every: Seconds
-    cron: str
-    timezone: str | ZoneInfo
-    until: float | datetime | None
-    max_runs: int | None
-    jitter: Seconds | None
 
 
-def _refuse_unknown(method: str, names: Iterable[str], options: Mapping[str, object]) -> None:
-    if unknown := set(names) - options.keys():
-        raise TypeError(
-            f"{method} has no option {', '.join(sorted(unknown))}; it has {', '.join(options)}"
-        )
+UPDATE = OptionTable("update", RecurringChanges)
 
 
 async def recur(
     backend: JobBackend,
-    queue: str,
     job: str | Klass | NewJob,
     data: object,
+    queue: str | None,
     options: RecurOptions,
 ) -> RecurringJob:
-    """Make a recurring job, or change the one with this jid.
-
-    Raises:
-        InvalidData: The data can't be encoded, or isn't what the handler takes.
-        TypeError: There is no such option, one has the wrong type, or there is no jid.
-        ValueError: An option is out of range.
-    """
-    _refuse_unknown("recur", options.keys(), RecurOptions.__annotations__)
-    store, schedule = backend.store, make_schedule(options)
-    backlog = check_backlog(schedule, options.get("backlog"))
-    offset = validation.check_seconds("offset", options.get("offset", 0))
-    put_options = {
-        name: value for name, value in options.items() if name in TemplateOptions.__annotations__
-    }
-    template = NewJob.of(job, data, cast(PutOptions, put_options))
-    if unknown := _PUT_ONLY & template.options.keys():
+    """Make a recurring job, or change the one with this jid; see `Client.recur`."""
+    RECUR.refuse_unknown(options)
+    checked = RECUR.check(options)
+    schedule = make_schedule(checked)
+    given: Any = {name: value for name, value in options.items() if name in PUT.names}
+    new = NewJob.of(job, data, given)
+    if unknown := PUT.names - RECUR.names & new.options.keys():
         raise TypeError(f"a recurring job has no option {', '.join(sorted(unknown))}: put has")
-    if template.options.get("jid") is None:
+    if new.options.get("jid") is None:
         raise TypeError(
             "recur needs a jid, such as jid='nightly-digest': the next call with this jid changes "
             "the recurring job instead of adding another one"
         )
-    new = template.prepare(backend.max_data, backend.codec)
-    arguments: _Template = {
-        "queue": queue,
-        "jid": new["jid"],
-        "klass": new["klass"],
-        "data": new["data"],
-        "priority": new.get("priority"),
-        "tags": new.get("tags"),
-        "retries": new.get("retries"),
-        "constraints": new.get("constraints"),
-        "backlog": backlog,
-        **read_limits(options),
+    template: dict[str, Any] = {
+        "queue": validation.check_name("queue", new.choose_queue(queue)),
+        **encode_job(new, backend.max_data, backend.codec),
+        **limits_of(checked),
     }
+    store = backend.store
     if isinstance(schedule, Cron):
         if "offset" in options:
             raise TypeError("offset goes with every: a cron expression has times of its own")
@@ -158,13 +103,13 @@ async def recur(
             expression=schedule.expression,
             timezone=schedule.timezone,
             next=schedule.next(await store.now()),
-            **arguments,
+            **template,
         )
     else:
-        await store.recur_on(interval=schedule.seconds, offset=offset, **arguments)
-    record = await store.recur_get(jid=new["jid"])
+        await store.recur_on(interval=schedule.seconds, offset=checked.get("offset", 0), **template)
+    record = await store.recur_get(jid=template["jid"])
     if record is None:
-        raise AioqlessError(f"recurring job {new['jid']} was canceled while it was being read")
+        raise AioqlessError(f"recurring job {template['jid']} was canceled while it was being read")
     return RecurringJob(backend, record)
 
 
@@ -323,27 +268,25 @@ class RecurringJob:
             InvalidData: The data can't be encoded.
             InvalidArgument: Another value is refused, or belongs to the other kind of schedule.
         """
-        _refuse_unknown("update", changes.keys(), RecurringChanges.__annotations__)
-        pairs: dict[str, Any] = dict(changes)
-        if "every" in changes:
-            pairs["interval"] = make_every(pairs.pop("every")).seconds
+        UPDATE.refuse_unknown(changes)
+        pairs = UPDATE.check(changes)
+        if "every" in pairs:
+            pairs["interval"] = pairs.pop("every")
         codec, klass = self._backend.codec, changes.get("klass", self.klass)
         if "data" not in changes and codec.bound_to_klass and klass != self.klass:
             pairs["data"] = self.data
         if "data" in pairs:
             text = job_data.encode(pairs["data"], self._backend.max_data)
             pairs["data"] = codec.encode(text, klass)
-        limits = read_limits(changes)
-        for name, value in zip(LIMITS, limits.values(), strict=True):
+        for name, field in (("until", "ends"), ("max_runs", "max_runs"), ("jitter", "jitter")):
             if name in changes:
-                pairs.pop(name)
-                pairs["ends" if name == "until" else name] = "none" if value is None else value
+                pairs[field] = pairs.pop(name, "none")
         if changes.keys() & {"cron", "timezone", "until", "max_runs"}:
             await self.refresh()
         if "cron" in changes or "timezone" in changes or (self.cron and self.ended):
             cron = Cron(
-                changes.get("cron", self.cron or ""),
-                zone_name(changes.get("timezone", self.timezone or "UTC")),
+                pairs.get("cron", self.cron or ""),
+                pairs.get("timezone", self.timezone or "UTC"),
             )
             pairs |= {
                 "cron": cron.expression,

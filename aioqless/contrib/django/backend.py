@@ -16,6 +16,7 @@ from django.utils.asyncio import async_unsafe
 
 from aioqless import NewJob, validation
 from aioqless.client import job_data
+from aioqless.client.put import encode_job
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.options import BackendOptions
 from aioqless.contrib.django.results import read_result, set_fields
@@ -85,7 +86,7 @@ class Backend(BaseTaskBackend):
                 outbox.put(self._job_of(task, result), queue=task.queue_name, using=using)
                 self._report_enqueued(result)
             case "on_commit":
-                self._job_of(task, result).prepare(job_data.MAX_BYTES)  # refuses bad ones now
+                encode_job(self._job_of(task, result), job_data.MAX_BYTES)  # refuses bad ones now
                 transaction.on_commit(partial(self._put, task, result), using=using)
             case "now":
                 self._put(task, result)

@@ -11,11 +11,11 @@ from typing_extensions import Unpack
 from aioqless import Client, NewJob, validation
 from aioqless.client import job_data
 from aioqless.client.extensions import codec_from_environment
-from aioqless.client.put import Klass
+from aioqless.client.put import Klass, encode_job
 from aioqless.client.put_options import PutOptions
 from aioqless.contrib.django.connections import own_connections
 from aioqless.contrib.django.models import OutboxJob
-from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, encode_job
+from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, write_job
 from aioqless.validation import Seconds
 
 
@@ -43,13 +43,13 @@ def put(
         ValueError: An invalid option.
     """
     new = NewJob.of(job, data, options)
-    prepared = new.prepare(job_data.MAX_BYTES, codec_from_environment())
+    row = encode_job(new, job_data.MAX_BYTES, codec_from_environment())
     OutboxJob.objects.using(using).create(
         queue=validation.check_name("queue", new.choose_queue(queue)),
-        job=encode_job(prepared),
+        job=write_job(row),
         written=time.time(),
     )
-    return prepared["jid"]
+    return row["jid"]
 
 
 class Relay(TableRelay):

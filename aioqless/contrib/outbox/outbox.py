@@ -13,9 +13,9 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client import Client, job_data
 from aioqless.client.codec import PLAIN, Codec
-from aioqless.client.put import Klass, NewJob
+from aioqless.client.put import Klass, NewJob, encode_job
 from aioqless.client.put_options import PutOptions
-from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, encode_job
+from aioqless.contrib.outbox.relay import OutboxRow, PutRows, TableRelay, write_job
 from aioqless.errors import require_extra
 from aioqless.validation import Seconds
 
@@ -97,13 +97,13 @@ class Outbox:
             ValueError: An invalid option.
         """
         new = NewJob.of(job, data, options)
-        arguments = new.prepare(self._max_data, self._codec)
+        row = encode_job(new, self._max_data, self._codec)
         entry = self._entry()
         entry.queue = validation.check_name("queue", new.choose_queue(queue))
-        entry.job = encode_job(arguments)
+        entry.job = write_job(row)
         entry.written = time.time()
         session.add(entry)
-        return arguments["jid"]
+        return row["jid"]
 
 
 class Relay(TableRelay):

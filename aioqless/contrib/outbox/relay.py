@@ -11,8 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from redis import exceptions
 
 from aioqless import validation
-from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.client.put import PreparedJob
+from aioqless.client import REDIS_UNAVAILABLE, Client, PutManyRow
 from aioqless.errors import NotDurable, QueueFull
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
@@ -136,8 +135,8 @@ class TableRelay:
 
     async def _put_into(self, queue: str, rows: Sequence[OutboxRow], handled: Handled) -> None:
         """Put rows into their queue. They stay if it is full, or their job may not be there."""
-        answers = await self._client.queue(queue).put_prepared(
-            [prepared_job(row) for row in rows], keep_existing=True
+        answers = await self._client.queue(queue).put_encoded(
+            [read_job(row) for row in rows], keep_existing=True
         )
         first = answers[0]
         if isinstance(first, Exception) and all(isinstance(e, REDIS_UNAVAILABLE) for e in answers):
@@ -159,19 +158,20 @@ class TableRelay:
             log.info("outbox.put", queue=queue, jobs=put)
 
 
-def encode_job(job: PreparedJob) -> str:
+def write_job(job: PutManyRow) -> str:
     """Return a job as the column `job` has it."""
     return json.dumps(
         {name: each.decode() if isinstance(each, bytes) else each for name, each in job.items()}
     )
 
 
-def prepared_job(row: OutboxRow) -> PreparedJob:
+def read_job(row: OutboxRow) -> PutManyRow:
     """Return the job of a row, with delays reduced by the time since the row was written."""
-    job: PreparedJob = json.loads(row.job)
+    job: PutManyRow = json.loads(row.job)
     passed = time.time() - row.written
-    if delay := job.get("delay"):
-        job["delay"] = max(0.0, delay - passed)
-    if (expires_in := job.get("expires_in")) is not None:
-        job["expires_in"] = max(0.0, expires_in - passed)
-    return job
+    delay, expires_in = job.get("delay"), job.get("expires_in")
+    return {
+        **job,
+        "delay": max(0.0, delay - passed) if delay else delay,
+        "expires_in": None if expires_in is None else max(0.0, expires_in - passed),
+    }

@@ -154,9 +154,7 @@ class PartitionedClient(Client):
         Args:
             name: Name of the queue.
         """
-        sender = self._open.sender
-        assert isinstance(sender, PartitionedSender)
-        return PartitionedQueue(self.backend, sender, name, worker=self.name)
+        return PartitionedQueue(self, self._sender, name)
 
     async def put(
         self,
@@ -181,9 +179,8 @@ class PartitionedClient(Client):
         Raises:
             ValueError: Its jid, keys and dependencies belong to several partitions; or as `Client`.
         """
-        new = NewJob.of(job, data, options)
-        chosen = self.queue(new.choose_queue(queue))
-        return await chosen.put(new, wait=wait, partition_key=partition_key)
+        new = self._sender.place(NewJob.of(job, data, options), partition_key)
+        return await super().put(new, queue=queue, wait=wait)
 
     async def put_flow(
         self,
@@ -207,9 +204,7 @@ class PartitionedClient(Client):
         Raises:
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
-        sender = self._open.sender
-        assert isinstance(sender, PartitionedSender)
-        placed = sender.place_flow(flow, partition_key)
+        placed = self._sender.place_flow(flow, partition_key)
         return await super().put_flow(placed, queue=queue, on_failed=on_failed, wait=wait)
 
     @contextmanager
@@ -351,6 +346,12 @@ class PartitionedClient(Client):
             return await connection.execute(*command)
         finally:
             await connection.aclose()
+
+    @property
+    def _sender(self) -> PartitionedSender:
+        sender = self._open.sender
+        assert isinstance(sender, PartitionedSender)
+        return sender
 
     @property
     def _partitioned_store(self) -> PartitionedStore:

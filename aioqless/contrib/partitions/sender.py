@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from aioqless.client.codec import Codec
-from aioqless.client.put import DefaultContext, NewJob, PreparedJob, PutSender
+from aioqless.client.put import DefaultContext, NewJob, PutSender
 from aioqless.client.workflows import Chain, Group, Placed, Step
 from aioqless.contrib.partitions.routing import check_together, generate_jid, keys_of, partition_of
 from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.store import PutManyRow
 from aioqless.validation import Seconds
 
 # Jobs without keys that are put at the same time share a partition, and so a call, which costs
@@ -23,7 +24,7 @@ BURST_ENDS = 1.0  # seconds after the last put
 
 
 class PartitionedSender(PutSender):
-    """Prepares jobs and sends each to its partition.
+    """Encodes jobs and sends each to its partition.
 
     A job is in the partition of its jid, with all its keys and all jobs that it depends on. A jid
     that the caller doesn't choose is generated to fit them; what can't be in one partition is
@@ -71,35 +72,34 @@ class PartitionedSender(PutSender):
         """
         names = [partition_key] if partition_key is not None else []
         for job in _jobs_of(flow):
-            names += [*_given_jid(job), *_names(super().prepare(job))]
+            names += [*_given_jid(job), *_names(super().encode(job))]
         return _with_jids(flow, self._choose(names), self._count)
 
-    def prepare(self, job: NewJob) -> PreparedJob:
+    def encode(self, job: NewJob) -> PutManyRow:
         """Check and encode a job, and give it a jid of the partition of its keys.
 
         Raises:
             ValueError: Its jid, keys and dependencies belong to several partitions.
         """
-        row = super().prepare(job)
+        row = super().encode(job)
         names = _names(row)
-        if job.options.get("jid") is None:
-            partition = self._choose(names) if names else self._next_partition()
-            row["jid"] = generate_jid(partition, self._count, row["jid"])
-        else:
+        if job.options.get("jid") is not None:
             self._choose([row["jid"], *names])
-        return row
+            return row
+        partition = self._choose(names) if names else self._next_partition()
+        return {**row, "jid": generate_jid(partition, self._count, row["jid"])}
 
-    async def put(self, queue: str, job: PreparedJob, wait: Seconds) -> str:
+    async def put(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid."""
         return await self._sender_of(job).put(queue, job, wait)
 
     async def put_many(
-        self, queue: str, jobs: Sequence[PreparedJob], wait: Seconds, *, keep_existing: bool = False
+        self, queue: str, jobs: Sequence[PutManyRow], wait: Seconds, *, keep_existing: bool = False
     ) -> list[str | Exception]:
         """Put jobs, those of each partition in calls of a bounded size.
 
         Jobs of a partition that can't be reached are answered with the error, as refused ones are,
-        and so are jobs that were prepared elsewhere, with a jid of another partition than their
+        and so are jobs that were encoded elsewhere, with a jid of another partition than their
         keys.
         """
         answers: list[str | Exception] = [""] * len(jobs)
@@ -131,11 +131,11 @@ class PartitionedSender(PutSender):
                     answers[number] = answer
         return answers
 
-    async def put_flow(self, jobs: Sequence[tuple[str, PreparedJob]], wait: Seconds) -> None:
+    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> None:
         """Put jobs, each with its queue, in one step: all of them, or none."""
         await self._sender_of(jobs[0][1]).put_flow(jobs, wait)
 
-    def _sender_of(self, job: PreparedJob) -> PutSender:
+    def _sender_of(self, job: PutManyRow) -> PutSender:
         return self._senders[partition_of(job["jid"], self._count)]
 
     def _choose(self, names: Sequence[str]) -> int:
@@ -165,7 +165,7 @@ def _given_jid(job: NewJob) -> list[str]:
     return [] if jid is None else [jid]
 
 
-def _names(job: PreparedJob) -> list[str]:
+def _names(job: PutManyRow) -> list[str]:
     """Return the keys of a job and the jids that it depends on: all must share its partition."""
     return [*keys_of(job.get("constraints")), *(job.get("depends") or ())]
 

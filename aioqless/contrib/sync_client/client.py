@@ -55,37 +55,17 @@ class Client:
         wait: Seconds = 0,
         **options: Unpack[PutOptions],
     ) -> Jid[Result]:
-        """Put a job, as `put` of the async client does.
-
-        Args:
-            job: A handler, its klass, or a new job.
-            data: The job's data, unless `job` is a new job.
-            queue: Name of the queue; default: the handler's, else "default".
-            wait: Time to wait while the queue, or Redis, is full.
-            options: See PutOptions.
-
-        Returns:
-            Its jid, when Redis has the job.
+        """Put a job, and return its jid when Redis has it: see `aioqless.Client.put`.
 
         Raises:
             RuntimeError: On a thread that runs an event loop; all methods do.
         """
-        new = NewJob.of(job, data, options)
-        return self.call(lambda client: client.put(new, queue=queue, wait=wait))
+        return self.call(lambda client: client.put(job, data, queue=queue, wait=wait, **options))
 
     def put_many(
         self, jobs: Iterable[NewJob[Result]], *, queue: str | None = None, wait: Seconds = 0
     ) -> list[Jid[Result]]:
-        """Put many jobs, as `put_many` of the async client does.
-
-        Args:
-            jobs: The jobs; those of one queue in the order in which they are to run.
-            queue: Name of the queue; default: that of each handler, else "default".
-            wait: Time to wait while a queue, or Redis, is full.
-
-        Returns:
-            Their jids, in order.
-        """
+        """Put many jobs: see `aioqless.Client.put_many`."""
         return self.call(lambda client: client.put_many(jobs, queue=queue, wait=wait))
 
     def result(self, jid: Jid[Result], timeout: Seconds | None = None) -> Result:

@@ -19,6 +19,7 @@ from aioqless import (
     job,
 )
 from aioqless.client import CommandConnection
+from aioqless.client.put import encode_job
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
 from aioqless.store import acl
@@ -183,9 +184,9 @@ async def test_jobs_that_were_prepared_elsewhere_are_checked(
     partitioned: PartitionedClient,
 ) -> None:
     one, other = names_apart(partitioned)
-    job = NewJob("Greet", jid=other, unique=one).prepare(1000)
-    fine = NewJob("Greet").prepare(1000)
-    refused, jid = await partitioned.queue("mail").put_prepared([job, fine])
+    job = encode_job(NewJob("Greet", jid=other, unique=one), 1000)
+    fine = encode_job(NewJob("Greet"), 1000)
+    refused, jid = await partitioned.queue("mail").put_encoded([job, fine])
     assert "belongs to partition" in str(refused)
     assert jid == fine["jid"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from aioqless.client import Client
-from aioqless.client.put import Backpressure, PreparedJob
+from aioqless.client import Client, PutManyRow
+from aioqless.client.put import Backpressure
 from aioqless.contrib.lake.source.options import Options
 from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping, format_row
 from aioqless.errors import AioqlessError, QueueFull
@@ -65,7 +65,7 @@ async def put_rows(
     """
     counts = PutCounts()
     for batch in batches:
-        queues: dict[str, list[PreparedJob]] = {}
+        queues: dict[str, list[PutManyRow]] = {}
         for prepared in mapping.jobs(batch, client.codec):
             if isinstance(prepared, Reject):
                 counts.rejects.append(prepared)
@@ -79,11 +79,11 @@ async def put_rows(
 
 
 async def _put(
-    client: Client, queue: str, jobs: list[PreparedJob], limits: PutLimits, counts: PutCounts
+    client: Client, queue: str, jobs: list[PutManyRow], limits: PutLimits, counts: PutCounts
 ) -> None:
     backpressure = Backpressure(limits.wait)
     async for portion in _await_room(client, queue, jobs, limits.depth, backpressure):
-        answers = await client.queue(queue).put_prepared(
+        answers = await client.queue(queue).put_encoded(
             portion, wait=backpressure.left, keep_existing=True
         )
         for job, answer in zip(portion, answers, strict=True):
@@ -97,7 +97,7 @@ async def _put(
                 counts.existing += 1
 
 
-def _reject(job: PreparedJob, queue: str, error: Exception) -> Reject:
+def _reject(job: PutManyRow, queue: str, error: Exception) -> Reject:
     data = job["data"]
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     fields = {**job, "data": text, "queue": queue}
@@ -107,10 +107,10 @@ def _reject(job: PreparedJob, queue: str, error: Exception) -> Reject:
 async def _await_room(
     client: Client,
     queue: str,
-    jobs: list[PreparedJob],
+    jobs: list[PutManyRow],
     depth: int | None,
     backpressure: Backpressure,
-) -> AsyncIterator[list[PreparedJob]]:
+) -> AsyncIterator[list[PutManyRow]]:
     """Yield as many jobs at a time as a queue has room for.
 
     Other tasks put, too, so the queue may get a few more than `depth`.

@@ -12,9 +12,9 @@ import msgspec
 import pyarrow as pa
 
 from aioqless import validation
-from aioqless.client import job_data
+from aioqless.client import PutManyRow, job_data
 from aioqless.client.codec import Codec
-from aioqless.client.put import NewJob, PreparedJob
+from aioqless.client.put import NewJob, encode_job
 from aioqless.contrib.lake.source.options import Options
 from aioqless.errors import InvalidData
 
@@ -125,7 +125,7 @@ class RowMapping:
 
     def jobs(
         self, batch: pa.RecordBatch, codec: Codec
-    ) -> Iterator[tuple[str, PreparedJob] | Reject]:
+    ) -> Iterator[tuple[str, PutManyRow] | Reject]:
         """Yield each row as its queue and job, or as the reason why it can't be one."""
         columns = _Columns.of(batch.schema.names)
         default = self._default_job()
@@ -135,18 +135,18 @@ class RowMapping:
             except (ValueError, TypeError, InvalidData) as why:
                 yield Reject(str(why), format_row(row))
 
-    def _default_job(self) -> PreparedJob:
+    def _default_job(self) -> PutManyRow:
         """Return the job of a row that says nothing.
 
         Raises:
             ValueError: An option is invalid.
         """
         constant = {name: value for name, value in self.constant.items() if name != "queue"}
-        return NewJob(**{"klass": "?", **constant}).prepare(self.max_data)
+        return encode_job(NewJob(**{"klass": "?", **constant}), self.max_data)
 
     def _job(
-        self, row: Row, columns: _Columns, default: PreparedJob, codec: Codec
-    ) -> tuple[str, PreparedJob]:
+        self, row: Row, columns: _Columns, default: PutManyRow, codec: Codec
+    ) -> tuple[str, PutManyRow]:
         """Return the queue and the job of a row.
 
         Only values of the row are checked; the others are the same for all rows.
@@ -162,7 +162,7 @@ class RowMapping:
         job["data"] = codec.encode(text, job["klass"])
         if job["jid"] is None:
             job["jid"] = self._derive_jid(row)
-        return queue, cast(PreparedJob, job)
+        return queue, cast(PutManyRow, job)
 
     def _data(self, row: Row, columns: _Columns) -> Any:
         if columns.data is not None:
