@@ -54,9 +54,7 @@ async def test_queue_of_a_closed_client_raises(client: Client) -> None:
     async with Client(client.url, namespace=client.namespace) as another:
         queue = another.queue("mail")
         await queue.put("Greet")
-    from redis import exceptions
-
-    with pytest.raises(exceptions.ConnectionError, match="closed"):
+    with pytest.raises(RuntimeError, match="the client isn't connected"):
         await queue.put("Greet")
 
 
@@ -412,7 +410,7 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     )  # fmt: skip
     with pytest.raises(ValueError):
         await every.update(priority=9, every=0)
-    with pytest.raises(TypeError, match="update has no option colour; it has priority, "):
+    with pytest.raises(TypeError, match="update has no option colour; it has .*priority, "):
         await every.update(priority=9, colour="red")  # type: ignore[call-arg]  # on purpose
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
@@ -461,8 +459,8 @@ async def test_data_of_a_recurring_job_is_kept_byte_for_byte(client: Client) -> 
         (
             {"every": 5, "delay": 5},
             TypeError,
-            "recur has no option delay; it has .*unique.*, jid, .*every, cron, timezone, "
-            "backlog, until, max_runs, jitter, offset",
+            "recur has no option delay; it has .*unique.*, every, cron, timezone, "
+            "backlog, until, max_runs, jitter, jid, offset",
         ),
         ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
