@@ -410,7 +410,7 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     )  # fmt: skip
     with pytest.raises(ValueError):
         await every.update(priority=9, every=0)
-    with pytest.raises(TypeError, match="update has no option colour; it has .*priority, "):
+    with pytest.raises(TypeError, match=r"update has no option colour; it has .*priority, "):
         await every.update(priority=9, colour="red")  # type: ignore[call-arg]  # on purpose
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
