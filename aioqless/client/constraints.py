@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from aioqless import validation
 from aioqless.client import json_types
-from aioqless.client.put_options import Key
+from aioqless.client.put_options import CheckedOptions, Key
 from aioqless.errors import InvalidData
 
 Values: TypeAlias = Callable[[], Mapping[str, object]]
 
 
-def merge_options(declared: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+def merge_options(declared: CheckedOptions, own: CheckedOptions) -> CheckedOptions:
     """Return the options of a job: its own override those of its handler."""
     if "unique_until" in own or "unique_for" in own:
         until = ("unique_until", "unique_for")
@@ -24,7 +24,7 @@ def merge_options(declared: Mapping[str, Any], own: Mapping[str, Any]) -> Mappin
     return {**declared, **own}
 
 
-def encode_constraints(options: Mapping[str, Any], klass: str, values: Values) -> bytes:
+def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> bytes:
     """Encode the constraints of one job as the scripts take them.
 
     Args:
@@ -57,7 +57,7 @@ def encode_constraints(options: Mapping[str, Any], klass: str, values: Values) -
     return msgspec.json.encode(encoded)
 
 
-def key_fields(options: Mapping[str, Any]) -> set[str]:
+def key_fields(options: CheckedOptions) -> set[str]:
     """Return the fields of the data that the keys are made of."""
     keys = (options.get("unique"), options.get("concurrency_key"))
     return {field for key in keys if isinstance(key, tuple) for field in key}

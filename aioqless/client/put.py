@@ -24,7 +24,7 @@ from aioqless.client import job_data
 from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.constraints import encode_constraints, merge_options
 from aioqless.client.jid import Result_co, ResultType
-from aioqless.client.put_options import PUT, PutOptions
+from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
 from aioqless.errors import AioqlessError, InvalidData, NotDurable, PutManyError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import REDIS_UNAVAILABLE
@@ -57,7 +57,7 @@ class Klass(ResultType[Result_co], Protocol[Result_co]):
         """Queue of its jobs; None for the default."""
 
     @property
-    def put_defaults(self) -> Mapping[str, Any]:
+    def put_defaults(self) -> CheckedOptions:
         """Checked options that its jobs are put with, unless the caller says otherwise."""
 
     def check(self, text: bytes) -> None:
@@ -182,7 +182,7 @@ def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
     text = job_data.encode(new.data, max_data)
     if isinstance(new.klass, str):
         klass, read_fields = validation.check_name("klass", new.klass), _decode_fields
-        options: Mapping[str, Any] = {}
+        options: CheckedOptions = {}
     else:
         klass, read_fields = _check_handler(new, text), new.klass.values
         options = new.klass.put_defaults

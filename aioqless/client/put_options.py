@@ -24,6 +24,7 @@ MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_PERIOD = 1e10  # seconds
 
 Key: TypeAlias = str | tuple[str, ...]
+CheckedOptions: TypeAlias = Mapping[str, Any]  # as their checks return them
 OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
 
 
@@ -236,7 +237,7 @@ class OptionTable:
             name for name, hint in hints if NoneType in get_args(getattr(hint, "__origin__", hint))
         }
 
-    def refuse_unknown(self, options: Mapping[str, Any]) -> None:
+    def refuse_unknown(self, options: Mapping[str, object]) -> None:
         """Raise TypeError if the method has no option of one of the names."""
         if not options.keys() <= self.names:
             raise TypeError(
@@ -244,7 +245,7 @@ class OptionTable:
                 f"it has {', '.join(self.names)}"
             )
 
-    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def check(self, options: Mapping[str, object]) -> CheckedOptions:
         """Return the values of options as the commands take them, without those that are None.
 
         Raises:

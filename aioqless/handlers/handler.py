@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
@@ -15,6 +15,7 @@ from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
 from aioqless.client.put import NewJob
+from aioqless.client.put_options import CheckedOptions
 from aioqless.errors import InvalidData, UnknownKlass, no_attribute
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
@@ -44,7 +45,7 @@ class Handler(Generic[P, R_co, C, V_co]):
     types: HandlerTypes
     aliases: tuple[str, ...] = ()
     queue: str | None = None  # where its jobs are put unless the caller names a queue
-    put_defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)  # checked
+    put_defaults: CheckedOptions = field(default_factory=dict, hash=False)  # checked
     retry: RetryPolicy | None = None  # None: the worker's
     timeout: float | None = None  # maximum duration of a run, in seconds
     executor: Literal["process"] | None = None  # None: the loop or a thread

@@ -1,11 +1,16 @@
 """The options of `@job`."""
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Literal
 
 from aioqless import validation
 from aioqless.client.constraints import encode_constraints, key_fields
-from aioqless.client.put_options import OptionTable, ScheduleOptions, TemplateOptions
+from aioqless.client.put_options import (
+    CheckedOptions,
+    OptionTable,
+    ScheduleOptions,
+    TemplateOptions,
+)
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, ExceptionClasses, RetryPolicy
 from aioqless.handlers.signature import Takes
 from aioqless.validation import Seconds
@@ -64,7 +69,7 @@ class JobOptions(TemplateOptions, ScheduleOptions, total=False):
 JOB = OptionTable("@job", JobOptions)
 
 
-def check_options(options: JobOptions) -> dict[str, Any]:
+def check_options(options: JobOptions) -> CheckedOptions:
     """Return the options, checked; durations in seconds.
 
     Raises:
@@ -80,7 +85,7 @@ def check_options(options: JobOptions) -> dict[str, Any]:
     return JOB.check(options)
 
 
-def policy_of(options: Mapping[str, Any]) -> RetryPolicy | None:
+def policy_of(options: CheckedOptions) -> RetryPolicy | None:
     """Return the retry policy in the options; None for the worker's."""
     if not options.keys() & RETRY_OPTIONS:
         return None
@@ -91,7 +96,7 @@ def policy_of(options: Mapping[str, Any]) -> RetryPolicy | None:
     )
 
 
-def put_defaults_of(options: Mapping[str, Any], takes: Takes) -> dict[str, Any]:
+def put_defaults_of(options: CheckedOptions, takes: Takes) -> CheckedOptions:
     """Return the options that all jobs of the handler are put with.
 
     Raises:

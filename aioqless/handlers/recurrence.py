@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from aioqless.client.put_options import ScheduleOptions
+from aioqless.client.put_options import CheckedOptions, ScheduleOptions
 from aioqless.client.recurring.schedule import Schedule, limits_of, make_schedule
 from aioqless.handlers.signature import Takes
 
@@ -22,10 +20,10 @@ class Recurrence:
 
     schedule: Schedule
     data: object
-    limits: dict[str, Any] = field(hash=False)  # arguments of the commands that declare it
+    limits: CheckedOptions = field(hash=False)  # arguments of the commands that declare it
 
 
-def recurrence_of(options: Mapping[str, Any], takes: Takes) -> Recurrence | None:
+def recurrence_of(options: CheckedOptions, takes: Takes) -> Recurrence | None:
     """Return the schedule in checked options; None when there is none.
 
     Raises:

@@ -7,10 +7,11 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
 from aioqless.client.put import NewJob, encode_job
+from aioqless.client.put_options import CheckedOptions
 from aioqless.client.recurring.cron import CLOCK_TOLERANCE, Cron, right_tick
 from aioqless.errors import QueueFull
 from aioqless.handlers import Handler
@@ -133,7 +134,7 @@ class Declarations:
 
 def _declaration(
     handler: Handler, default_queue: str | None, client: Client, jid: str
-) -> dict[str, Any]:
+) -> CheckedOptions:
     """Return the arguments that declare a recurring job, except those of its schedule."""
     recurrence = handler.recurrence
     assert recurrence is not None

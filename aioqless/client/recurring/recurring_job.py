@@ -14,6 +14,7 @@ from aioqless.client.put import Klass, NewJob, encode_job
 from aioqless.client.put_options import (
     PUT,
     RECUR,
+    CheckedOptions,
     OptionTable,
     RecurOptions,
     ScheduleOptions,
@@ -90,7 +91,7 @@ async def recur(
             "recur needs a jid, such as jid='nightly-digest': the next call with this jid changes "
             "the recurring job instead of adding another one"
         )
-    template: dict[str, Any] = {
+    template: CheckedOptions = {
         "queue": validation.check_name("queue", new.choose_queue(queue)),
         **encode_job(new, backend.max_data, backend.codec),
         **limits_of(checked),
@@ -269,7 +270,7 @@ class RecurringJob:
             InvalidArgument: Another value is refused, or belongs to the other kind of schedule.
         """
         UPDATE.refuse_unknown(changes)
-        pairs = UPDATE.check(changes)
+        pairs = dict(UPDATE.check(changes))
         if "every" in pairs:
             pairs["interval"] = pairs.pop("every")
         codec, klass = self._backend.codec, changes.get("klass", self.klass)

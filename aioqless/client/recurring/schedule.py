@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from aioqless.client.put_options import CheckedOptions
 from aioqless.client.recurring.cron import Cron
 
 MAX_CRON_BACKLOG = 1000
@@ -29,7 +29,7 @@ class Every:
 Schedule: TypeAlias = Every | Cron
 
 
-def make_schedule(options: Mapping[str, Any]) -> Schedule:
+def make_schedule(options: CheckedOptions) -> Schedule:
     """Return the schedule of checked options: `every`, or `cron` with `timezone`.
 
     Raises:
@@ -54,7 +54,7 @@ def make_schedule(options: Mapping[str, Any]) -> Schedule:
     return Cron(cron or "", timezone or "UTC")
 
 
-def limits_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def limits_of(options: CheckedOptions) -> CheckedOptions:
     """Return checked options as arguments of the commands that make recurring jobs.
 
     They say when a job ends, how its instances are spread, and how many are made up for.
