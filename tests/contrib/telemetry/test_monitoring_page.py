@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from opentelemetry.metrics import NoOpMeter
 
 from aioqless.contrib.telemetry import prometheus
 from tests.unit.pages import ROOT
@@ -60,10 +61,23 @@ def test_page_lists_the_metrics_for_prometheus_with_type_and_labels() -> None:
     assert listed == set(metrics())
 
 
-def test_page_lists_the_metrics_for_opentelemetry() -> None:
-    source = (ROOT / "aioqless/contrib/telemetry/opentelemetry.py").read_text("utf-8")
-    created = re.findall(r'(?:create_\w+|_observe_gauge)\(\s*"([\w.]+)"', source)
-    assert [name for name, *_ in rows("OpenTelemetry")] == created and len(created) == 9
+def test_page_lists_the_metrics_for_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    created: list[tuple[str, str]] = []
+    for kind in ("counter", "histogram", "up_down_counter", "observable_gauge"):
+
+        def create(
+            _: object, name: str, *args: object, kind: str = kind, **options: object
+        ) -> None:
+            created.append((name, kind.removeprefix("observable_")))
+
+        monkeypatch.setattr(NoOpMeter, f"create_{kind}", create)
+    monkeypatch.setattr("opentelemetry.metrics.get_meter", NoOpMeter)
+    runpy.run_path(str(ROOT / "aioqless/contrib/telemetry/opentelemetry.py"))
+    listed = [
+        (name, kind.replace("up-down", "up_down").replace(" ", "_"))
+        for name, kind, _ in rows("OpenTelemetry")
+    ]
+    assert listed == created
 
 
 @pytest.mark.parametrize("expression", list(expressions()))
