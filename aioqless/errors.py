@@ -30,6 +30,7 @@ Errors of the connection are those of redis-py: redis.exceptions.ConnectionError
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import re
 import signal
@@ -44,6 +45,12 @@ _NAMED = 5  # jobs in a message
 
 class AioqlessError(Exception):
     """The base class of all errors of aioqless."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it without a call of its constructor, whose arguments are not in `args`."""
+        kind, args, *state = super().__reduce__()
+        attributes = {**(state[0] if state else {}), "args": args}
+        return copyreg.__newobj__, (kind, *args), attributes  # type: ignore[attr-defined]
 
 
 class ScriptError(AioqlessError):
@@ -166,9 +173,6 @@ class JobFailed(AioqlessError):
         self.message = _without_traceback(traceback)
         self.traceback = traceback
         super().__init__(f"job {jid} failed in {group}: {self.message}")
-
-    def __reduce__(self) -> tuple[type[JobFailed], tuple[str, str, str]]:
-        return type(self), (self.jid, self.group, self.traceback)
 
 
 _TRACEBACK = "Traceback (most recent call last):\n"

@@ -124,8 +124,10 @@ def _exit_on_error(error: Exception) -> None:
             _exit(str(error), UNREACHABLE)
         case InvalidArgument():
             _exit(str(error), USAGE)
-        case AioqlessError() | ValueError() | TypeError():
+        case AioqlessError():
             _exit(str(error), REFUSED)
+        case ValueError() | TypeError():  # the client refuses an argument, a worker its modules too
+            _exit(str(error), REFUSED if sys.argv[1:2] == ["worker"] else USAGE)
         case OSError():
             _exit_on_os_error(error)
     raise error

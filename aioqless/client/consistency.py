@@ -9,7 +9,7 @@ import msgspec
 
 from aioqless.client.job_data import Json
 from aioqless.client.recurring.cron import right_tick
-from aioqless.store import Store
+from aioqless.store import Store, TickRow
 
 PAGE = 1000
 
@@ -61,6 +61,7 @@ async def _check_crons(store: Store, *, resolve: bool) -> list[Finding]:
     now, offset = await store.now(), 0
     while page := await store.recurring(offset=offset, count=PAGE):
         offset += len(page)
+        moves: list[TickRow] = []
         for record in page:
             if not record["cron"] or record["next"] is None:
                 continue
@@ -68,8 +69,9 @@ async def _check_crons(store: Store, *, resolve: bool) -> list[Finding]:
             due = right_tick(record["cron"], record["timezone"] or "UTC", former, now)
             if due is None:
                 continue
-            if resolve:
-                await store.recur_update(jid=jid, pairs=["next", str(due)])
+            moves.append({"jid": jid, "tick": former, "at": due, "next": due})
             about = {"jid": jid, "next": former, "due": due}
             found.append(Finding(problem="recurring-late", mended=resolve, about=about))
+        if resolve and moves:  # one that a worker has moved meanwhile stays as it is
+            await store.tick(batch=moves)
     return found

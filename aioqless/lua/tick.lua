@@ -10,7 +10,7 @@
 -- @option  generation text        as returned by `declare begin`
 -- @option  page     count         also find recurring jobs that stand still since the clock was
 --                                 ahead, a page of them; 0: the first page
--- @role    worker
+-- @role    worker dashboard
 -- @present cron.list_due(now, offset or 0, answer, generation)
 -- @returns json                   {now, made: [the instances' jids; '' where another caller was
 --                                 first], next, due: [{jid, tick, cron, timezone, backlog}]};

@@ -219,8 +219,8 @@ async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> No
     [
         (["put", "mail", "Greet", "{nonsense"], 1, "is not JSON"),
         (["put", "mail", "Greet", "false"], 1, "data must not be false"),
-        (["put", "", "Greet"], 1, "queue must not be empty"),
-        (["put", "mail", ""], 1, "klass must not be empty"),
+        (["put", "", "Greet"], 2, "queue must not be empty"),
+        (["put", "mail", ""], 2, "klass must not be empty"),
         (["put", "mail", "Greet", "--priority", "1e12"], 2, "priority"),
         (["put", "mail", "Greet", "--delay", "soon"], 2, "Invalid value"),
         (["get", "nobody"], 1, "there is no job 'nobody'"),
@@ -231,7 +231,7 @@ async def test_lua_prints_a_callable_script(client: Client, cli: Aioqless) -> No
             3,
             "can't connect to Redis at redis://127.0.0.1:1",
         ),
-        (["get", "a", "--url", "nonsense"], 1, "the URL of Redis must begin with redis://"),
+        (["get", "a", "--url", "nonsense"], 2, "the URL of Redis must begin with redis://"),
     ],
 )
 async def test_refusal_is_one_line_with_a_reason(
@@ -270,7 +270,7 @@ def test_unwritable_output_is_an_error_with_a_reason(
 
 async def test_invalid_namespace_is_refused(cli: Aioqless) -> None:
     ended = await cli("queues", "--namespace", "a:b", in_namespace=False)
-    assert ended.code == 1 and ended.err.startswith(
+    assert ended.code == 2 and ended.err.startswith(
         "aioqless: namespace 'a:b' must be a printable name"
     )
 

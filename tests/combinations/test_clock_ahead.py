@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aioqless import Client, Job, job
+from aioqless.store import TickRow
 from aioqless.testing import Clock, drain
 from tests.chaos.clocks import redis_server
 from tests.chaos.trial import faketime
@@ -114,3 +116,29 @@ async def test_check_finds_a_cron_expression_that_stands_still_and_repairs_it(
     assert await clock_client.check() == []
     await recurring.refresh()
     assert recurring.next == NOON + 60
+
+
+async def test_repair_leaves_a_cron_expression_that_a_worker_has_moved_meanwhile(
+    clock_client: Client, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock.now = NOON + DAY
+    recurring = await clock_client.queue("default").recur("Note", {}, cron="* * * * *", jid="r")
+    clock.now = NOON
+    list_recurring = clock_client.store.recurring
+
+    async def list_and_tick(**options: Any) -> Any:
+        if not (page := await list_recurring(**options)):
+            return page
+        for tick, at, following in (
+            (NOON + DAY + 60, NOON + 60, NOON + 60),
+            (NOON + 60, NOON + 60, NOON + 120),
+        ):
+            clock.now = at - (at != tick)
+            row: TickRow = {"jid": "r", "tick": tick, "at": at, "next": following}
+            await clock_client.store.tick(batch=[row])
+        return page
+
+    monkeypatch.setattr(clock_client.store, "recurring", list_and_tick)
+    await clock_client.check(resolve=True)
+    await recurring.refresh()
+    assert recurring.next == NOON + 120

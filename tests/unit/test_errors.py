@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -93,3 +94,38 @@ def test_class_tree_in_the_docstring_is_correct() -> None:
     assert drawn == {
         name: kind.__bases__[0].__name__ for name, kind in classes.items()
     }  # a second base is not drawn
+
+
+def _errors() -> list[Exception]:
+    """Return an error of each class, with what its constructor takes."""
+    refused = [
+        kind("put", "CODE", {"why": "so", "jid": "a"})
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, ScriptError)
+    ]
+    made = [
+        errors.JobFailed("a", "mail-ValueError", "ValueError: no"),
+        errors.NotDurable("1 of 2 replicas has it", {"jid": "a"}),
+        errors.PutManyError(["a", "b"], {0: refused[0]}, {1: ConnectionError("lost")}, {}),
+        errors.MissingExtra("web", ModuleNotFoundError("no", name="starlette")),
+        errors.ProcessDied(-9),
+    ]
+    others = [
+        kind("what happened")
+        for kind in vars(errors).values()
+        if isinstance(kind, type)
+        and issubclass(kind, AioqlessError)
+        and not issubclass(kind, (ScriptError, *map(type, made)))
+    ]
+    return [*refused, *made, *others]
+
+
+@pytest.mark.parametrize("error", _errors(), ids=lambda error: type(error).__name__)
+def test_error_survives_pickling(error: Exception) -> None:
+    error.add_note("seen on the way")
+    found = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(error))))
+    assert type(found) is type(error) and str(found) == str(error)
+    assert repr(found) == repr(error) and getattr(found, "name", 0) == getattr(error, "name", 0)
+    assert {name: repr(value) for name, value in vars(found).items()} == {
+        name: repr(value) for name, value in vars(error).items()
+    }

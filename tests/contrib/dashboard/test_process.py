@@ -50,13 +50,13 @@ def test_address_other_than_loopback_requires_users(redis_url: str, tmp_path: Pa
     process = start("web", "--host", "0.0.0.0", "--url", redis_url)
     assert (
         "lets others in: give the dashboard users" in process.communicate(timeout=60)[1]
-        and process.returncode == 1
+        and process.returncode == 2
     )
     (tmp_path / "users").write_text("ada admin\n")
     process = start("web", "--users", str(tmp_path / "users"), "--url", redis_url)
     assert (
         "line 1: must be: name role hash" in process.communicate(timeout=60)[1]
-        and process.returncode == 1
+        and process.returncode == 2
     )
 
 
