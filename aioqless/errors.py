@@ -48,7 +48,8 @@ class AioqlessError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it without a call of its constructor, whose arguments are not in `args`."""
-        kind, args, *state = super().__reduce__()
+        reduced: Any = super().__reduce__()  # its class, `args`, and its attributes if it has any
+        kind, args, *state = reduced
         attributes = {**(state[0] if state else {}), "args": args}
         return copyreg.__newobj__, (kind, *args), attributes  # type: ignore[attr-defined]
 
