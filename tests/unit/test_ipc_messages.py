@@ -105,3 +105,29 @@ async def test_job_in_a_process_refuses_calls_with_the_reason() -> None:
         Exception, match="release: a job in a process of its own has no connection to Redis"
     ):
         await pickle.loads(pickle.dumps(job_of().detach())).release()
+
+
+class Report(Exception):
+    """An exception with much to say."""
+
+    def __init__(self, rows: object) -> None:
+        super().__init__("rows", rows)
+        self.rows, self.code = rows, 7
+
+
+@pytest.mark.parametrize("rows", ["x" * 10_000_000, b"x" * 10_000_000, ["x" * 10_000_000]])
+def test_huge_error_is_cut_before_it_is_sent(rows: object) -> None:
+    with pytest.raises(Report) as raised:
+        raise Report(rows)
+    reply = reply_with_error(raised.value)
+    packed = opened(reply).error
+    assert packed and len(reply) < 100_000
+    found = error_of(packed)
+    assert type(found) is Report and str(found)[:20] == str(raised.value)[:20]
+    assert isinstance(rows, list) or vars(found) == {"rows": rows[:10_000], "code": 7}  # type: ignore[index]
+
+
+def test_retry_with_a_huge_message_keeps_its_delay() -> None:
+    again = sent(Retry(30, "later", "x" * 10_000_000))
+    assert isinstance(again, Retry) and (again.delay, again.group) == (30, "later")
+    assert again.message == "x" * 10_000

@@ -18,9 +18,10 @@ from aioqless import validation
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
 from aioqless.worker.executors.context_vars import Variables
-from aioqless.worker.outcome import RemoteTraceback, format_error
+from aioqless.worker.outcome import LONGEST_MESSAGE, RemoteTraceback, format_error
 
 LENGTH = struct.Struct("!Q")
+MAX_ERROR = 1 << 20  # bytes of an exception
 
 
 @dataclass(frozen=True)
@@ -140,23 +141,33 @@ def reply_with_error(error: BaseException, data: bytes | None = None) -> bytes:
 def _pack_error(error: BaseException) -> tuple[bytes, str]:
     """Pickle an exception, and format its traceback.
 
-    An exception that its class can't recreate is created without it; one whose attributes can't be
-    pickled, without those; one whose class can't be found by name, as one of a class of that name.
+    An exception that its class can't recreate is created without it; one that is too large, with
+    the beginnings of its texts; one whose attributes can't be pickled, without those; one whose
+    class can't be found by name, as one of a class of that name.
     """
-    kind, text = type(error), (validation.to_text(error),)
+    kind, text = type(error), (_shorten(validation.to_text(error)),)
+    attributes = {name: _shorten(value) for name, value in vars(error).items()}
     for attempt in (
         error,
         _Bare(kind, error.args, vars(error)),
+        _Bare(kind, tuple(map(_shorten, error.args)), attributes),
         _Bare(kind, text),
         _Bare(kind.__name__, text),
     ):
         try:
             body = pickle.dumps(attempt)
+            if len(body) > MAX_ERROR:
+                raise ValueError(f"an error must have at most {MAX_ERROR:,} bytes")
             _create(pickle.loads(body))
             return body, format_error(error)
         except Exception as wrong:  # whatever an exception's own methods raise
             refused = wrong
     raise refused
+
+
+def _shorten(value: Any) -> Any:
+    """Return the beginning of a long text, and other values as they are."""
+    return value[:LONGEST_MESSAGE] if isinstance(value, (str, bytes)) else value
 
 
 def error_of(error: tuple[bytes, str]) -> BaseException:
