@@ -25,7 +25,6 @@ config.py            Config            shared configuration
 consistency.py       Finding           the consistency check
 missing_nodes.py     MissingNode       what partial reads lack
 redis_server.py      Server            state of the Redis server
-keyspace.py          Keyspace          the keys of a namespace
 extensions.py                          where a client reaches extensions
 """
 

@@ -35,7 +35,6 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
-from aioqless.client.keyspace import Keyspace
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender, raise_failed
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
@@ -218,11 +217,6 @@ class Client:
     def server(self) -> Server:
         """The Redis server."""
         return Server(self.store)
-
-    @property
-    def keyspace(self) -> Keyspace:
-        """The keys of the namespace, for tools that scan all of it."""
-        return Keyspace(self.store)
 
     @property
     def archive(self) -> Archive:

@@ -423,8 +423,8 @@ def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[st
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert not {
-        "aioqless.cli.commands.top",
-        "aioqless.cli.top",
+        "aioqless.contrib.commands.top",
+        "aioqless.contrib.top",
         "aioqless.cli.commands.jobs",
         "aioqless.cli.commands.stats",
     } & set(out.split())

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from textual.widgets import Label, TextArea
 
 from aioqless import Client
-from aioqless.cli.top import Top
-from aioqless.cli.top.dialogs import DataEditor, Question
-from aioqless.cli.top.live_table import LiveTable
+from aioqless.contrib.top import Top
+from aioqless.contrib.top.dialogs import DataEditor, Question
+from aioqless.contrib.top.live_table import LiveTable
 from tests.cli.conftest import Aioqless
 from tests.cli.terminal import PATIENCE, Terminal, terminal
 from tests.conftest import Until

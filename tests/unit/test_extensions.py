@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from aioqless.lua import list_scripts
 from tests.unit.source import PACKAGE
 
 EXTENSIONS = sorted(
@@ -69,3 +70,11 @@ def test_core_works_without_an_extension(extension: str, tmp_path: Path) -> None
         shutil.copy(root / "pyproject.toml", tmp_path)
         run("-m", "compileall", "-q", str(package))
         run("-m", "pytest", "-q", "-p", "no:cacheprovider", *FAST_TESTS)
+
+
+def test_names_of_scripts_are_unique_among_core_and_extensions() -> None:
+    libraries = [*list_scripts("lib"), *list_scripts("lib/check")]
+    libraries = [each for each in libraries if not each.endswith("/keys.lua")]
+    for files in (list_scripts(), libraries):
+        names = [each.rpartition("/")[2] for each in files]
+        assert sorted(names) == sorted(set(names))

@@ -45,7 +45,7 @@ IMPORTED = {
     "sentry": "import aioqless.contrib.telemetry.sentry",
     "lake": "import aioqless.contrib.lake",
     "sqlalchemy": "import aioqless.contrib.outbox",
-    "top": "import aioqless.cli.top",
+    "top": "import aioqless.contrib.top",
     "web": "import aioqless.contrib.dashboard.web_server",
 }
 

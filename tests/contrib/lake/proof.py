@@ -29,6 +29,7 @@ from aioqless.client.archive import ArchiveState
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.storage import Storage
+from aioqless.store import Keys
 from tests.contrib.lake import proof_jobs
 from tests.contrib.lake.archiver_process import ArchiverProcess, Target, wait_until
 from tests.contrib.lake.killed_archiver import POINTS
@@ -95,7 +96,7 @@ class Scene:
                     "v": "1", "what": "complete", "jid": f"d{self.damaged}", "klass": "K",
                     "queue": "q", "ended": "99999999999",
                 }  # fmt: skip
-                await client.redis.xadd(client.keyspace.key("archive"), entry)
+                await client.redis.xadd(Keys(client.store.namespace)("archive"), entry)
                 self.damaged += 1
 
     def put_rest(self) -> None:

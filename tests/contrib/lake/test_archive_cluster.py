@@ -16,6 +16,7 @@ pytest.importorskip("deltalake")
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS
+from aioqless.store import Keys
 from tests.contrib.lake.archiver_process import ArchiverProcess, Target
 from tests.contrib.lake.connect_server import running_server
 from tests.contrib.lake.lake_readers import read_with_delta_rs
@@ -39,7 +40,7 @@ async def add_entries(client: Client, number: int) -> None:
     entry: dict[Any, Any] = {"v": "1", "what": "complete", "klass": "K", "queue": "q", **times}
     async with client.redis.pipeline(transaction=False) as pipeline:
         for at in range(number):
-            pipeline.xadd(client.keyspace.key("archive"), {**entry, "jid": f"j{at}"})
+            pipeline.xadd(Keys(client.store.namespace)("archive"), {**entry, "jid": f"j{at}"})
         await pipeline.execute()
 
 

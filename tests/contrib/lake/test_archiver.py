@@ -27,6 +27,7 @@ from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.source.events import EventLog
 from aioqless.contrib.lake.storage import LakeError
+from aioqless.store import Keys
 from tests.conftest import Until
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        return self.client.keyspace.key("archive").decode()
+        return Keys(self.client.store.namespace)("archive").decode()
 
     def archiver(self, root: Path | None = None, *, entries: int = 1000) -> Archiver:
         return Archiver(

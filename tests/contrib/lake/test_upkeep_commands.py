@@ -13,6 +13,7 @@ import pytest
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.store import Keys
 from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import TOMORROW, copied, raw, texts
 
@@ -107,7 +108,7 @@ def call(client: Client, act: Callable[[Client], Awaitable[Result]]) -> Result:
 
 
 async def read_stream(client: Client) -> list[object]:
-    return list(await client.redis.xrange(client.keyspace.key("archive")) or ())
+    return list(await client.redis.xrange(Keys(client.store.namespace)("archive")) or ())
 
 
 async def end_jobs(client: Client) -> None:
@@ -127,7 +128,7 @@ async def end_jobs(client: Client) -> None:
     for _ in range(2):
         for job in await queue.pop(2, worker="w"):
             await job.complete()
-    await client.redis.xadd(client.keyspace.key("archive"), {"v": "7", "jid": MARKER})
+    await client.redis.xadd(Keys(client.store.namespace)("archive"), {"v": "7", "jid": MARKER})
 
 
 def test_erase_removes_a_job_from_the_stream_and_every_file(

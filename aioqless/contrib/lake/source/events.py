@@ -16,6 +16,7 @@ from aioqless.client import Client
 from aioqless.contrib.lake.source.options import ClientSettings
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
+from aioqless.store import Keys
 
 PAGE = 1_000  # entries of a reply
 Entry: TypeAlias = tuple[bytes, list[bytes]]
@@ -79,8 +80,8 @@ class EventLog:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._execute = client.keyspace.execute
-        self._key = client.keyspace.key("archive")
+        self._execute = client.store.connection.execute
+        self._key = Keys(client.store.namespace)("archive")
 
     async def state(self) -> StreamState:
         """Return the first and the last entry of the stream."""

@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from aioqless.client import Client
-from aioqless.client.keyspace import Keys
 from aioqless.errors import AioqlessError
+from aioqless.store import Keys
 
 PAGE = 2_000
 KEYS_PER_PART = 50_000
@@ -93,8 +93,8 @@ class JobScanner:
     keys: Keys = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keys = self.client.keyspace.key
-        self._execute = self.client.keyspace.execute
+        self.keys = Keys(self.client.store.namespace)
+        self._execute = self.client.store.connection.execute
 
     async def divide(self, wanted: JobFilter, most: int | None = None) -> list[Piece]:
         """Return the pieces of the smallest index that has all jobs of a filter.

@@ -11,9 +11,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from aioqless.client import Client
-from aioqless.client.keyspace import decode_text
 from aioqless.contrib.lake.source.async_bridge import iterate
 from aioqless.contrib.lake.source.options import Options
+from aioqless.store import Keys
+from aioqless.store.call import read_text
 
 OPTIONS = ("days",)
 PAGE = 500
@@ -88,9 +89,9 @@ async def queues(client: Client) -> AsyncIterator[Row]:
 
 async def workers(client: Client) -> AsyncIterator[Row]:
     """Yield a row for each known worker."""
-    keys, execute_many = client.keyspace.key, client.keyspace.execute_many
-    now = await client.keyspace.now()
-    flat = await client.keyspace.execute("ZRANGE", keys("workers"), 0, -1, "WITHSCORES")
+    keys, execute_many = Keys(client.store.namespace), client.store.connection.execute_many
+    now = await client.store.now()
+    flat = await client.store.connection.execute("ZRANGE", keys("workers"), 0, -1, "WITHSCORES")
     for start in range(0, len(flat), 2 * PAGE):
         names, seen = flat[start : start + 2 * PAGE : 2], flat[start + 1 : start + 2 * PAGE : 2]
         counts = await execute_many(
@@ -102,7 +103,7 @@ async def workers(client: Client) -> AsyncIterator[Row]:
         )
         for name, when, jobs, stalled in zip(names, seen, counts[::2], counts[1::2], strict=True):
             yield {
-                "name": decode_text(name),
+                "name": read_text(name),
                 "seen": _micros(float(when)),
                 "jobs": jobs,
                 "stalled": stalled,
@@ -111,8 +112,8 @@ async def workers(client: Client) -> AsyncIterator[Row]:
 
 async def failures(client: Client) -> AsyncIterator[Row]:
     """Yield a row for each group of failed jobs."""
-    keys, execute_many = client.keyspace.key, client.keyspace.execute_many
-    groups = sorted(await client.keyspace.execute("SMEMBERS", keys("failures")))
+    keys, execute_many = Keys(client.store.namespace), client.store.connection.execute_many
+    groups = sorted(await client.store.connection.execute("SMEMBERS", keys("failures")))
     for start in range(0, len(groups), PAGE):
         names = groups[start : start + PAGE]
         answers = await execute_many(
@@ -124,12 +125,12 @@ async def failures(client: Client) -> AsyncIterator[Row]:
         )
         for name, jobs, latest in zip(names, answers[::2], answers[1::2], strict=True):
             if jobs:
-                yield {"group": decode_text(name), "jobs": jobs, "latest": decode_text(latest)}
+                yield {"group": read_text(name), "jobs": jobs, "latest": read_text(latest)}
 
 
 async def stats(client: Client, days: int) -> AsyncIterator[Row]:
     """Yield a row for each queue and each of the last days that has statistics."""
-    today = datetime.fromtimestamp(await client.keyspace.now(), UTC).date()
+    today = datetime.fromtimestamp(await client.store.now(), UTC).date()
     async for queue in queues(client):
         for back in range(days):
             day = today - timedelta(days=back)

@@ -15,7 +15,7 @@ from aioqless.cli.options import Namespace, Url
 from aioqless.errors import AioqlessError, require_extra
 
 if TYPE_CHECKING:
-    from aioqless.cli.top import Top
+    from aioqless.contrib.top import Top
 
 Every = Annotated[
     float, typer.Option("--every", help="Seconds between updates.", min=0.1, max=3600)
@@ -33,7 +33,7 @@ def top(every: Every = 1.0, url: Url = None, namespace: Namespace = "ql") -> Non
             "this takes a terminal; for programs there are `queues --json` and `tail --json`"
         )
     with require_extra("top"):
-        from aioqless.cli.top import Top
+        from aioqless.contrib.top import Top
     run_with_client(url, namespace, lambda client: _run_screen(Top(client, every)))
 
 

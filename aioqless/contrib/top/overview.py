@@ -22,12 +22,12 @@ from aioqless.cli.presentation.formatting import (
     pluralize,
 )
 from aioqless.cli.presentation.histograms import draw_sparkline
-from aioqless.cli.top.dialogs import Question
-from aioqless.cli.top.jobs import JobsScreen, jobs_of
-from aioqless.cli.top.live_table import LiveTable, number, words
-from aioqless.cli.top.sampler import QueueSample, Sampler, Snapshot
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerSummary
+from aioqless.contrib.top.dialogs import Question
+from aioqless.contrib.top.jobs import JobsScreen, jobs_of
+from aioqless.contrib.top.live_table import LiveTable, number, words
+from aioqless.contrib.top.sampler import QueueSample, Sampler, Snapshot
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from aioqless.cli.top.overview import Overview
 from aioqless.client import Client
+from aioqless.contrib.top.overview import Overview
 
 
 class Top(App[None]):

@@ -17,10 +17,10 @@ from textual.widgets import Footer, Input, Static
 from aioqless.cli.job_lookup import read_jids, read_job_states
 from aioqless.cli.presentation.formatting import STYLES, shorten
 from aioqless.cli.presentation.json_output import data_text
-from aioqless.cli.top.dialogs import DataEditor, JobDetails, Question
-from aioqless.cli.top.live_table import LiveTable, number, words
 from aioqless.client import Client
 from aioqless.client.job import Job
+from aioqless.contrib.top.dialogs import DataEditor, JobDetails, Question
+from aioqless.contrib.top.live_table import LiveTable, number, words
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 

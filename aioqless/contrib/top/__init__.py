@@ -8,7 +8,7 @@ dialogs.py     a question, a job in full, and an editor of its data
 live_table.py  a table whose rows change under the cursor
 """
 
-from aioqless.cli.top.app import Top
-from aioqless.cli.top.sampler import Sampler, Snapshot
+from aioqless.contrib.top.app import Top
+from aioqless.contrib.top.sampler import Sampler, Snapshot
 
 __all__ = ["Sampler", "Snapshot", "Top"]
