@@ -12,7 +12,7 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Namespace, Url
-from aioqless.errors import AioqlessError, require_extra
+from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
     from aioqless.contrib.top import Top
@@ -32,8 +32,8 @@ def top(every: Every = 1.0, url: Url = None, namespace: Namespace = "ql") -> Non
         raise AioqlessError(
             "this takes a terminal; for programs there are `queues --json` and `tail --json`"
         )
-    with require_extra("top"):
-        from aioqless.contrib.top import Top
+    from aioqless.contrib.top import Top
+
     run_with_client(url, namespace, lambda client: _run_screen(Top(client, every)))
 
 

@@ -8,7 +8,10 @@ dialogs.py     a question, a job in full, and an editor of its data
 live_table.py  a table whose rows change under the cursor
 """
 
-from aioqless.contrib.top.app import Top
-from aioqless.contrib.top.sampler import Sampler, Snapshot
+from aioqless.errors import require_extra
+
+with require_extra("top"):
+    from aioqless.contrib.top.app import Top
+    from aioqless.contrib.top.sampler import Sampler, Snapshot
 
 __all__ = ["Sampler", "Snapshot", "Top"]
