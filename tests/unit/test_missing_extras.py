@@ -29,7 +29,7 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
             assert missing == ELSEWHERE[module]
             continue
         if module.startswith(COMMAND_LINE) and not extra:
-            assert missing in ("typer", "rich", "textual")
+            assert missing in ("typer", "rich")
             continue
         assert message.endswith(
             f'is not installed. Install it with: pip install "aioqless[{extra}]"'
@@ -39,6 +39,7 @@ def test_every_module_imports_without_extras_or_names_the_missing_extra() -> Non
         )
         extras.add(extra)
     assert extras == {
+        "top",
         "web",
         "lake",
         "sqlalchemy",
