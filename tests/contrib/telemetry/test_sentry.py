@@ -169,9 +169,11 @@ async def annotate(job: Job[Any], card: str, name: str, mail: str) -> None:
     sentry_sdk.set_user({"id": name, "email": mail, "data": {mail: "x"}})
     sentry_sdk.set_tag("card", card)
     sentry_sdk.set_tag(mail.replace("@", "-"), mail)
-    sentry_sdk.get_isolation_scope().set_extra("purchase", {card: {"level": mail}, (name,): 1})
-    sentry_sdk.get_isolation_scope().fingerprint = [mail]
-    sentry_sdk.get_isolation_scope().add_attachment(bytes=card.encode(), filename="receipt")
+    sentry_sdk.Scope.get_isolation_scope().set_extra(
+        "purchase", {card: {"level": mail}, (name,): 1}
+    )
+    sentry_sdk.Scope.get_isolation_scope().fingerprint = [mail]
+    sentry_sdk.Scope.get_isolation_scope().add_attachment(bytes=card.encode(), filename="receipt")
     sentry_sdk.add_breadcrumb(category=card, type=card, data={"type": card, mail: 1})
     with sentry_sdk.start_transaction(name=f"charge {card}", op=mail) as transaction:
         transaction.set_tag("card", card)
