@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ from aioqless.redis import Address, Topology, make_redis, make_topology, redact_
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.pubsub import Subscriber
-from aioqless.store import ATTEMPTS, ScriptStore
+from aioqless.store import ATTEMPTS, ScriptStore, TickRow
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
@@ -498,7 +498,10 @@ class Client:
         Returns:
             What was found.
         """
-        return await check_consistency(self.store, resolve=resolve, step=step)
+        return await check_consistency(self.store, self._move_ticks, resolve=resolve, step=step)
+
+    async def _move_ticks(self, moves: Sequence[TickRow]) -> None:
+        await self.store.tick(batch=moves)
 
     def set_default_context(self, make: DefaultContext) -> None:
         """Set the function that makes the context of jobs that are put without one.

@@ -48,7 +48,7 @@ SEARCHES = {
     "debounce": "unique-jobs/#debounce",
     "graceful shutdown": "shutdown/#graceful-shutdown",
     "at least once": "guarantees/#at-least-once-delivery",
-    "exactly once": "faq/#is-there-exactly-once",
+    "exactly once": "faq/#is-a-job-ever-run-twice",
     "visibility timeout": "faq/#is-there-a-visibility-timeout",
     "dependency injection": "middleware/#dependency-injection",
     "health check": "health-checks/",

@@ -187,7 +187,7 @@ def test_events_of_the_worker_itself_have_no_fields_of_a_job() -> None:
 def test_colored_copy_of_a_message_is_left_out() -> None:
     stream = io.StringIO()
     log.write_to(stream)
-    logging.getLogger("uvicorn.error").info(
+    logging.getLogger("server_of_this_test").info(
         "Started server process [%d]", 5, extra={"color_message": "Started \x1b[36m%d\x1b[0m"}
     )
     assert "color_message" not in json.loads(stream.getvalue())

@@ -44,7 +44,7 @@ from aioqless.redis.connection import Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.nodes import NodeConnections
 from aioqless.redis.pubsub import Subscriber
-from aioqless.store import ATTEMPTS, Keys, ScriptStore
+from aioqless.store import ATTEMPTS, Keys, ScriptStore, TickRow
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
@@ -251,6 +251,13 @@ class PartitionedClient(Client):
                 for each in missing
             ]
         return found + away
+
+    async def _move_ticks(self, moves: Sequence[TickRow]) -> None:
+        of_partition: dict[int, list[TickRow]] = {}
+        for row in moves:
+            of_partition.setdefault(self.partition_of(row["jid"]), []).append(row)
+        for number, rows in of_partition.items():
+            await self.partitions[number].store.tick(batch=rows)
 
     async def measure_partitions(self) -> list[PartitionLoad]:
         """Return where each partition is, and how many jobs it has."""

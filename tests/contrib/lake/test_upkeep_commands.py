@@ -75,7 +75,7 @@ def test_an_erasure_without_redis_changes_nothing(
 def test_an_empty_jid_is_refused(lake: Lake, run_lake_command: RunLakeCommand) -> None:
     before = read_files(lake)
     code, out, err = run_lake_command("erase", "--jid", "", *UNREACHABLE)
-    assert (code, out, err) == (1, "", "aioqless: jid must not be empty\n")
+    assert (code, out, err) == (2, "", "aioqless: jid must not be empty\n")
     assert read_files(lake) == before
 
 

@@ -267,12 +267,12 @@ def away(cluster: Cluster, node: Server, how: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("home", [0, 1], ids=["first-node", "other-node"])
-@pytest.mark.parametrize("how", ["frozen", "killed"])
+@pytest.mark.parametrize("how", [pytest.param("frozen", marks=pytest.mark.long), "killed"])
 async def test_partial_reads_return_what_is_reachable_and_name_the_node_that_is_missing(
     cluster: Cluster, namespace: str, how: str, home: int
 ) -> None:
     async with PartitionedClient(
-        cluster.url, namespace=namespace, partitions=12, timeout=3, patience=0
+        cluster.url, namespace=namespace, partitions=12, timeout=9, patience=0
     ) as client:
         nodes = owners(cluster, client)
         node = list(dict.fromkeys(nodes))[home]
@@ -325,7 +325,7 @@ async def test_call_on_an_open_connection_to_a_hung_node_names_the_node(
             assert str(caught.value).endswith(" did not answer in time")
 
 
-@pytest.mark.parametrize("how", ["frozen", "killed"])
+@pytest.mark.parametrize("how", [pytest.param("frozen", marks=pytest.mark.long), "killed"])
 async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
     cluster: Cluster, namespace: str, how: str
 ) -> None:
@@ -362,7 +362,7 @@ async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
     assert code == 0 and "missing" not in json.loads(output)[0]
 
 
-@pytest.mark.parametrize("how", ["frozen", "killed"])
+@pytest.mark.parametrize("how", [pytest.param("frozen", marks=pytest.mark.long), "killed"])
 async def test_overview_of_the_dashboard_names_the_node_that_is_missing(
     cluster: Cluster, namespace: str, how: str
 ) -> None:
