@@ -177,7 +177,8 @@ async def annotate(job: Job[Any], card: str, name: str, mail: str) -> None:
     sentry_sdk.add_breadcrumb(category=card, type=card, data={"type": card, mail: 1})
     with sentry_sdk.start_transaction(name=f"charge {card}", op=mail) as transaction:
         transaction.set_tag("card", card)
-        with sentry_sdk.start_span(op=card, name=name) as span:
+        with sentry_sdk.start_span(op=card) as span:
+            span.description = name  # the argument has another name in old versions
             span.set_data("type", card)
             span.set_data(mail, mail)
     raise ValueError("wrong")
