@@ -246,7 +246,7 @@ class OptionTable:
             )
 
     def check(self, options: Mapping[str, object]) -> CheckedOptions:
-        """Return the values of options as the commands take them, without those that are None.
+        """Return the values of options as the commands take them; leave out None.
 
         Raises:
             InvalidData: The context is too large.

@@ -76,7 +76,7 @@ LEVELS = {
 # The fields that come first in each line; the others follow as they were logged.
 ORDER = ("timestamp", "level", "event", "jid", "klass", "queue", "worker")
 # Records of these are about the job that runs. Others may come from its context by chance: a worker
-# finds out by any call that Redis is gone.
+# may notice an outage of Redis in any call.
 OF_JOBS = ("job.", "hook.")
 JOB_FIELDS = ("jid", "klass", "queue")
 

@@ -221,7 +221,7 @@ class RecurringJob:
 
         Args:
             count: Maximum number of instances.
-            after: Leave out instances until this time: those that are overdue.
+            after: Leave out overdue instances, which are due until this time.
         """
         if self.runs_left is not None:
             count = min(count, self.runs_left)

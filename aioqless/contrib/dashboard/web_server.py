@@ -103,7 +103,7 @@ def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
 
 
 class TimedProtocol(H11Protocol):
-    """Closes a connection whose next request is not complete in time, and those that are too many.
+    """Closes connections that are above the limit, or whose next request takes too long.
 
     uvicorn waits for the rest of its headers forever.
     """

@@ -281,7 +281,7 @@ class PartitionedStore(ScriptStore):
         return None
 
     async def _ask_all(self, call: Call[Any], ask: Callable[[int], Awaitable[T]]) -> list[T]:
-        """Ask all partitions; partial reads do without those that are missing.
+        """Ask all partitions; partial reads skip the missing ones.
 
         Raises:
             redis.exceptions.RedisError: A partition can't be reached; none, of partial reads.
