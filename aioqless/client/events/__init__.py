@@ -1,7 +1,7 @@
 """Live events: `async for event in client.events(queue="mail")`.
 
 types.py    a type for each kind of event
-filters.py  filters, and the state they need
+filters.py  selects the events that a caller wants
 stream.py   listens through outages, and reports what may have been missed
 events.py   Events, which is `client.events`
 """

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from redis import exceptions
 
-from aioqless.client.events.filters import EventFilter
+from aioqless.client.events.filters import EventSelector
 from aioqless.client.events.stream import Stream
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import TRACKED, Event, Gap, Subscriber, read_event
@@ -58,8 +58,8 @@ class Events:
             ValueError: There is no such kind, or a name is not valid.
             redis.exceptions.ConnectionError: Redis can't be reached at the start.
         """
-        wanted = EventFilter.create(queue, jid, kind, tracked)
-        return Stream(self._subscriber, self._store, wanted, lambda: self._closed)
+        selector = EventSelector(self._store, queue, jid, kind, tracked)
+        return Stream(self._subscriber, selector, lambda: self._closed)
 
     def close(self) -> None:
         """End streams instead of letting them reconnect."""

@@ -10,11 +10,10 @@ from typing import Self
 
 from redis import exceptions
 
-from aioqless.client.events.filters import EventFilter, EventSelector
+from aioqless.client.events.filters import EventSelector
 from aioqless.client.events.types import AnyEvent, Missed, parse_event
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import Gap, Subscriber, read_event
-from aioqless.store import Store
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before Redis is tried again
 # Channels of events that the log lacks; their messages are jids. `popped` and `stalled` have the
@@ -32,13 +31,11 @@ class Stream:
     def __init__(
         self,
         subscriber: Subscriber,
-        store: Store,
-        wanted: EventFilter,
+        selector: EventSelector,
         is_closed: Callable[[], bool],
     ) -> None:
         self._subscriber = subscriber
-        self._store = store
-        self._selector = EventSelector(wanted, store)
+        self._selector = selector
         self._is_closed = is_closed
         self._events: AsyncGenerator[AnyEvent | None, None] | None = None
 

@@ -3,128 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias
 
 from aioqless.client.job_data import Json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Put:
+class JobEvent:
+    """Something that happened to a job: `when`, in seconds since 1970, and in which queue."""
+
+    kind: ClassVar[str]
+    when: float
+    jid: str
+    queue: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Put(JobEvent):
     """A job was put or moved. Jobs that `unfail` puts back have no such event."""
 
     kind: ClassVar[str] = "put"
-    when: float
-    jid: str
-    queue: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Popped:
+class Popped(JobEvent):
     """A tracked job was popped by a worker. Other jobs have no such event."""
 
     kind: ClassVar[str] = "popped"
-    when: float
-    jid: str
-    queue: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advanced:
+class Advanced(JobEvent):
     """A job was completed in `queue` and moved on to the queue `to`."""
 
     kind: ClassVar[str] = "advanced"
-    when: float
-    jid: str
-    queue: str | None = None
     to: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Completed:
+class Completed(JobEvent):
     """A job was completed."""
 
     kind: ClassVar[str] = "completed"
-    when: float
-    jid: str
-    queue: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class Failed(JobEvent):
     """A job failed."""
 
     kind: ClassVar[str] = "failed"
-    when: float
-    jid: str
-    queue: str | None = None
     worker: str | None = None
     group: str | None = None
     message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Canceled:
+class Canceled(JobEvent):
     """A job was deleted, which `worker` held if it ran."""
 
     kind: ClassVar[str] = "canceled"
-    when: float
-    jid: str
-    queue: str | None = None
     worker: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockLost:
+class LockLost(JobEvent):
     """`worker` no longer holds the job: its lock expired, or the job was taken from it."""
 
     kind: ClassVar[str] = "lock_lost"
-    when: float
-    jid: str
-    queue: str | None = None
     worker: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stalled:
+class Stalled(JobEvent):
     """The lock of a tracked job expired. Other jobs have LockLost only."""
 
     kind: ClassVar[str] = "stalled"
-    when: float
-    jid: str
-    queue: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progressed:
+class Progressed(JobEvent):
     """A run reported progress: the share that is done, from 0 to 1, and what is being done."""
 
     kind: ClassVar[str] = "progress"
-    when: float
-    jid: str
-    queue: str | None = None
     progress: float | None = None
     message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tracked:
+class Tracked(JobEvent):
     """A job is tracked from now on."""
 
     kind: ClassVar[str] = "track"
-    when: float
-    jid: str
-    queue: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Untracked:
+class Untracked(JobEvent):
     """A job is no longer tracked."""
 
     kind: ClassVar[str] = "untrack"
-    when: float
-    jid: str
-    queue: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,38 +145,12 @@ class Other:
     more: dict[str, Json] = field(default_factory=dict)
 
 
-JobEvent: TypeAlias = (
-    Put
-    | Popped
-    | Advanced
-    | Completed
-    | Failed
-    | Canceled
-    | LockLost
-    | Stalled
-    | Progressed
-    | Tracked
-    | Untracked
-)
 AnyEvent: TypeAlias = JobEvent | ConfigSet | ConfigUnset | Missed | Other
 
-_TYPES = {
-    kind.kind: kind
-    for kind in (
-        Put,
-        Popped,
-        Advanced,
-        Completed,
-        Failed,
-        Canceled,
-        LockLost,
-        Stalled,
-        Progressed,
-        Tracked,
-        Untracked,
-        ConfigSet,
-        ConfigUnset,
-    )
+_TYPES: dict[str, type[JobEvent] | type[ConfigSet] | type[ConfigUnset]] = {
+    **{each.kind: each for each in JobEvent.__subclasses__()},
+    ConfigSet.kind: ConfigSet,
+    ConfigUnset.kind: ConfigUnset,
 }
 KINDS = (*_TYPES, Missed.kind)
 _FIELDS = {
@@ -234,23 +185,6 @@ def parse_event(message: Mapping[str, Json], when: float) -> AnyEvent | None:
         values[field_.name] = value
     event: AnyEvent = _TYPES[kind](when=when, **values)
     return event
-
-
-def job_of(event: AnyEvent) -> str | None:
-    """Return the jid of an event, if it concerns a job."""
-    return None if isinstance(event, ConfigSet | ConfigUnset | Missed) else event.jid
-
-
-def queue_of(event: AnyEvent) -> str | None:
-    """Return the queue of an event, if it names one."""
-    return None if isinstance(event, ConfigSet | ConfigUnset | Missed) else event.queue
-
-
-def with_queue(event: AnyEvent, queue: str) -> AnyEvent:
-    """Return an event that concerns a job, with the job's queue."""
-    if isinstance(event, ConfigSet | ConfigUnset | Missed):
-        return event
-    return replace(event, queue=queue)
 
 
 def _read_text(value: object) -> str | None:
