@@ -1,7 +1,6 @@
 """How the state machine is called: a method for each Lua command, typed as its header says.
 
-commands.py         Store         a method for each command (generated from the headers)
-codegen.py                        what generates it
+commands.py         Store         a method for each command, generated from the headers
 call.py             Call          a command with its arguments, encoded, to be awaited
 script_store.py     ScriptStore   sends calls, again if they get no answer
 offline_store.py    OfflineStore  refuses them, where there is no connection

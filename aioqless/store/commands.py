@@ -1,6 +1,6 @@
 """The commands of the state machine, one typed method for each.
 
-Generated from the headers in `aioqless/lua` by `python -m aioqless.store.codegen`; don't edit.
+Generated from the headers in `aioqless/lua` by `python -m tests.codegen`; don't edit.
 """
 # fmt: off
 

@@ -46,6 +46,10 @@ def test_command_of_the_recipe_works(tmp_path: Path, redis_url: str, namespace: 
     shutil.copytree(
         ROOT / "aioqless", package, ignore=shutil.ignore_patterns("__pycache__", "contrib")
     )
+    generator = tmp_path / "tests"
+    generator.mkdir()
+    for name in ("__init__.py", "codegen.py"):
+        shutil.copy(ROOT / "tests" / name, generator / name)
     (package / "lua" / "oldest.lua").write_text(example("lua", "-- oldest"))
     environment = {
         **os.environ,
@@ -60,7 +64,7 @@ def test_command_of_the_recipe_works(tmp_path: Path, redis_url: str, namespace: 
             cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
         ).stdout  # fmt: skip
 
-    run("-m", "aioqless.store.codegen")
+    run("-m", "tests.codegen")
     assert "def oldest(self, *, queue: str) -> Call[str]" in (
         package / "store" / "commands.py"
     ).read_text("utf-8")

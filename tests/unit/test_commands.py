@@ -9,14 +9,14 @@ import pytest
 
 from aioqless.errors import AioqlessError
 from aioqless.store import Call, OfflineStore
-from aioqless.store.codegen import generate
 from aioqless.store.command_header import command_names, read_command
+from tests.codegen import generate
 from tests.command_calls import commands_of
 
 
 def test_generated_methods_are_up_to_date() -> None:
     for file, text in generate().items():
-        assert file.read_text("utf-8") == text, "run python -m aioqless.store.codegen"
+        assert file.read_text("utf-8") == text, "run python -m tests.codegen"
 
 
 def test_every_form_of_every_command_has_a_method() -> None:

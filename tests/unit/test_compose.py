@@ -12,11 +12,11 @@ import pytest
 from aioqless import lua
 from aioqless.lua import constant
 from aioqless.store import command_header, library_linker, script_composer
-from aioqless.store.codegen import REPLIES
 from aioqless.store.command_header import HeaderError, command_names, read_command
 from aioqless.store.inlining import inline_keys, inline_literals, insert_namespace
 from aioqless.store.library_linker import MENTION
 from aioqless.store.script_composer import compose, name_functions
+from tests.codegen import REPLIES
 from tests.unit.source import LUA
 
 Write = Callable[..., None]

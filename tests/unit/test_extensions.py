@@ -26,7 +26,7 @@ FAST_TESTS = [
 USE_OF_THE_CORE = """
 import importlib, pkgutil, aioqless
 from aioqless.store.acl import ROLES, user
-from aioqless.store.codegen import generate
+from tests.codegen import generate
 from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose
 for package in ("cli", "client", "handlers", "redis", "runtime", "store", "testing", "worker"):

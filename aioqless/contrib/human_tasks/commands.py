@@ -1,6 +1,6 @@
 """The Lua commands of this extension, one typed method for each.
 
-Generated from the headers in `lua` by `python -m aioqless.store.codegen`; don't edit.
+Generated from the headers in `lua` by `python -m tests.codegen`; don't edit.
 """
 # fmt: off
 

@@ -1,7 +1,7 @@
 """Generate the methods of the Lua commands from their headers.
 
 Those of the core are `store/commands.py`, those of an extension `contrib/NAME/commands.py`. Run
-`python -m aioqless.store.codegen` after a header has changed; a test compares the two.
+`python -m tests.codegen` after a header has changed; a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import aioqless
 from aioqless.lua import extensions
 from aioqless.store.command_header import (
     Arg,
@@ -22,11 +23,11 @@ from aioqless.store.command_header import (
     read_command,
 )
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(aioqless.__file__).parent
 _HEAD = '''\
 """The commands of the state machine, one typed method for each.
 
-Generated from the headers in `aioqless/lua` by `python -m aioqless.store.codegen`; don't edit.
+Generated from the headers in `aioqless/lua` by `python -m tests.codegen`; don't edit.
 """
 # fmt: off
 
@@ -88,7 +89,7 @@ class Store(Commands, ABC):
 _EXTENSION = '''\
 """The Lua commands of this extension, one typed method for each.
 
-Generated from the headers in `lua` by `python -m aioqless.store.codegen`; don't edit.
+Generated from the headers in `lua` by `python -m tests.codegen`; don't edit.
 """
 # fmt: off
 
