@@ -1,20 +1,26 @@
-"""Generates the reference of the command line and that of the Lua commands.
+"""Generates the references of commands, of Lua commands, of keys and of the lake's tables.
 
-The first comes from the commands themselves, the second from the headers of the scripts.
+They come from the commands themselves, the headers of the scripts, the comments in `keys.lua`, and
+the declaration of the tables.
 """
 
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from typer.cli import get_docs_for_click
 
+import aioqless
 from aioqless.cli.app import Section, app
 from aioqless.cli.main import COMMANDS, load_command
 from aioqless.cli.worker_options import (
@@ -28,6 +34,8 @@ from aioqless.errors import script_error
 from aioqless.lua import read_script
 from aioqless.store.command_header import Command, command_files, command_names, read_command
 
+PACKAGE: Final = Path(aioqless.__file__).parent
+KEYS: Final = (PACKAGE / "lua" / "lib" / "keys.lua").read_text("utf-8")
 COMMAND_LINE = """\
 # Commands and options
 
@@ -62,6 +70,31 @@ _PARTS = {
     "batch": "a count, then for each",
     "option": "option",
 }
+_KEY_TYPES: Final = {
+    "H": "hash",
+    "L": "list",
+    "S": "set",
+    "Z": "sorted set",
+    "T": "string",
+    "stream": "stream",
+    "channel:": "channel",
+}
+_KEY: Final = re.compile(
+    r"^-- (H|L|S|Z|T|stream|channel:) (.*(?:\n-- .*)*)"
+    r"\nfunction keys\.\w+\(.*\)\s+return (ns .*?)(?: end$|\nend)",
+    re.MULTILINE,
+)
+_FIELDS: Final = re.compile(
+    r"^--   (x-[a-z-]+) +(.+)|^-- .*?(a recurring job|a day's|a job)", re.MULTILINE
+)
+_COLUMN_TYPES: Final = {
+    pa.string(): "string",
+    pa.int64(): "long",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+}
 
 
 class Directive(NamedTuple):
@@ -79,6 +112,73 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     ):
         files.append(File.generated(config, path, content="\n".join(lines)))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs passes it)
+    """Append the generated part of a page."""
+    parts = {"reference/keys.md": keys, "reference/lake-tables.md": lake_tables}
+    if part := parts.get(page.file.src_uri):
+        return f"{markdown}\n" + "\n".join(part())
+    return markdown
+
+
+def keys() -> Iterator[str]:
+    """Yield the tables of keys and of fields."""
+    libraries = [
+        file.read_text("utf-8") for file in sorted(PACKAGE.rglob("keys.lua"), key=str, reverse=True)
+    ]
+    rows = [key for text in libraries for key in _KEY.findall(text)]
+    for heading, ours in (("Keys of qless", False), ("Keys of aioqless", True)):
+        yield f"\n## {heading}\n\n| key | type | meaning |\n|---|---|---|"
+        for kind, meaning, expression in rows:
+            name = _key_name(expression)
+            if name.startswith("x:") == ours:
+                words = " ".join(meaning.replace("\n-- ", " ").split())
+                yield f"| `{name}` | {_KEY_TYPES[kind]} | {_escaped(words)} |"
+    yield "\n## Fields of aioqless\n\n| field | of | meaning |\n|---|---|---|"
+    of = "a job"
+    for field, meaning, owner in _FIELDS.findall(KEYS):
+        of = {"a day's": "a day's statistics"}.get(owner, owner) or of
+        if field:
+            yield f"| `{field}` | {of} | {_escaped(meaning)} |"
+
+
+def _key_name(expression: str) -> str:
+    """Return a key without the namespace, with the variable parts in angle brackets."""
+    literals = re.sub(r"string\.format\('%d', (\w+)\)", r"\1", expression)
+    parts = [part.strip() for part in literals.split("..")][1:]
+    text = "".join(part.strip("'") if "'" in part else f"<{part}>" for part in parts)
+    return text.removeprefix(":")
+
+
+def lake_tables() -> Iterator[str]:
+    """Yield the columns of the lake's tables."""
+    # by its path, since the package of the lake needs Spark
+    schema = runpy.run_path(str(PACKAGE / "contrib" / "lake" / "schema.py"))
+    for table in schema["TABLES"].values():
+        yield f"\n## {table.name}\n\n{table.description}\n"
+        yield "| column | type | meaning |\n|---|---|---|"
+        for column in table.schema:
+            if column.name not in schema["PARTITION_COLUMNS"]:
+                yield f"| `{column.name}` | {_column_type(column.type)} | {_column(column)} |"
+
+
+def _column(field: pa.Field) -> str:
+    text = field.metadata[b"comment"].decode()
+    if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+        names = ", ".join(f"`{each.name}`" for each in field.type.value_type)
+        return f"{text} Fields: {names}."
+    return text
+
+
+def _column_type(kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    if pa.types.is_map(kind):
+        return f"map of {_column_type(kind.key_type)} to {_column_type(kind.item_type)}"
+    if pa.types.is_list(kind):
+        return f"list of {_column_type(kind.value_type)}"
+    return "struct" if pa.types.is_struct(kind) else _COLUMN_TYPES[kind]
 
 
 def command_line() -> Iterator[str]:
