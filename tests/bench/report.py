@@ -141,7 +141,7 @@ def _peers(known: Figures) -> str:
     ]
     versions = figures["versions"]
     setups = [
-        _wrapped(f"- **{display_name(peer.name)}**: {versions[peer.name]}. {peer.setup}.")
+        _wrapped(f"- **{display_name(peer.name)} {_version(versions[peer.name])}**: {peer.setup}.")
         for peer in PEERS
         if peer.name in versions
     ]
@@ -152,7 +152,7 @@ def _peers(known: Figures) -> str:
     return "\n".join([
         _measured(figures),
         "",
-        _table(known, rates, killed=True),
+        _table(known, rates),
         "",
         "What it costs in processor time, and what an idle worker sends:",
         "",
@@ -161,6 +161,11 @@ def _peers(known: Figures) -> str:
         *setups,
         *left_out,
     ])  # fmt: skip
+
+
+def _version(versions: str) -> str:
+    """Return the version of the library itself, which is named before its dependencies."""
+    return versions.partition(",")[0].rpartition(" ")[2]
 
 
 def _kill(known: Figures) -> str:
@@ -286,18 +291,6 @@ def _steady(known: Figures) -> str:
     return "\n".join([_measured(figures), "", *lines])
 
 
-def _cost(known: Figures) -> str:
-    figures = known["cost"]
-    lines = [
-        f"| {where}: {what} | {us:.1f} |"
-        for where in ("redis", "worker")
-        for what, us in figures[where].items()
-    ]
-    return "\n".join(
-        [_measured(figures), "", "| one job of a busy worker | µs |", "|---|---|", *lines]
-    )
-
-
 def _lake(known: Figures) -> str:
     figures = known["lake"]
     lines = [
@@ -319,7 +312,6 @@ PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
     "steady": {"steady": _steady},
     "scale": {"scale": _scale},
     "micro": {"micro": _micro},
-    "cost": {"cost": _cost},
     "lake": {"lake": _lake},
 }
 
