@@ -21,7 +21,6 @@ status_reporter.py   reports a worker's status to its supervisor
 health_check.py      health checks over HTTP
 http_server.py       the HTTP server of health checks and metrics
 systemd.py           readiness and watchdog of a systemd service
-working_dir.py       a working directory for each worker process
 shutdown.py          ends a process in time
 open_file_limit.py   checks the limit of open file descriptors
 """

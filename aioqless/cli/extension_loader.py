@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ class Supervise(Protocol):
         reload: bool,
         health: str | None,
         metrics: str | None,
-        sandbox: Path | None,
     ) -> int:
         """Start the processes, and return when all have ended."""
 

@@ -82,7 +82,6 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
             reload=options.reload,
             health=options.health,
             metrics=options.metrics,
-            sandbox=options.sandbox,
         )
     extensions = [METRICS] if options.metrics else []
     modules = [import_module(name) for name in [*options.modules, *extensions]]
@@ -97,7 +96,6 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         namespace=options.namespace,
         health=options.health,
         metrics=options.metrics,
-        sandbox=options.sandbox,
         number=options.process_number,
         status_fd=options.status_fd,
         paused=options.paused,

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin, get_type_hints
 
@@ -28,7 +27,7 @@ SIGTERM or SIGINT: graceful shutdown: finish running jobs, release the rest.
 A second signal ends it at once.
 """
 MODULES_HELP = "Modules with handlers, such as app.jobs."
-METAVARS: dict[object, str] = {int: "N", float: "SECONDS", Path: "DIRECTORY"}
+METAVARS: dict[object, str] = {int: "N", float: "SECONDS"}
 
 
 class Option:
@@ -192,9 +191,6 @@ class WorkerOptions:
     reload: Annotated[
         bool, Option("--reload", help="Restart when source files change (development).")
     ] = False
-    sandbox: Annotated[
-        Path | None, Option("--sandbox", help="Run in a new directory below this one.")
-    ] = None
     health: Annotated[
         str | None,
         Option(

@@ -8,7 +8,6 @@ import gc
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from aioqless.cli.connect import chosen_partitions, run_with_client
 from aioqless.cli.exit_codes import RECYCLED
@@ -47,7 +46,6 @@ class WorkerProcess:
     namespace: str
     health: str | None = None
     metrics: str | None = None
-    sandbox: Path | None = None
     number: int | None = None
     status_fd: int | None = None
     paused: bool = False
@@ -77,10 +75,6 @@ class WorkerProcess:
             notifier.stopping()
 
         worker = kind(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
-        if self.sandbox:
-            from aioqless.cli.working_dir import enter_working_dir  # not on Windows
-
-            log.info("worker.sandboxed", directory=str(enter_working_dir(self.sandbox)))
         if self.paused:
             worker.pause()
         install_worker_handlers(worker, timer, supervised=self.status_fd is not None)

@@ -35,7 +35,7 @@ PATIENCE = 60.0
 MOST_TO_END = 40.0  # seconds for children of a killed supervisor, which end by themselves
 
 JOBS = """
-import asyncio, gc, multiprocessing, os, signal, structlog, tempfile, threading, time, aioqless
+import asyncio, gc, multiprocessing, os, signal, structlog, threading, time, aioqless
 
 @aioqless.job(klass="Slow")
 async def slow(job):
@@ -94,23 +94,6 @@ async def hold_until(job):
 @aioqless.job(klass="Die")
 async def die(job):
     os._exit(7)
-
-@aioqless.job(klass="Where")
-def where(job):
-    with job.scratch() as scratch:
-        job.data = {
-            "cwd": os.getcwd(),
-            "files": os.listdir(),
-            "scratch": str(scratch),
-            "tmp": tempfile.gettempdir(),
-        }
-
-@aioqless.job(klass="Litter")
-async def litter(job):
-    open("litter", "w").close()
-    async with job.scratch() as scratch:
-        (scratch / "large").write_bytes(b"0")
-        await asyncio.Event().wait()
 
 def _pooled(job):
     with multiprocessing.get_context("fork").Pool(2) as pool:

@@ -1,4 +1,4 @@
-"""Worker processes combined with stable names, signals, limits and sandboxes."""
+"""Worker processes combined with stable names, signals and limits."""
 
 from __future__ import annotations
 

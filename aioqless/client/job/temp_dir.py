@@ -15,8 +15,7 @@ _MAX_JID = 60  # characters of the jid in the directory's name
 class TempDir:
     """Creates an empty directory for `with` or `async with`, and deletes it with its content.
 
-    Only this user can read it. It is created where temporary files are; in a process with a sandbox
-    that is below the sandbox, where the next process deletes what a killed one has left.
+    Only this user can read it. It is created where temporary files are (`TMPDIR`).
 
     Args:
         jid: Jid of the job, which becomes a part of the directory's name.

@@ -11,12 +11,11 @@ from aioqless.errors import require_extra
 Changes: TypeAlias = AsyncIterator[list[str]]
 
 
-def watch_sources(folder: Path, *ignored: Path) -> Changes:
+def watch_sources(folder: Path) -> Changes:
     """Return an iterator over sets of changed Python files below a folder.
 
     Args:
         folder: the folder to watch.
-        ignored: folders in it whose files don't count.
 
     Raises:
         MissingExtra: if watchfiles is not installed.
@@ -25,7 +24,7 @@ def watch_sources(folder: Path, *ignored: Path) -> Changes:
         from watchfiles import PythonFilter, awatch
 
     async def watch() -> Changes:
-        async for changes in awatch(folder, watch_filter=PythonFilter(ignore_paths=ignored)):
+        async for changes in awatch(folder, watch_filter=PythonFilter()):
             yield sorted({str(Path(path).relative_to(folder)) for _, path in changes})
 
     return watch()

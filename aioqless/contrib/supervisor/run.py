@@ -27,7 +27,6 @@ def supervise(
     reload: bool,
     health: str | None,
     metrics: str | None,
-    sandbox: Path | None,
 ) -> int:
     """Run worker processes until all have ended.
 
@@ -39,7 +38,6 @@ def supervise(
         reload: restart the processes when source files change.
         health: address to serve health checks at.
         metrics: address to serve metrics at.
-        sandbox: the folder of the processes' working directories, which is not watched.
 
     Returns:
         The exit code.
@@ -52,9 +50,7 @@ def supervise(
             "-w and --reload need signals, which this platform doesn't have: "
             "start each process by other means"
         )
-    changes = None
-    if reload:
-        changes = watch_sources(Path.cwd(), *([sandbox.resolve()] if sandbox else []))
+    changes = watch_sources(Path.cwd()) if reload else None
     settings = SupervisorSettings(
         command=command,
         processes=processes,
