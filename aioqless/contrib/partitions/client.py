@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import msgspec
 from redis.asyncio import Redis
@@ -272,7 +272,7 @@ class PartitionedClient(Client):
         """
         return await measure_nodes(self.partitions, loads)
 
-    def dedicated_store(self, name: str, timeout: float) -> PartitionedStore:
+    def dedicated_store(self, name: str, timeout: float) -> ScriptStore:
         """Return a store with connections of its own, for an event loop in another thread.
 
         Args:
@@ -285,7 +285,7 @@ class PartitionedClient(Client):
             self._store_of(namespace, connection, timeout)
             for namespace, connection in zip(self._namespaces, connections, strict=True)
         ]
-        return PartitionedStore(stores, clock=self._clock)
+        return cast(ScriptStore, PartitionedStore(stores, clock=self._clock))
 
     def with_connection(
         self, wrap: Callable[[CommandConnection], CommandConnection]
@@ -300,7 +300,7 @@ class PartitionedClient(Client):
             for store in self._partitioned_store.stores
         ]
         other = copy.copy(self)
-        store = PartitionedStore(stores, clock=self._clock)
+        store = cast(ScriptStore, PartitionedStore(stores, clock=self._clock))
         other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
 
@@ -362,9 +362,7 @@ class PartitionedClient(Client):
 
     @property
     def _partitioned_store(self) -> PartitionedStore:
-        store = self.store
-        assert isinstance(store, PartitionedStore)
-        return store
+        return cast(PartitionedStore, self.store)
 
     def _shared_store(self) -> ScriptStore:
         name, timeout = self._connection_name, self._timeout
@@ -381,7 +379,7 @@ class PartitionedClient(Client):
                 self._namespaces, connections, durable, strict=True
             )
         ]
-        return PartitionedStore(stores, clock=self._clock)
+        return cast(ScriptStore, PartitionedStore(stores, clock=self._clock))
 
     def _store_of(
         self,
@@ -415,8 +413,9 @@ class PartitionedClient(Client):
         return PartitionedSubscriber(redis, self._namespaces[0], lambda: self.partitions)
 
     def _make_sender(self, store: ScriptStore) -> PutSender:
-        assert isinstance(store, PartitionedStore)
-        return PartitionedSender(store, self.codec, self.max_data, self._default_context)
+        return PartitionedSender(
+            cast(PartitionedStore, store), self.codec, self.max_data, self._default_context
+        )
 
 
 def _read_count(environ: Mapping[str, str] = os.environ) -> int:

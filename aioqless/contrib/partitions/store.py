@@ -1,20 +1,19 @@
-"""PartitionedStore: sends each command to the partitions that it concerns, and merges replies."""
+"""PartitionedStore: routes each command to the partitions that it concerns, and merges replies."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-import msgspec
 from redis import exceptions
 
-from aioqless.client import REDIS_UNAVAILABLE
+from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
 from aioqless.contrib.partitions.routing import check_together, keys_of, partition_of, recurring_jid
@@ -23,23 +22,31 @@ from aioqless.errors import AioqlessError
 from aioqless.redis.address import name_node
 from aioqless.redis.error_replies import SlotMigrating, SlotMoved
 from aioqless.redis.nodes import NamespaceConnection
-from aioqless.store import Call, ScriptStore
-from aioqless.store.call import T, encode
-from aioqless.store.command_header import read_command
+from aioqless.store import Call, ScriptStore, Store
+from aioqless.store.call import T, read_nothing
+
+Named: TypeAlias = dict[str, Any]  # the arguments of a command
 
 MOST_PER_CALL = 1000  # items of a page
 
-# What a namespace has once is in the first partition: orders to workers, the log of user actions,
-# browser sessions, leases of workers' names.
-_IN_FIRST = ("remote_control", "remote_reply", "audit_log", "session", "name_lease")
+# What a namespace has once is in the first partition: remote commands to workers and their
+# answers, leases of workers' names; of extensions the log of user actions and browser sessions.
+_IN_FIRST = ("remote_", "name_lease_")
+_EXTENSIONS_IN_FIRST = ("audit_log", "session")
 _WALKS = ("check", "find", "clear")
 _TAKES = ("pop", "unfail", "revive_group")
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
 _STEP = 1 << 32  # between the offsets of two partitions
 
+_PARAMETERS = {
+    name: inspect.signature(method).parameters.keys() - {"self"}
+    for name, method in vars(Store).items()
+    if inspect.isfunction(method) and not getattr(method, "__isabstractmethod__", False)
+}
 
-class PartitionedStore(ScriptStore):
-    """The commands of a partitioned namespace.
+
+class PartitionedStore(Store):
+    """The commands of a partitioned namespace, each routed by the names of its arguments.
 
     A command about one job goes to the partition of its jid, one about several jobs to theirs, and
     one about a queue or the namespace to all. Where a partition can't be reached the call fails,
@@ -54,8 +61,10 @@ class PartitionedStore(ScriptStore):
     def __init__(
         self, stores: Sequence[ScriptStore], *, clock: Callable[[], float] | None = None
     ) -> None:
-        super().__init__(stores[0].connection, stores[0].namespace, clock=clock)
         self.stores = tuple(stores)
+        self.namespace = stores[0].namespace
+        self.connection: CommandConnection = stores[0].connection
+        self.clock = clock
         self._missing: ContextVar[list[MissingNode] | None] = ContextVar("missing", default=None)
 
     @contextmanager
@@ -73,45 +82,58 @@ class PartitionedStore(ScriptStore):
             self._missing.reset(token)
 
     async def send(self, call: Call[T]) -> T:
-        """Send a call to the partitions that it concerns, and return the merged reply.
+        """Send a command of an extension, to the first partition.
 
         Raises:
             AioqlessError: The command works on one partition at a time.
         """
-        layout = _layout_of(call.command, _word(call))
-        name = layout.name
+        if call.command not in _EXTENSIONS_IN_FIRST:
+            raise _works_on_one(call.command)
+        return await self.stores[0].send(call)
+
+    async def route(self, name: str, given: Named) -> Any:
+        """Send a command to the partitions that it concerns, and return the merged reply.
+
+        Args:
+            name: Name of the command's method.
+            given: Its arguments.
+
+        Raises:
+            AioqlessError: The command works on one partition at a time.
+        """
         reply: Any
-        if "jid" in layout.index:
-            return await self._send_to_job(call, layout)
-        if call.command in _IN_FIRST:
-            return await self._send_to(0, call)
-        if "jids" in layout.index and name != "declare_off":
-            reply = await self._send_to_jobs(call, layout)
-        elif call.command == "config":
-            reply = await self._send_config(call, layout)
-        elif name in PAGES and layout.is_page(call):
-            reply = await self._read_page(call, layout, PAGES[name])
+        if "jid" in given:
+            reply = await self._send_to_job(name, given)
+        elif name.startswith(_IN_FIRST):
+            reply = await self._send_to(0, name, given)
+        elif "jids" in _PARAMETERS[name] and name != "declare_off":
+            reply = await self._send_to_jobs(name, given)
+        elif name.startswith("config_"):
+            reply = await self._send_config(name, given)
+        elif name in PAGES and _is_page(name, given):
+            reply = await self._read_page(name, given, PAGES[name])
         elif name in SUMS:
-            reply = await self._send_to_all(call, layout, SUMS[name])
+            reply = await self._send_to_all(name, given, SUMS[name])
         elif name in _WALKS:
-            reply = await self._walk(call, layout)
+            reply = await self._walk(name, given)
         elif name in _TAKES:
-            reply = await self._take(call, layout)
+            reply = await self._take(name, given)
         else:
-            raise AioqlessError(
-                f"{name} works on one partition at a time: use one of client.partitions"
-            )
-        merged: T = reply
-        return merged
+            raise _works_on_one(name)
+        return reply
 
     async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls, and return their replies; a refusal is returned in its place."""
         replies: list[T | Exception] = []
-        for reply in await asyncio.gather(*map(self.send, calls), return_exceptions=True):
+        for reply in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(reply, BaseException) and not isinstance(reply, Exception):
                 raise reply
             replies.append(reply)
         return replies
+
+    def request(self) -> AbstractContextManager[str]:
+        """Reserve a request id for one call that may have to be sent several times."""
+        return self.stores[0].request()
 
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
@@ -127,36 +149,31 @@ class PartitionedStore(ScriptStore):
         for store in self.stores:
             await store.aclose()
 
-    async def _send_to(self, number: int, call: Call[T], argv: list[bytes] | None = None) -> T:
-        store = self.stores[number]
-        ours, theirs = len(self.namespace.encode()), store.namespace.encode()
-        keys = [theirs + key[ours:] for key in call.keys]
-        argv = call.argv if argv is None else argv
-        return await store.send(replace(call, send=store.send, keys=keys, argv=argv))
+    async def _send_to(self, number: int, name: str, given: Named) -> Any:
+        return await getattr(self.stores[number], name)(**given)
 
-    async def _send_to_job(self, call: Call[T], layout: _Layout) -> T:
-        jid, argv = layout.text(call, "jid"), None
-        if call.command == "recur":
-            jid = recurring_jid(jid, len(self.stores))
-            argv = layout.with_values(call, jid=jid)
-        check_together(jid, layout.names_together(call), len(self.stores))
-        return await self._send_to(partition_of(jid, len(self.stores)), call, argv)
+    async def _send_to_job(self, name: str, given: Named) -> Any:
+        if name.startswith("recur_"):
+            given = given | {"jid": recurring_jid(given["jid"], len(self.stores))}
+        # The keys, and the jids to depend on, must share the partition of the job.
+        together = [*keys_of(given.get("constraints")), *(given.get("depends") or ())]
+        if name == "depends_on":
+            together += given.get("jids", ())
+        check_together(given["jid"], together, len(self.stores))
+        return await self._send_to(partition_of(given["jid"], len(self.stores)), name, given)
 
-    async def _send_to_jobs(self, call: Call[T], layout: _Layout) -> Any:
+    async def _send_to_jobs(self, name: str, given: Named) -> Any:
         """Send to each partition the jids that are its own; order the replies by the jids."""
-        jids = layout.texts(call, "jids")
-        start = layout.index["jids"]
-        end = start + len(jids)
+        jids: Sequence[str] = given.get("jids", ())
         own: dict[int, list[str]] = {}
         for jid in jids:
             own.setdefault(partition_of(jid, len(self.stores)), []).append(jid)
         replies: list[Any] = await _gather(
-            self._send_to(number, call, [*call.argv[:start], *map(encode, part), *call.argv[end:]])
-            for number, part in own.items()
+            self._send_to(number, name, given | {"jids": part}) for number, part in own.items()
         )
-        if call.command == "timeout":
+        if name == "timeout":
             return None
-        if call.command == "states":
+        if name == "states":
             states = dict(zip(_flatten(own.values()), _flatten(replies), strict=True))
             return [states[jid] for jid in jids]
         rank = {jid: number for number, jid in enumerate(jids)}
@@ -165,22 +182,27 @@ class PartitionedStore(ScriptStore):
             key=lambda item: rank[item if isinstance(item, str) else item["jid"]],
         )
 
-    async def _send_to_all(self, call: Call[Any], layout: _Layout, merge: Merge) -> Any:
-        if layout.name == "workers" and layout.text(call, "worker"):
+    async def _send_to_all(self, name: str, given: Named, merge: Merge) -> Any:
+        if name == "workers" and given.get("worker"):
             merge = SUMS["track_list"]
-        merged = merge(await self._ask_all(call, lambda number: self._send_to(number, call)))
-        if layout.name == "working":
+        replies = await self._ask_all(
+            lambda number: self._send_to(number, name, given), writes=self._writes(name, given)
+        )
+        merged = merge(replies)
+        if name == "working":
             for worker in merged:
-                del worker["doing"][layout.number(call, "most") :]
+                del worker["doing"][given["most"] :]
         return merged
 
-    async def _read_page(self, call: Call[Any], layout: _Layout, merge: Merge) -> Any:
+    async def _read_page(self, name: str, given: Named, merge: Merge) -> Any:
         """Return a page of what all partitions have, in the merged order."""
-        offset = layout.number(call, layout.offset)
-        end = offset + layout.number(call, layout.count, _DEFAULT_COUNT.get(call.command, 25))
-        everything = call.command == "queues"  # the counts of one are in many places
+        offset = given.get(_offset_of(name)) or 0
+        count = given.get(_count_of(name))
+        end = offset + (_DEFAULT_COUNT.get(name, 25) if count is None else count)
+        most = None if name == "queues" else end  # the counts of one queue are in many places
         replies = await self._ask_all(
-            call, lambda number: self._read_first(number, call, layout, None if everything else end)
+            lambda number: self._read_first(number, name, given, most),
+            writes=self._writes(name, given),
         )
         merged = merge([items for items, _ in replies])[offset:end]
         if all(total is None for _, total in replies):
@@ -188,53 +210,50 @@ class PartitionedStore(ScriptStore):
         return {"total": sum(total for _, total in replies), "jobs": merged}
 
     async def _read_first(
-        self, number: int, call: Call[Any], layout: _Layout, count: int | None
-    ) -> tuple[list[Any], int | None]:
+        self, number: int, name: str, given: Named, count: int | None
+    ) -> tuple[list[Any], Any]:
         """Read the first items of a partition, or all; return them, and their total if it says."""
         items: list[Any] = []
         while True:
             wanted = MOST_PER_CALL if count is None else min(MOST_PER_CALL, count - len(items))
-            argv = layout.with_values(
-                call, **{layout.offset: len(items), layout.count: max(0, wanted)}
-            )
-            page = await self._send_to(number, call, argv)
+            asked = {_offset_of(name): len(items), _count_of(name): max(0, wanted)}
+            page = await self._send_to(number, name, given | asked)
             total = page["total"] if isinstance(page, Mapping) else None
             page = page["jobs"] if isinstance(page, Mapping) else page
             items += page
             if len(page) < MOST_PER_CALL:
                 return items, total
 
-    async def _walk(self, call: Call[Any], layout: _Layout) -> Any:
+    async def _walk(self, name: str, given: Named) -> Any:
         """Send to one partition after the other; the cursor says how far the caller is."""
-        name = layout.offset
-        if name == "cursor":
-            number, _, cursor = (layout.text(call, name) or "0").partition(":")
-            at, cursor = int(number), cursor or "0"
+        where = "offset" if name == "clear" else "cursor"
+        if where == "cursor":
+            number, _, cursor = str(given.get(where) or "0").partition(":")
+            at, given = int(number), given | {where: cursor or "0"}
         else:
-            at, place = divmod(layout.number(call, name), _STEP)
-            cursor = str(place)
+            at, offset = divmod(given[where], _STEP)
+            given = given | {where: offset}
         is_last = at + 1 == len(self.stores)
-        argv = layout.with_values(call, **{name: cursor})
-        if call.command == "check":
-            reply = await self._check(at, call, argv)
-            if is_last and reply[name] == "0" and 0 not in (away := self._away()):
+        if name == "check":
+            reply = await self._check(at, given)
+            if is_last and reply[where] == "0" and 0 not in (away := self._away()):
                 present = {n: each for n, each in enumerate(self.stores) if n not in away}
-                resolve = layout.text(call, "resolve") == "resolve"
+                resolve = given.get("resolve") == "resolve"
                 reply["found"] += await find_differences(present, resolve=resolve)
         else:
-            reply = await self._send_to(at, call, argv)
-        if name == "cursor":
-            if reply[name] != "0":
-                reply[name] = f"{at}:{reply[name]}"
+            reply = await self._send_to(at, name, given)
+        if where == "cursor":
+            if reply[where] != "0":
+                reply[where] = f"{at}:{reply[where]}"
             elif not is_last:
-                reply[name] = f"{at + 1}:0"
-        elif reply[name] is not None:
-            reply[name] += at * _STEP
+                reply[where] = f"{at + 1}:0"
+        elif reply[where] is not None:
+            reply[where] += at * _STEP
         elif not is_last:
-            reply[name] = (at + 1) * _STEP
+            reply[where] = (at + 1) * _STEP
         return reply
 
-    async def _check(self, at: int, call: Call[Any], argv: list[bytes]) -> Any:
+    async def _check(self, at: int, given: Named) -> Any:
         """Check a part of one partition; nothing of one that is missing."""
         away, node = self._away(), self._node_of(at)
         if at not in away and node and (known := self._missing.get()):
@@ -244,56 +263,56 @@ class PartitionedStore(ScriptStore):
                     away = self._away()
         try:
             if at not in away:
-                reply = await self._send_to(at, call, argv)
+                reply = await self._send_to(at, "check", given)
                 return reply | {"found": [each | {"partition": at} for each in reply["found"]]}
         except REDIS_UNAVAILABLE as error:
             self._add_missing(at, error)
         return {"found": [], "examined": 0, "cursor": "0"}
 
-    async def _take(self, call: Call[Any], layout: _Layout) -> Any:
+    async def _take(self, name: str, given: Named) -> Any:
         """Ask one partition after the other, from any of them on, until there are enough."""
-        wanted = layout.number(call, "count", 25)
+        wanted: int = 25 if given.get("count") is None else given["count"]
         replies: list[Any] = []
-        order = list(range(len(self.stores)))
-        random.shuffle(order)
-        for number in order:
+        for number in random.sample(range(len(self.stores)), len(self.stores)):
             if wanted <= 0:
                 break
-            reply = await self._send_to(number, call, layout.with_values(call, count=wanted))
+            reply = await self._send_to(number, name, given | {"count": wanted})
             replies.append(reply)
             wanted -= len(reply) if isinstance(reply, list) else reply
-        return _flatten(replies) if call.command == "pop" else sum(replies)
+        return _flatten(replies) if name == "pop" else sum(replies)
 
-    async def _send_config(self, call: Call[Any], layout: _Layout) -> Any:
+    async def _send_config(self, name: str, given: Named) -> Any:
         """Read options of the first partition; change them there first, then in all others."""
-        option, count = layout.text(call, "option"), len(self.stores)
-        if layout.name == "config_get":
-            value = await self._read_any(lambda number: self._send_to(number, call))
+        option, count = given.get("option"), len(self.stores)
+        if name == "config_get":
+            value = await self._read_any(lambda number: self._send_to(number, name, given))
             if option:
                 return total_of(option, value, count)
-            return {name: total_of(name, each, count) for name, each in value.items()}
-        argv = call.argv
-        if layout.name == "config_set":
-            share = share_of(option, layout.text(call, "value"), count)
-            argv = layout.with_values(call, value=share)
-        await self._send_to(0, call, argv)
-        await _gather(self._send_to(number, call, argv) for number in range(1, count))
+            return {each: total_of(each, share, count) for each, share in value.items()}
+        if name == "config_set":
+            given = given | {"value": share_of(given["option"], str(given["value"]), count)}
+        await self._send_to(0, name, given)
+        await _gather(self._send_to(number, name, given) for number in range(1, count))
         return None
 
-    async def _ask_all(self, call: Call[Any], ask: Callable[[int], Awaitable[T]]) -> list[T]:
+    def _writes(self, name: str, given: Named) -> bool:
+        call: Call = getattr(self.stores[0], name)(**given)
+        return call.writes
+
+    async def _ask_all(self, ask: Callable[[int], Awaitable[T]], *, writes: bool) -> list[T]:
         """Ask all partitions; partial reads skip the missing ones.
 
         Raises:
             redis.exceptions.RedisError: A partition can't be reached; none, of partial reads.
         """
-        away = set() if call.writes else self._away()
+        away = set[int]() if writes else self._away()
         asked = [number for number in range(len(self.stores)) if number not in away]
         replies = await asyncio.gather(*map(ask, asked), return_exceptions=True)
         found: list[T] = []
         for number, reply in zip(asked, replies, strict=True):
             if not isinstance(reply, BaseException):
                 found.append(reply)
-            elif call.writes or not isinstance(reply, REDIS_UNAVAILABLE):
+            elif writes or not isinstance(reply, REDIS_UNAVAILABLE):
                 raise reply
             else:
                 self._add_missing(number, reply)
@@ -338,93 +357,39 @@ class PartitionedStore(ScriptStore):
         return None
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Where a command has its arguments.
+def _routed(name: str) -> Callable[..., Call]:
+    """Return the method of a command that a partitioned store routes."""
 
-    Attributes:
-        name: Name of the command and its word.
-        index: Index of each argument; of several jids, that of the first.
-        options: Index of the first option, where no list comes before.
-    """
+    def method(self: PartitionedStore, **given: Any) -> Call:
+        return Call(lambda _: self.route(name, given), name, read_nothing, [], [])
 
-    name: str
-    index: Mapping[str, int]
-    options: int
-
-    @property
-    def offset(self) -> str:
-        """Name of the argument that says where a page begins."""
-        return next(name for name in ("offset", "start", "cursor") if name in self.index)
-
-    @property
-    def count(self) -> str:
-        """Name of the argument that says how long a page is."""
-        return next(name for name in ("count", "limit") if name in self.index)
-
-    def is_page(self, call: Call[Any]) -> bool:
-        """Return whether a call wants a page; without a group, `failed` counts all groups."""
-        match self.name:
-            case "failed":
-                return bool(self.text(call, "group"))
-            case "queues":
-                return not self.text(call, "queue")
-        return True
-
-    def text(self, call: Call[Any], name: str) -> str:
-        """Return an argument, empty if it is left out."""
-        return call.argv[self.index[name]].decode("utf-8", "surrogateescape")
-
-    def number(self, call: Call[Any], name: str, default: int = 0) -> int:
-        """Return an argument that is an integer."""
-        text = self.text(call, name)
-        return int(text) if text else default
-
-    def names_together(self, call: Call[Any]) -> list[str]:
-        """Return the keys, and the jids to depend on, that must share the partition of a job."""
-        names: list[str] = []
-        if self.name == "depends_on":
-            names += self.texts(call, "jids")
-        elif self.name in ("complete", "recur_on", "recur_cron"):
-            given = call.argv[self.options :]
-            options = dict(zip(given[::2], given[1::2], strict=True))
-            names += msgspec.json.decode(options.get(b"depends", b"[]"))
-            names += keys_of(options.get(b"constraints"))
-        return names
-
-    def texts(self, call: Call[Any], name: str) -> list[str]:
-        """Return a list of arguments."""
-        start = self.index[name]
-        end = call.argv.index(b"", start)
-        return [each.decode("utf-8", "surrogateescape") for each in call.argv[start:end]]
-
-    def with_values(self, call: Call[Any], **values: str | int) -> list[bytes]:
-        """Return the arguments of a call with some replaced."""
-        argv = list(call.argv)
-        for name, value in values.items():
-            argv[self.index[name]] = encode(value)
-        return argv
+    return method
 
 
-def _word(call: Call[Any]) -> bytes:
-    command = read_command(call.command)
-    return call.argv[len(command.lead.args)] if command.forms else b""
+for _name in _PARAMETERS:
+    setattr(PartitionedStore, _name, _routed(_name))
 
 
-@cache
-def _layout_of(name: str, word: bytes) -> _Layout:
-    command = read_command(name)
-    names = [arg.name for arg in command.lead.args]
-    rest = command.lead.rest
-    if word:
-        form = command.forms[word.decode()]
-        names += ["", *(arg.name for arg in form.args)]
-        rest = form.rest
-    options = len(names)
-    if rest is not None:
-        names.append(rest.name)
-    index = {each: number for number, each in enumerate(names) if each}
-    return _Layout(f"{name}_{word.decode()}" if word else name, index, options)
+def _works_on_one(name: str) -> AioqlessError:
+    return AioqlessError(f"{name} works on one partition at a time: use one of client.partitions")
+
+
+def _is_page(name: str, given: Named) -> bool:
+    """Return whether a call wants a page; without a group, `failed` counts all groups."""
+    match name:
+        case "failed":
+            return bool(given.get("group"))
+        case "queues":
+            return not given.get("queue")
+    return True
+
+
+def _offset_of(name: str) -> str:
+    return "start" if name == "failed" else "offset"
+
+
+def _count_of(name: str) -> str:
+    return "limit" if name == "failed" else "count"
 
 
 async def _gather(calls: Any) -> list[Any]:

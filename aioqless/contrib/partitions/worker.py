@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 from aioqless.client import Client
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.listener import PartitionListener
 from aioqless.contrib.partitions.outages import NodeOutages, PartitionOutage
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
+from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.contrib.partitions.turns import Turns, TurnSlots
 from aioqless.handlers import Source
 from aioqless.runtime.log import bound
@@ -71,7 +72,7 @@ class PartitionedWorker(Worker):
 
     def _make_sources(self) -> Sequence[JobSource]:
         client = self._partitioned
-        locks = client.dedicated_store("locks", LOCKS_TIMEOUT).stores
+        locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
         outages = NodeOutages(self.settings.reconnect)
         turns = Turns(self._running, self._lifecycle, outages)
         logged: set[str] = set()
