@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from aioqless import validation
-from aioqless.client import PutManyRow, job_data
+from aioqless.client import PutManyRow
 from aioqless.client.codec import Codec
 from aioqless.client.put import NewJob, encode_job
+from aioqless.client.put_options import PUT
 from aioqless.contrib.lake.source.options import Options
 from aioqless.errors import InvalidData
 
@@ -29,23 +29,13 @@ OPTIONS = (
     "maxData",
     "dropNulls",
 )
-# How the value of a column is checked, for each column that isn't data.
-CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "queue": partial(validation.check_name, "queue"),
-    "klass": partial(validation.check_name, "klass"),
-    "jid": validation.check_jid,
-    "priority": partial(validation.check_number, "priority"),
-    "delay": partial(validation.check_number, "delay", least=0),
-    "retries": partial(validation.check_number, "retries", least=0),
-    "tags": partial(validation.check_names, "tags"),
-    "depends": partial(validation.check_names, "depends"),
-}
 # What an error adds if the column is null.
 NOT_NULL = {
     "queue": "",
     "klass": "",
     "jid": ": leave the column out, and jids are derived from the rows",
 }
+# What the values of a column must be, for each column that isn't data.
 KINDS = {
     "queue": "a string",
     "klass": "a string",
@@ -119,50 +109,33 @@ class RowMapping:
                 validation.check_name(name, constant[name])
         max_data = options.whole("maxData", 1 << 20) or 0
         given = {name: value for name, value in constant.items() if value is not None}
-        mapping = cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
-        mapping._default_job()  # checks the options
-        return mapping
+        PUT.check({name: value for name, value in given.items() if name in PUT.names})
+        return cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
 
     def jobs(
         self, batch: pa.RecordBatch, codec: Codec
     ) -> Iterator[tuple[str, PutManyRow] | Reject]:
         """Yield each row as its queue and job, or as the reason why it can't be one."""
         columns = _Columns.of(batch.schema.names)
-        default = self._default_job()
         for row in batch.to_pylist():
             try:
-                yield self._job(row, columns, default, codec)
+                yield self._job(row, columns, codec)
             except (ValueError, TypeError, InvalidData) as why:
                 yield Reject(str(why), format_row(row))
 
-    def _default_job(self) -> PutManyRow:
-        """Return the job of a row that says nothing.
-
-        Raises:
-            ValueError: An option is invalid.
-        """
-        constant = {name: value for name, value in self.constant.items() if name != "queue"}
-        return encode_job(NewJob(**{"klass": "?", **constant}), self.max_data)
-
-    def _job(
-        self, row: Row, columns: _Columns, default: PutManyRow, codec: Codec
-    ) -> tuple[str, PutManyRow]:
-        """Return the queue and the job of a row.
-
-        Only values of the row are checked; the others are the same for all rows.
-        """
-        job: dict[str, Any] = {**default, "jid": None}
+    def _job(self, row: Row, columns: _Columns, codec: Codec) -> tuple[str, PutManyRow]:
+        """Return the queue and the job of a row."""
+        given = dict(self.constant)
         for name in columns.fields:
             if (value := row[name]) is not None:
-                job[name] = CHECKS[name](value)
+                given[name] = value
             elif name not in self.constant and name in NOT_NULL:
                 raise ValueError(f"{name} is null{NOT_NULL[name]}")
-        queue = job.pop("queue", None) or self.constant["queue"]
-        text = job_data.encode(self._data(row, columns), self.max_data)
-        job["data"] = codec.encode(text, job["klass"])
-        if job["jid"] is None:
-            job["jid"] = self._derive_jid(row)
-        return queue, cast(PutManyRow, job)
+        queue, klass = validation.check_name("queue", given.pop("queue")), given.pop("klass")
+        if "jid" not in given:
+            given["jid"] = self._derive_jid(row)
+        job = NewJob(klass, self._data(row, columns), **given)
+        return queue, encode_job(job, self.max_data, codec)
 
     def _data(self, row: Row, columns: _Columns) -> Any:
         if columns.data is not None:
@@ -191,8 +164,8 @@ class _Columns:
 
     @classmethod
     def of(cls, columns: list[str]) -> _Columns:
-        data = None if "data" in columns else [name for name in columns if name not in CHECKS]
-        return cls([name for name in CHECKS if name in columns], data)
+        data = None if "data" in columns else [name for name in columns if name not in KINDS]
+        return cls([name for name in KINDS if name in columns], data)
 
 
 def remove_nulls(value: Any) -> Any:
