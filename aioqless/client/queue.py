@@ -12,7 +12,7 @@ from typing_extensions import TypeVar, Unpack
 from aioqless import validation
 from aioqless.client.jid import Jid
 from aioqless.client.job import Job
-from aioqless.client.job.decoding import JobRecord, decode_record
+from aioqless.client.job.decoding import decode_record
 from aioqless.client.put import Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, QueueClearing
@@ -21,7 +21,7 @@ from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import recurring_page
 from aioqless.client.workflows import Flow, Step
 from aioqless.errors import no_attribute
-from aioqless.store import PutManyRow
+from aioqless.store import Json, PutManyRow
 from aioqless.validation import Seconds
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class Queue:
     def _check_name(self) -> str:
         return validation.check_name("queue", self.name)
 
-    def _jobs(self, records: list[JobRecord]) -> list[Job]:
+    def _jobs(self, records: list[Json]) -> list[Job]:
         return [Job(self._backend, decode_record(record)) for record in records]
 
     if not TYPE_CHECKING:  # type checkers would accept any name

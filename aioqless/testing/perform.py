@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from aioqless.client import job_data
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.decoding import JobRecord, decode_record
+from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.progress_reporter import ReportedJob
 from aioqless.client.put import NewJob, encode_job
 from aioqless.errors import AioqlessError
@@ -168,7 +168,7 @@ async def perform(
     now = time.monotonic()
     job: Job[Any] = Job(
         JobBackend(store, PlainCodec(), progress_reporter=store),
-        decode_record(cast(JobRecord, record)),
+        decode_record(record),
     )
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     available = Resources(available=resources)

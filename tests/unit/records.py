@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from aioqless import Job
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.decoding import JobRecord, decode_record
+from aioqless.client.job.decoding import decode_record
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.runner import perform
 from aioqless.worker.running_jobs import Run
 
 
-def record_of(**fields: Any) -> JobRecord:
+def record_of(**fields: Any) -> dict[str, Any]:
     """Return a job's record, with defaults for the fields that are not given."""
-    record = {
+    return {
         "jid": "a", "klass": "Greet", "queue": "mail", "state": "running", "worker": "ann",
         "priority": 0, "tags": [], "retries": 5,
         "remaining": 5, "expires": 60, "tracked": False, "failure": {}, "spawned_from_jid": False,
         "fence": 1, "data": "null", **fields,
     }  # fmt: skip
-    return cast(JobRecord, record)
 
 
 def job_of(**fields: Any) -> Job[Any]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from aioqless.client.job.state import (
     Failure,
     HeldBack,
-    HistoryEvent,
     JobDetails,
     JobState,
     Progress,
 )
 from aioqless.lua import constant
-from aioqless.redis.encoding import decode_text
+from aioqless.redis.encoding import Json, decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 _EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
@@ -54,55 +53,6 @@ class JobFields:
     _details: JobDetails | None = None
 
 
-class JobRecord(TypedDict):
-    """A job as commands return it in JSON, such as `get` and `pop`."""
-
-    jid: str
-    klass: str
-    state: str
-    queue: str
-    worker: str
-    data: str
-    priority: float
-    retries: int
-    remaining: int
-    expires: float
-    fence: int
-    tags: list[str]
-    tracked: bool
-    failure: FailureRecord
-    spawned_from_jid: str | Literal[False] | None
-    context: NotRequired[dict[str, str] | None]
-    expiry: NotRequired[float]
-    held_back: NotRequired[HeldBackRecord]
-    progress: NotRequired[dict[str, str]]
-    history: NotRequired[list[HistoryEvent]]
-    history_total: NotRequired[int]
-    dependencies: NotRequired[list[str]]
-    dependencies_total: NotRequired[int]
-    dependents: NotRequired[list[str]]
-    dependents_total: NotRequired[int]
-
-
-class FailureRecord(TypedDict, total=False):
-    """The failure of a job; empty for a job that never failed."""
-
-    group: str
-    message: str
-    when: float
-    worker: str
-
-
-class HeldBackRecord(TypedDict):
-    """The limit that holds a job back."""
-
-    key: str
-    until: float
-    limit: NotRequired[int]
-    running: NotRequired[list[str]]
-    rate: NotRequired[tuple[int, float]]
-
-
 def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     """Decode the row of a job that a worker popped.
 
@@ -132,7 +82,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     )
 
 
-def decode_record(record: JobRecord) -> JobFields:
+def decode_record(record: Mapping[str, Json]) -> JobFields:
     """Decode the record of a job; it has details if a whole job was read."""
     failure = record["failure"]
     return JobFields(
@@ -191,7 +141,7 @@ def _decode_failure(text: bytes) -> Failure | None:
     )
 
 
-def _decode_held_back(record: HeldBackRecord | None) -> HeldBack | None:
+def _decode_held_back(record: Mapping[str, Json] | None) -> HeldBack | None:
     if not record:
         return None
     rate = record.get("rate")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self, TypedDict
+from collections.abc import Mapping
+from typing import Any, Self
 
 from typing_extensions import Unpack
 
@@ -22,32 +23,7 @@ from aioqless.client.put_options import (
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedule import limits_of, make_schedule
 from aioqless.errors import AioqlessError, NoSuchJob
-
-
-class RecurringRecord(TypedDict):
-    """A recurring job as commands return it in JSON."""
-
-    jid: str
-    klass: str
-    queue: str
-    priority: float
-    interval: float | None
-    cron: str | None
-    timezone: str | None
-    retries: int
-    count: int
-    data: str
-    tags: list[str]
-    backlog: int
-    coalesce: bool
-    paused: bool
-    declared: float | None
-    next: float | None
-    until: float | None
-    max_runs: int | None
-    runs_left: int | None
-    jitter: float
-    ended: bool
+from aioqless.store import Json
 
 
 class RecurringChanges(ScheduleOptions, total=False):
@@ -167,34 +143,15 @@ class RecurringJob:
     jitter: float
     ended: bool
 
-    def __init__(self, backend: JobBackend, record: RecurringRecord) -> None:
+    def __init__(self, backend: JobBackend, record: Mapping[str, Json]) -> None:
         """Make it of what Redis returned; `client.jobs.recurring` does."""
         self._backend = backend
         self._store = backend.store
         self._load(record)
 
-    def _load(self, record: RecurringRecord) -> None:
-        self.jid = record["jid"]
-        self.klass = record["klass"]
-        self.queue = record["queue"]
-        self.priority = record["priority"]
-        self.interval = record["interval"]
-        self.cron = record["cron"]
-        self.timezone = record["timezone"]
-        self.retries = record["retries"]
-        self.count = record["count"]
-        self.raw_data = record["data"]
-        self.tags = list(record["tags"])
-        self.backlog = record["backlog"]
-        self.coalesce = record["coalesce"]
-        self.paused = record["paused"]
-        self.declared = record["declared"]
-        self.next = record["next"]
-        self.until = record["until"]
-        self.max_runs = record["max_runs"]
-        self.runs_left = record["runs_left"]
-        self.jitter = record["jitter"]
-        self.ended = record["ended"]
+    def _load(self, record: Mapping[str, Json]) -> None:
+        for name, value in record.items():
+            setattr(self, "raw_data" if name == "data" else name, value)
 
     @property
     def data(self) -> Any:

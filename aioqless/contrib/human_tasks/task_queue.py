@@ -7,17 +7,18 @@ from typing import TypedDict
 from aioqless import validation
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.client.job.decoding import JobRecord, decode_record
+from aioqless.client.job.decoding import decode_record
 from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
 from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by
+from aioqless.store import Json
 from aioqless.validation import Seconds
 
 
 class _Reserved(TypedDict):
-    job: JobRecord | None
+    job: Json | None
     now: float
     skipped: int
 
