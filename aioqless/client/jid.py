@@ -9,8 +9,8 @@ from typing_extensions import TypeVar
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.job import wait_for_result
-from aioqless.errors import NoResult, NoSuchJob
+from aioqless.client.job.job import wait_for_outcome
+from aioqless.errors import NoSuchJob
 from aioqless.validation import Seconds
 
 Result_co = TypeVar("Result_co", covariant=True, default=Any)
@@ -70,13 +70,7 @@ class Jid(str, Generic[Result_co]):
             TimeoutError: It has not ended in time.
             NoSuchJob: It was canceled.
         """
-        try:
-            value = await wait_for_result(self._backend, self, timeout)
-        except NoResult as error:
-            if error.state is None:
-                detail = {"jid": self, "why": "there is no such job"}
-                raise NoSuchJob("result", "NOJOB", detail) from None
-            raise
+        value = await wait_for_outcome(self._backend, self, timeout)
         return cast(Result_co, value) if self._type is None else self._type.read_result(value)
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:

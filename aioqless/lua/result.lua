@@ -6,6 +6,6 @@
 -- @returns json                   as the handler returned it
 -- @raises  NORESULT
 
-local text, why = results.read(jid)
-if not text then errors.raise('NORESULT', why, {jid = jid}) end
+local text, why, state = results.read(jid)
+if not text then errors.raise('NORESULT', why, {jid = jid, state = state}) end
 return text

@@ -171,7 +171,7 @@ WAITS: dict[str, Callable[[Client, Jid[Any], Job[Any]], Coroutine[Any, Any, Any]
 }
 
 
-@pytest.mark.parametrize("lost", ["get", "result", "states"])
+@pytest.mark.parametrize("lost", ["get", "result"])
 @pytest.mark.parametrize("wait", WAITS)
 async def test_replies_lost_after_the_end_are_waited_for(
     wait: str, lost: str, client: Client, work: Work, redis_url: str, until: Until

@@ -273,9 +273,7 @@ class Job(JobFields, Generic[Data]):
             TimeoutError: It has not ended in time.
             NoSuchJob: It was canceled.
         """
-        watcher = self._backend.watcher
-        (outcome,) = await watcher.wait_for_end(self.jid, self._read_outcome, timeout)
-        return outcome
+        return await wait_for_outcome(self._backend, self.jid, timeout)
 
     async def _read_end(self) -> Self | None:
         """Read the job again if it has ended; else return None, and leave it as it is."""
@@ -287,13 +285,6 @@ class Job(JobFields, Generic[Data]):
             return None
         self._load(found)
         return self
-
-    async def _read_outcome(self) -> tuple[Any] | None:
-        if not await self._read_end():
-            return None
-        if self.state == JobState.FAILED and self.failure is not None:
-            raise JobFailed(self.jid, self.failure.group, self.failure.message)
-        return (await self.result(),)
 
     async def result(self) -> Any:
         """Return the result of a complete job whose handler has `@job(result_ttl=seconds)`.
@@ -634,6 +625,22 @@ class Job(JobFields, Generic[Data]):
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"
 
 
+async def wait_for_outcome(backend: JobBackend, jid: str, timeout: Seconds | None) -> Any:
+    """Wait for the end of a job that was put, and return its stored result.
+
+    Raises:
+        NoSuchJob: It was canceled.
+        JobFailed, NoResult, TimeoutError, DecryptionError: As `wait_for_result`.
+    """
+    try:
+        return await wait_for_result(backend, jid, timeout)
+    except NoResult as error:
+        if error.state is None:
+            detail = {"jid": jid, "why": "there is no such job"}
+            raise NoSuchJob("result", "NOJOB", detail) from None
+        raise
+
+
 async def wait_for_result(backend: JobBackend, jid: str, timeout: Seconds | None) -> Any:
     """Wait for the end of a job, and return its stored result.
 
@@ -667,20 +674,9 @@ async def read_result(backend: JobBackend, jid: str) -> Any:
     try:
         stored = await backend.store.result(jid=jid)
     except NoResult as error:
-        (state,) = await backend.store.states(jids=[jid])
-        if state == JobState.FAILED and (record := await backend.store.get(jid=jid)):
-            failure = Job[Any](backend, decode_record(record)).failure
+        if error.state == JobState.FAILED and (record := await backend.store.get(jid=jid)):
+            failure = decode_record(record).failure
             if failure is not None:
                 raise JobFailed(jid, failure.group, failure.message) from None
-        if state == JobState.COMPLETE:  # perhaps only since the first call
-            try:
-                stored = await backend.store.result(jid=jid)
-            except NoResult as missing:
-                raise _with_state(missing, state) from None
-        else:
-            raise (_with_state(error, state) if state else error) from None
+        raise
     return backend.codec.decode_result(stored, jid)
-
-
-def _with_state(error: NoResult, state: str) -> NoResult:
-    return NoResult(error.command, error.code, {**error.detail, "state": state})

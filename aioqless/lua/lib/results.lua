@@ -18,16 +18,17 @@ function results.store(job, result)
     result.seconds)
 end
 
--- The JSON of a job's result; or nil and the reason. A result may outlive its job.
+-- The JSON of a job's result; or nil, the reason, and the job's state if it exists. A result may
+-- outlive its job.
 function results.read(jid)
   local job = redis.call('HMGET', keys.job(jid), 'state', 'x-fence')
-  if job[1] and job[1] ~= 'complete' then return nil, 'the job is not complete' end
+  if job[1] and job[1] ~= 'complete' then return nil, 'the job is not complete', job[1] end
   local fence, text = string.match(redis.call('GET', keys.result(jid)) or '', '^(%d+) (.*)$')
   if not fence then
     return nil,
       job[1] and 'the job keeps no result, or it has expired'
-      or 'neither the job nor a result of it exists'
+      or 'neither the job nor a result of it exists', job[1] or nil
   end
-  if job[2] and job[2] ~= fence then return nil, 'its latest run has no stored result' end
+  if job[2] and job[2] ~= fence then return nil, 'its latest run has no stored result', job[1] end
   return text
 end
