@@ -22,4 +22,6 @@
 
 cascade.run_deferred(now)
 if page then recurring_review.run(page, now) end
-return cron.tick(each, now)
+local made = cron.tick(each, now)
+cron.remove_orphans(now, offset or 0)
+return made

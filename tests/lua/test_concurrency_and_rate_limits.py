@@ -299,6 +299,18 @@ async def test_rate_limit_of_a_queue_returns_when_to_pop_again(
     assert await story.pop(70, count=9, worker="bob") == ["a3", "a4"]
 
 
+async def test_starts_while_the_clock_was_far_ahead_do_not_count(story: Story) -> None:
+    await story.configure(mail_rate_limit="2/60")
+    for n in range(5):
+        await story.put(f"a{n}", n)
+    assert await story.pop(100_000, count=9) == ["a0", "a1"]
+    (delay,) = await story.store.delays(now=10, queues=["mail"])
+    assert (delay["starts"], delay["next_start"]) == (0, 10)
+    assert await story.pop(10, worker="bob") == ["a2"]
+    assert await story.pop(20, count=9, worker="bob") == ["a3"]
+    assert await _due(story, 30) == "40"
+
+
 @pytest.mark.parametrize("order", ["ordered", "rotation"])
 async def test_queue_at_its_limit_leaves_the_count_to_other_queues(
     story: Story, order: str

@@ -72,7 +72,8 @@ class Job(JobFields, Generic[Data]):
         held_back: The limit that keeps it from starting, if one does.
         last_progress: The latest progress that its run reported, if any.
         waited: For how many seconds it could have been running before the worker popped it; None
-            if that isn't known, as after an expired lock, and for jobs that weren't popped.
+            if that isn't known: after an expired lock, after a pop that was sent again since its
+            reply was lost, and for jobs that weren't popped.
         raw_data: The data as Redis has it, byte for byte, perhaps encrypted.
         settled: Whether its run was completed, failed, retried or released.
         stopped: Why the worker wants this run to end: the lock is "lost", "timeout", "shutdown", or

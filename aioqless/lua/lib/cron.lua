@@ -50,16 +50,27 @@ function cron.create_instance(jid, tick, at, next, now)
   return instance or ''
 end
 
+-- Remove due ticks whose recurring job is gone.
+function cron.remove_orphans(now, offset)
+  local late = cron.read_due(now, offset)
+  for i = 1, #late, 2 do
+    if redis.call('HEXISTS', keys.cron(late[i]), 'cron') == 0 then
+      redis.call('ZREM', keys.ticks(), late[i])
+    end
+  end
+end
+
+function cron.read_due(now, offset)
+  return redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
+    MOST_DUE, 'WITHSCORES')
+end
+
 -- JSON: the ticks that are due from `offset` on, with what is needed to compute them, and when the
 -- next one is due.
 function cron.list_due(now, offset, made, generation)
-  local due, late = {},
-    redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
-    MOST_DUE, 'WITHSCORES')
+  local due, late = {}, cron.read_due(now, offset)
   for i = 1, #late, 2 do
-    local tick = cron.encode_tick(late[i], late[i + 1])
-    due[#due + 1] = tick
-    if not tick then redis.call('ZREM', keys.ticks(), late[i]) end
+    due[#due + 1] = cron.encode_tick(late[i], late[i + 1])
   end
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE',
     'LIMIT', 0, 1, 'WITHSCORES')[2]

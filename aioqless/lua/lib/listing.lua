@@ -31,7 +31,10 @@ end
 -- What may keep the next job of a queue from running, as JSON.
 function listing.describe_delay(queue, now)
   local rate, starts, next_start = config.rate(queue) or {0, 0}, 0, 0
-  if rate[1] > 0 then starts, next_start = rates.peek('q:' .. queue, rate, now) end
+  if rate[1] > 0 then
+    starts = rates.count('q:' .. queue, rate, now)
+    next_start = rates.find_next_start('q:' .. queue, rate, 0, now)
+  end
   local limit = config.max_concurrency(queue)
   local klass, declined = listing.find_declined(queue)
   return '{"lag":' .. json.number(listing.read_lag(queue, now))

@@ -12,36 +12,35 @@ end
 
 -- How many more may start now.
 function rates.read_capacity(of, rate, now)
-  redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of), '-inf', json.number(now - rate[2]))
-  local counted = redis.call('ZCARD', keys.rate_starts(of))
-  if counted >= rate[1] then  -- starts at which the clock was ahead would count until then
-    counted = counted - redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of),
-      '(' .. json.number(now + rate[2]), '+inf')
-  end
-  return math.max(0, rate[1] - counted)
+  return math.max(0, rate[1] - rates.count(of, rate, now))
 end
 
--- How many starts count, and when the next one may be. Writes nothing.
-function rates.peek(of, rate, now)
-  local starts = redis.call('ZCOUNT', keys.rate_starts(of), '(' .. json.number(now - rate[2]),
-    '+inf')
-  local oldest = starts >= rate[1]
-    and redis.call('ZRANGE', keys.rate_starts(of), -rate[1], -rate[1], 'WITHSCORES')[2]
-  return starts, oldest and oldest + rate[2] or now
+-- How many starts count: those of one window. Starts at which the clock was ahead by more than that
+-- would count until then, so they don't.
+function rates.count(of, rate, now)
+  return redis.call('ZCOUNT', keys.rate_starts(of), rates.window(rate, now))
+end
+
+function rates.window(rate, now)
+  return '(' .. json.number(now - rate[2]), json.number(now + rate[2])
 end
 
 -- When the next one may start, after `ahead` others.
 function rates.find_next_start(of, rate, ahead, now)
-  local counted = redis.call('ZCARD', keys.rate_starts(of))
+  local counted = rates.count(of, rate, now)
   local at = counted + ahead - rate[1]
   if at < 0 or counted == 0 then return now end
-  local start =
-    tonumber(redis.call('ZRANGE', keys.rate_starts(of), at % counted, at % counted,
-    'WITHSCORES')[2])
-  return start + rate[2] * (1 + math.floor(at / counted))
+  local first, last = rates.window(rate, now)
+  local start = redis.call('ZRANGE', keys.rate_starts(of), first, last, 'BYSCORE', 'LIMIT',
+    at % counted, 1, 'WITHSCORES')[2]
+  return tonumber(start) + rate[2] * (1 + math.floor(at / counted))
 end
 
+-- Store starts, and delete those that no longer count.
 function rates.record_starts(of, rate, jids, now)
+  local first, last = rates.window(rate, now)
+  redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of), '-inf', string.sub(first, 2))
+  redis.call('ZREMRANGEBYSCORE', keys.rate_starts(of), '(' .. last, '+inf')
   for _, jid in ipairs(jids) do
     redis.call('ZADD', keys.rate_starts(of), now, rates.format_start(jid, now))
   end
