@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -115,11 +115,23 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 (MkDocs passes it)
-    """Append the generated part of a page."""
+    """Append the generated part of a page, and nest what is documented below a heading."""
+    if page.file.src_uri.startswith("reference/"):
+        markdown = "\n".join(_nested(markdown.splitlines()))
     parts = {"reference/keys.md": keys, "reference/lake-tables.md": lake_tables}
     if part := parts.get(page.file.src_uri):
         return f"{markdown}\n" + "\n".join(part())
     return markdown
+
+
+def _nested(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a page, with a heading of the third level for each name below a second."""
+    below = False
+    for line in lines:
+        below = below or line.startswith("## ")
+        yield line
+        if below and line.startswith("::: "):
+            yield "    options: {heading_level: 3}"
 
 
 def keys() -> Iterator[str]:

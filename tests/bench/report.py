@@ -18,11 +18,7 @@ from typing import Any
 from tests.bench.kill import RECOVERY_TIMEOUT
 from tests.bench.peers import PEERS, ROOT, Figures
 
-PAGES = (
-    "README.md",
-    "docs/performance.md",
-    "docs/lake.md",
-)  # a part is written to every page that has its markers
+PAGES = ("README.md", "docs/performance.md")  # a part is written where its markers are
 IDLE = 0.5  # load of a machine on which figures mean something
 LOST = "**lost**"
 NAMES = {"bullmq": "BullMQ", "celery": "Celery"}
@@ -291,28 +287,12 @@ def _steady(known: Figures) -> str:
     return "\n".join([_measured(figures), "", *lines])
 
 
-def _lake(known: Figures) -> str:
-    figures = known["lake"]
-    lines = [
-        "| | rows | one process, rows/s | Spark, rows/s | one process, µs of CPU a row | Spark | |",
-        "|---" * 7 + "|",
-    ]
-    for work, sizes in ((work, figures[work]) for work in ("read", "archive", "put")):
-        for size, by in sizes.items():
-            loop, spark = by["loop"], by["spark"]
-            cpu = f"{loop['cpu']:.0f} | {spark['cpu']:.0f} | {spark['cpu'] / loop['cpu']:.1f} times"
-            rates = f"{loop['rate']:,.0f} | {spark['rate']:,.0f} | {cpu}"
-            lines.append(f"| {work} | {int(size):,} | {rates} |")
-    return "\n".join(lines) + "\n"
-
-
 PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
     "peers": {"summary": _summary, "peers": _peers},
     "kill": {"kill": _kill},
     "steady": {"steady": _steady},
     "scale": {"scale": _scale},
     "micro": {"micro": _micro},
-    "lake": {"lake": _lake},
 }
 
 
