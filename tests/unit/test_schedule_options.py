@@ -1,5 +1,7 @@
 """Schedule options of the decorator."""
 
+from __future__ import annotations
+
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,5 +1,7 @@
 """Recurring jobs declared with handlers."""
 
+from __future__ import annotations
+
 import asyncio
 import shutil
 from pathlib import Path
