@@ -37,6 +37,7 @@ if typing.TYPE_CHECKING:
     from aioqless.redis.durability import Durability
     from aioqless.worker import Fail, Next, Retry, Settings, Snooze, Subscription, Worker
 
+# The public names. Linters and type checkers compare them with the imports above.
 __all__ = [
     "AioqlessError",
     "Client",
@@ -73,41 +74,23 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# A module is imported when one of its names is used first, so that command-line programs start
-# fast. Names that are not listed here are errors.
-_HOMES = {
-    "client": "Client redis_url",
-    "client.job": "Job JobState",
-    "client.put": "NewJob",
-    "client.queue": "Queue",
-    "client.workflows": "chain group in_queue",
-    "handlers": "Handler Inject job middleware on_finish on_lag resource",
-    "redis.durability": "Durability",
-    "worker": "Fail Next Retry Settings Snooze Subscription Worker",
-}
-# What other libraries call theirs.
-_OWN = {
-    "Cron": "`@job(cron=...)`",
-    "Depends": "`aioqless.Inject`",
-    "RateLimit": "`@job(rate_limit=...)`",
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+# Where they are, those that are imported fastest first. A module is imported when the first name of
+# it is used, so that command-line programs start fast.
+_HOMES = (
+    *("errors", "client", "client.job", "client.put", "client.queue", "client.workflows"),
+    *("redis.durability", "handlers", "worker"),
+)
 
 if not typing.TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name: str) -> object:
-        if name not in __all__:
-            text = f"module {__name__!r} has no attribute {name!r}"
-            errors = importlib.import_module(f"{__name__}.errors")
-            if name[0].isupper() and hasattr(errors, name):
-                text += f": write `from aioqless.errors import {name}`"
-            elif name in _OWN:
-                text += f": write {_OWN[name]}"
-            raise AttributeError(text)
-        value = globals()[name] = getattr(
-            importlib.import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name
-        )
-        return value
+        if name in __all__:
+            for home in _HOMES:
+                module = importlib.import_module(f"{__name__}.{home}")
+                if name in getattr(module, "__all__", vars(module)):
+                    value = globals()[name] = getattr(module, name)
+                    return value
+        raise importlib.import_module(f"{__name__}.hints").no_export(name)
 
     def __dir__() -> list[str]:
         return [*globals(), *__all__]

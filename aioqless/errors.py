@@ -31,14 +31,11 @@ Errors of the connection are those of redis-py: redis.exceptions.ConnectionError
 from __future__ import annotations
 
 import copyreg
-import functools
 import re
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
-
-C = TypeVar("C", bound=type[Any])
+from typing import Any, Self
 
 _NAMED = 5  # jobs in a message
 
@@ -392,68 +389,3 @@ _CLASSES: dict[str, type[ScriptError]] = {
 def script_error(command: str, code: str, detail: dict[str, Any]) -> ScriptError:
     """Return the exception for a refusal by a script."""
     return _CLASSES.get(code, ScriptError)(command, code, detail)
-
-
-# What other queues call their put.
-_OTHER_PUTS = [
-    "add",
-    "add_job",
-    "add_task",
-    "apply",
-    "apply_async",
-    "defer",
-    "defer_async",
-    "delay",
-    "enqueue",
-    "enqueue_at",
-    "enqueue_in",
-    "enqueue_job",
-    "kiq",
-    "kicker",
-    "perform_async",
-    "perform_in",
-    "publish",
-    "push",
-    "schedule",
-    "send",
-    "send_task",
-    "send_with_options",
-    "submit",
-]
-
-
-def no_attribute(owner: object, name: str, put: str) -> AttributeError:
-    """Return the error for an attribute that does not exist.
-
-    Args:
-        owner: The object.
-        name: The attribute.
-        put: How a job is put with the object, for names by which other queues put theirs.
-    """
-    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
-    if name in _OTHER_PUTS:
-        text += f": put a job by {put}"
-    return AttributeError(text, name=name, obj=owner)
-
-
-def suggest_options(hints: Mapping[str, str]) -> Callable[[C], C]:
-    """Return a decorator of classes: options that their constructor lacks raise with a hint.
-
-    Args:
-        hints: What to write instead, by the name of the option.
-    """
-
-    def decorate(cls: C) -> C:
-        construct = cls.__init__
-
-        @functools.wraps(construct)
-        def __init__(self: object, *args: object, **options: object) -> None:  # noqa: N807
-            for name in options:
-                if name in hints:
-                    raise TypeError(f"{cls.__name__} has no option {name!r}: write {hints[name]}")
-            construct(self, *args, **options)
-
-        type.__setattr__(cls, "__init__", __init__)
-        return cls
-
-    return decorate

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
@@ -47,7 +47,8 @@ from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
-from aioqless.errors import ServerUnavailable, no_attribute, suggest_options
+from aioqless.errors import ServerUnavailable
+from aioqless.hints import suggest_options, suggest_put
 from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
@@ -68,6 +69,7 @@ _OF_THE_URL = {
 
 
 @suggest_options(_OF_THE_URL)
+@suggest_put("`await client.put(handler.data(name=...), delay=60)`")
 class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
@@ -545,11 +547,6 @@ class Client:
         store = self._store_over(connection, self._timeout)
         other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
-
-    if not TYPE_CHECKING:  # type checkers would accept any name
-
-        def __getattr__(self, name: str) -> object:
-            raise no_attribute(self, name, "`await client.put(handler.data(name=...), delay=60)`")
 
     @property
     def _open(self) -> _Connected:

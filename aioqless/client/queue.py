@@ -20,7 +20,7 @@ from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import recurring_page
 from aioqless.client.workflows import Flow, Step
-from aioqless.errors import no_attribute
+from aioqless.hints import suggest_put
 from aioqless.store import Json, PutManyRow
 from aioqless.validation import Seconds
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", default=Any)
 
 
+@suggest_put("`await queue.put(handler.data(name=...), delay=60)`")
 class Queue:
     """One queue of a namespace. It exists from its first job on.
 
@@ -252,11 +253,6 @@ class Queue:
 
     def _jobs(self, records: list[Json]) -> list[Job]:
         return [Job(self._backend, decode_record(record)) for record in records]
-
-    if not TYPE_CHECKING:  # type checkers would accept any name
-
-        def __getattr__(self, name: str) -> object:
-            raise no_attribute(self, name, "`await queue.put(handler.data(name=...), delay=60)`")
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from typing import Any, Generic, Literal, cast
 
 import msgspec
 from typing_extensions import ParamSpec, TypeVar
@@ -16,16 +16,13 @@ from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import CheckedOptions
-from aioqless.errors import InvalidData, UnknownKlass, no_attribute
+from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.handlers.signature import HandlerTypes, Takes
+from aioqless.hints import suggest_put
 
 METHODS = ("process", "perform")
-_PUT = (
-    "`await handler.put(name=...)`, or with options by "
-    "`await client.put(handler.data(name=...), delay=60)`"
-)
 
 P = ParamSpec("P", default=...)  # what the function takes after the job
 R_co = TypeVar("R_co", covariant=True, default=Any)  # its result
@@ -33,6 +30,10 @@ C = ParamSpec("C", default=...)  # what the function takes, the job included
 V_co = TypeVar("V_co", covariant=True, default=Any)  # what a call returns: R, or a coroutine
 
 
+@suggest_put(
+    "`await handler.put(name=...)`, or with options by "
+    "`await client.put(handler.data(name=...), delay=60)`"
+)
 @dataclass(frozen=True)
 class Handler(Generic[P, R_co, C, V_co]):
     """A function, or a class of the older qless libraries, that performs the jobs of a klass.
@@ -68,15 +69,6 @@ class Handler(Generic[P, R_co, C, V_co]):
 
     def __repr__(self) -> str:
         return f"Handler({self.klass})"
-
-    if not TYPE_CHECKING:  # type checkers would accept any name
-
-        def __getattr__(self, name: str) -> object:
-            raise no_attribute(
-                self,
-                name,
-                _PUT,
-            )
 
     def data(self, *args: P.args, **kwargs: P.kwargs) -> NewJob[R_co]:
         """Return a new job for this handler: `client.put(resize.data(path="a.png"), delay=60)`.

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aioqless.errors import suggest_options
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
+from aioqless.hints import suggest_options
 from aioqless.validation import Duration
 from aioqless.worker.importer import ImportSource
 from aioqless.worker.outage import ReconnectDelays

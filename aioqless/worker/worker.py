@@ -15,7 +15,7 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import Client, worker_name
-from aioqless.errors import AioqlessError, suggest_options
+from aioqless.errors import AioqlessError
 from aioqless.handlers import (
     Handlers,
     Hook,
@@ -26,6 +26,7 @@ from aioqless.handlers import (
     Source,
     declared,
 )
+from aioqless.hints import suggest_options
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store.script_composer import compose

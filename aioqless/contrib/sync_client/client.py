@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from anyio.from_thread import BlockingPortal
 from typing_extensions import TypeVar, Unpack
@@ -22,12 +22,13 @@ from aioqless.client.job import Job
 from aioqless.client.put import Klass, NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
-from aioqless.errors import no_attribute
+from aioqless.hints import suggest_put
 from aioqless.validation import Seconds
 
 Result = TypeVar("Result", default=Any)
 
 
+@suggest_put("`client.put(handler.data(name=...), delay=60)`")
 class Client:
     """A synchronous `aioqless.Client`; one serves all threads of a process.
 
@@ -137,11 +138,6 @@ class Client:
             thread, self._thread = self._thread, None
         if thread is not None:
             thread.end()
-
-    if not TYPE_CHECKING:  # type checkers would accept any name
-
-        def __getattr__(self, name: str) -> object:
-            raise no_attribute(self, name, "`client.put(handler.data(name=...), delay=60)`")
 
     def __enter__(self) -> Self:
         return self
