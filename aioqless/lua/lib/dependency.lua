@@ -6,7 +6,7 @@ local releases_left = 1000
 -- Link a job to those of `jids` that exist and aren't complete; the others count as done.
 function dependency.link(jid, jids)
   for _, other in ipairs(jids) do
-    local state = redis.call('HGET', keys.job(other), 'state')
+    local state = redis.pcall('HMGET', keys.job(other), 'state')[1]
     if state and state ~= 'complete' then
       redis.call('SADD', keys.dependencies(jid), other)
       redis.call('SADD', keys.dependents(other), jid)

@@ -1,10 +1,12 @@
 -- record: a job's hash, read as one table and checked before a command writes.
+-- Callers may name a jid that ends as another key of a job does (`a-history`). No job has one, and
+-- `redis.pcall` returns an error in place of fields: as for any unknown jid, there are none.
 
 local formatted_time, formatted_text
 
 -- The fields that commands decide by; nil for a job that doesn't exist.
 function record.read(jid)
-  local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority',
+  local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority',
     'retries', 'remaining', 'time', 'tags', 'failure', 'scheduled', 'grace', 'history', 'x-fence',
     'x-put', 'x-constraints')
   if not f[1] then return nil end
@@ -21,7 +23,7 @@ end
 
 -- The fields that completing a run needs. Each field costs time, missing ones most.
 function record.read_running(jid)
-  local f = redis.call('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries',
+  local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries',
     'time', 'x-fence', 'scheduled', 'grace', 'history', 'x-constraints')
   if not f[1] then return nil end
   local job = {

@@ -21,7 +21,7 @@ end
 -- The JSON of a job's result; or nil, the reason, and the job's state if it exists. A result may
 -- outlive its job.
 function results.read(jid)
-  local job = redis.call('HMGET', keys.job(jid), 'state', 'x-fence')
+  local job = redis.pcall('HMGET', keys.job(jid), 'state', 'x-fence')
   if job[1] and job[1] ~= 'complete' then return nil, 'the job is not complete', job[1] end
   local fence, text = string.match(redis.call('GET', keys.result(jid)) or '', '^(%d+) (.*)$')
   if not fence then

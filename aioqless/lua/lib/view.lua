@@ -20,7 +20,7 @@ end
 -- expression, since Redis' Lua hashes every byte of each string that a script makes, and data may
 -- be long.
 function view.encode(jid, worker)
-  local f = redis.call('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
+  local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
       'x-progress', 'x-expiry', 'x-constraints')
