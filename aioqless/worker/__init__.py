@@ -35,6 +35,7 @@ from aioqless.worker.importer import Imported, Importer, ImportSource
 from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.outcome import Fail, Next, Retry, Snooze
 from aioqless.worker.settings import ExecutorLimits, RecycleLimits, Settings
+from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import Worker
 
@@ -49,6 +50,7 @@ __all__ = [
     "RecycleLimits",
     "Retry",
     "Settings",
+    "Shared",
     "Snooze",
     "Subscription",
     "Worker",

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from aioqless.client import Client
 from aioqless.errors import NameTaken
 from aioqless.runtime.log import log
 from aioqless.store import ScriptStore
+from aioqless.worker.context import WorkerContext
 from aioqless.worker.importer import ImportLoop
-from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.listener import Listener
-from aioqless.worker.lock_renewer import LockRenewer
+from aioqless.worker.lock_renewer import LockRenewal, LockRenewer
 from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
 from aioqless.worker.outage import Outage
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.poller import Poller, Slots
 from aioqless.worker.registration import Registration
-from aioqless.worker.remote_control import Controllable, RemoteControl
+from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.runner import Runner
-from aioqless.worker.running_jobs import RunningJobs
 from aioqless.worker.scheduler import Declarations, Scheduler
-from aioqless.worker.settings import Settings
+from aioqless.worker.shared import Shared
 from aioqless.worker.stable_name import NameLease
-from aioqless.worker.watchdog import LoopWatchdog
+
+if TYPE_CHECKING:
+    from aioqless.worker.worker import Worker
 
 # Of a call of the lock renewer; a connection that is silent for a third of it is replaced while
 # there is still time.
@@ -38,41 +38,6 @@ class Part(Protocol):
         """Work until canceled."""
 
 
-class SourceWorker(Controllable, Protocol):
-    """The worker, as its sources know it."""
-
-    @property
-    def name(self) -> str:
-        """Its name in Redis."""
-
-    @property
-    def has_stable_name(self) -> bool:
-        """Whether only one worker may have that name."""
-
-    @property
-    def settings(self) -> Settings:
-        """How it behaves."""
-
-    def stop_at_once(self) -> None:
-        """Begin a shutdown that releases running jobs."""
-
-
-class Shared(NamedTuple):
-    """What a source shares with other sources of its worker.
-
-    Attributes:
-        locks: Sends the renewals of locks, from another thread; closed at the end.
-        slots: Says when the source may pop.
-        outage: Whether its Redis can be reached.
-        logged: The queues that a line of the log has named as misspelled.
-    """
-
-    locks: ScriptStore
-    slots: Slots
-    outage: Outage
-    logged: set[str]
-
-
 class JobSource:
     """A namespace from which a worker takes jobs, and where it stores their outcomes.
 
@@ -82,69 +47,64 @@ class JobSource:
     Args:
         client: The client of the namespace.
         worker: The worker.
+        shared: What it has in common with others.
         declarations: The recurring jobs of the handlers; None without a scheduler.
-        running: The running jobs of the worker.
-        lifecycle: Whether the worker is stopping.
-        watchdog: Watches the worker's loop.
-        shared: What it shares with other sources of the worker; None: it is the only one.
+        outage: Whether Redis can be reached.
+        locks: Sends the renewals of locks, from another thread; closed at the end.
+        slots: When it may pop; default: while there are free slots.
     """
 
     def __init__(
         self,
         client: Client,
-        worker: SourceWorker,
+        worker: Worker,
+        shared: Shared,
         declarations: Declarations | None,
-        running: RunningJobs,
-        lifecycle: Lifecycle,
-        watchdog: LoopWatchdog,
         *,
-        shared: Shared | None = None,
+        outage: Outage | None = None,
+        locks: ScriptStore | None = None,
+        slots: Slots | None = None,
     ) -> None:
-        settings, store = worker.settings, client.store
-        if shared is None:
-            locks = client.dedicated_store("locks", LOCKS_TIMEOUT)
-            shared = Shared(locks, running, Outage(settings.reconnect), set())
-        self.store = store
-        self.outage = outage = shared.outage
-        self._worker = worker
-        self._lifecycle = lifecycle
+        settings = shared.settings
+        self.outage = outage = outage or Outage(settings.reconnect)
+        self.context = context = WorkerContext(
+            client, shared.name, settings, outage, shared.lifecycle
+        )
+        self.store = store = client.store
+        self._shared = shared
         self._lease: NameLease | None = None
-        if worker.has_stable_name:
-            lost = worker.stop_at_once
-            self._lease = NameLease(store, worker.name, outage, lifecycle, on_lost=lost)
+        if shared.has_stable_name:
+            self._lease = NameLease(context, on_lost=worker.stop_at_once)
         self.renewer = LockRenewer(
-            shared.locks,
-            worker.name,
-            running.by_jid,
-            watchdog,
+            locks or client.dedicated_store("locks", LOCKS_TIMEOUT),
+            shared.name,
+            shared.running.by_jid,
+            shared.watchdog,
             settings.stuck_after,
             self._lease.renew if self._lease else None,
         )
+        self.renewal = LockRenewal(self.renewer, context, shared.renewer_thread)
         self.scheduler: Scheduler | None = None
         if declarations is not None:
-            self.scheduler = Scheduler(store, declarations, outage)
+            self.scheduler = Scheduler(context, declarations)
         imports = [
             ImportLoop(client, source, outage, settings.poll) for source in settings.importers
         ]
         self.poller = Poller(
-            client,
-            worker.name,
-            shared.slots,
-            outage,
-            lifecycle,
-            settings,
+            context,
+            slots or shared.running,
             lease=self._lease,
             feeders=[each for each in (self.scheduler, *imports) if each is not None],
         )
         self._registration: Registration | None = None
         if not settings.burst:
             self._registration = Registration(
-                client, worker.name, self._queue_names, outage, logged=shared.logged
+                context, self._queue_names, logged=shared.logged_queues
             )
-        self.writer = OutcomeWriter(store, worker.name, outage, lifecycle)
+        self.writer = OutcomeWriter(context)
+        self.runner = Runner(context, shared, self.renewer, self.writer)
         self.listener = Listener(
-            client,
-            worker.name,
+            context,
             self.renewer,
             self.poller,
             RemoteControl(store, worker),
@@ -153,6 +113,7 @@ class JobSource:
         )
         monitor = ArchiveMonitor(store)
         parts = (
+            self.renewal,
             self.writer,
             self.listener,
             self.scheduler,
@@ -188,12 +149,12 @@ class JobSource:
         Raises:
             AioqlessError: It evicts keys, and that is not allowed.
         """
-        allowed = self._worker.settings.allow_eviction
-        await check_eviction(self.store, self.outage, self._lifecycle, allowed=allowed)
+        await check_eviction(self.context)
 
-    async def run(self, runner: Runner) -> None:
-        """Pop and start jobs until stopped."""
-        await self.poller.run(partial(runner.start, self))
+    async def run(self) -> None:
+        """Pop and start jobs until stopped, and until they have ended or are released."""
+        async with self.runner:
+            await self.poller.run(self.runner.start)
 
     def register(self) -> None:
         """Say in Redis soon which queues are served."""
@@ -203,7 +164,7 @@ class JobSource:
     async def deregister(self) -> None:
         """Remove the worker from the list; one that stays listed was killed."""
         if not self.name_lost:
-            await self.store.deregister(workers=[self._worker.name])
+            await self.store.deregister(workers=[self.context.name])
 
     def _queue_names(self) -> list[str]:
         return [each.queue for each in self.poller.subscriptions]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from redis import exceptions
 
-from aioqless.client import Client
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.runtime.log import log
+from aioqless.worker.context import WorkerContext
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.poller import Poller
 from aioqless.worker.registration import Registration
@@ -28,8 +28,7 @@ class Listener:
 
     def __init__(
         self,
-        client: Client,
-        worker: str,
+        context: WorkerContext,
         renewer: LockRenewer,
         poller: Poller,
         remote_control: RemoteControl,
@@ -37,9 +36,9 @@ class Listener:
         scheduler: Scheduler | None = None,
         registration: Registration | None = None,
     ) -> None:
-        namespace = client.namespace
-        self._redis = client.redis
-        self._own = f"{namespace}:w:{worker}"
+        namespace = context.client.namespace
+        self._redis = context.client.redis
+        self._own = f"{namespace}:w:{context.name}"
         self._ready = f"{namespace}:x:ready"
         self._retimed = f"{namespace}:x:ticks-changed"
         self._log = f"{namespace}:log"

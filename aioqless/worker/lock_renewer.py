@@ -8,9 +8,9 @@ import contextvars
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Self, TypeAlias
 
 from redis import exceptions
 
@@ -18,7 +18,8 @@ from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import HeartbeatManyRow, ScriptStore
-from aioqless.worker.outage import NOT_NOW, Outage, ReconnectDelays
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW, ReconnectDelays
 from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.watchdog import LATE, LoopWatchdog
 
@@ -194,89 +195,54 @@ def _due(run: Run) -> float:
     return run.deadline - run.lock * 2 / 3
 
 
-class Source(Protocol):
-    """A namespace whose locks are renewed."""
-
-    @property
-    def renewer(self) -> LockRenewer:
-        """The renewer of its locks."""
-
-    @property
-    def outage(self) -> Outage:
-        """Whether its Redis can be reached."""
-
-    @property
-    def store(self) -> ScriptStore:
-        """The worker's own connection to it."""
-
-
 class RenewerThread:
-    """Owns the lock renewer's thread, and stops the runs whose locks it finds lost.
+    """A thread with its own event loop, in which locks of one or more workers are renewed.
 
-    All methods are called on the worker's loop.
+    `async with` starts and ends it. All methods are called on the workers' loop.
+
+    Args:
+        running: The running jobs of these workers.
+        watchdog: Watches the workers' loop.
     """
 
-    def __init__(
-        self, sources: Sequence[Source], running: RunningJobs, watchdog: LoopWatchdog
-    ) -> None:
-        self._sources = sources
+    def __init__(self, running: RunningJobs, watchdog: LoopWatchdog) -> None:
         self._running = running
         self._watchdog = watchdog
         self._timer: asyncio.TimerHandle | None = None  # of the thread's loop
-        self._refused: list[tuple[Source, Run]] = []
-        self._news = asyncio.Event()
+        self._thread: threading.Thread | None = None
+        self._own: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
-    async def run(self) -> None:
-        """Renew locks until canceled."""
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        ended.add_done_callback(lambda _: self._news.set())
+    async def __aenter__(self) -> Self:
+        loop, ending = asyncio.new_event_loop(), asyncio.Event()
+        self._own = loop, ending
         self._watchdog.watch()
         context = contextvars.copy_context()  # for the worker's fields in log lines
-        thread = threading.Thread(
-            target=context.run, args=(self._work, ended), name="aioqless lock renewer", daemon=True
+        self._thread = threading.Thread(
+            target=context.run,
+            args=(self._serve, loop, ending),
+            name="aioqless lock renewer",
+            daemon=True,
         )
-        thread.start()
-        try:
-            while not ended.done():
-                await self._news.wait()
-                self._news.clear()
-                await self._stop_lost()
-        finally:
-            for source in self._sources:
-                source.renewer.stop()
-            await asyncio.wait([ended])
-            thread.join()
-        ended.result()
+        self._thread.start()
+        return self
 
-    def _work(self, ended: asyncio.Future[None]) -> None:
-        """Run in the thread. Whatever changes a run is passed to the worker's loop."""
-        call = ended.get_loop().call_soon_threadsafe
-        with contextlib.suppress(RuntimeError):  # the worker's loop was closed before
-            try:
-                with contextlib.suppress(asyncio.CancelledError):  # stopped just when it ended
-                    asyncio.run(self._renew(call))
-            except Exception as error:
-                call(ended.set_exception, error)
-            else:
-                call(ended.set_result, None)
+    async def __aexit__(self, *_: object) -> None:
+        if self._own is not None and self._thread is not None:
+            loop, ending = self._own
+            loop.call_soon_threadsafe(ending.set)
+            self._thread.join()  # nothing is left for it to wait for
 
-    async def _renew(self, call: Callable[..., object]) -> None:
-        self._check_punctuality(time.monotonic())
-        try:
-            async with asyncio.TaskGroup() as group:
-                for source in self._sources:
-                    group.create_task(source.renewer.run(self._callbacks(source, call)))
-        finally:
+    def _serve(self, loop: asyncio.AbstractEventLoop, ending: asyncio.Event) -> None:
+        """Run in the thread until the end."""
+
+        async def serve() -> None:
+            self._check_punctuality(time.monotonic())
+            await ending.wait()
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _callbacks(self, source: Source, call: Callable[..., object]) -> Callbacks:
-        outage = source.outage
-        return Callbacks(
-            lost=lambda run: call(self._note_lost, source, run),
-            failed=lambda error, asked: call(outage.record_failure, error, asked),
-            answered=lambda: call(outage.record_success),
-        )
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
 
     def _check_punctuality(self, due: float) -> None:
         """Log a late timer: nothing blocks this loop but code that holds the interpreter lock."""
@@ -288,8 +254,46 @@ class RenewerThread:
             LONGEST_PAUSE, self._check_punctuality, now + LONGEST_PAUSE
         )
 
-    def _note_lost(self, source: Source, run: Run) -> None:
-        self._refused.append((source, run))
+    def submit(self, work: Coroutine[object, object, None]) -> asyncio.Future[None]:
+        """Let a coroutine run in the thread, with the caller's context variables."""
+        assert self._own is not None
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._own[0]))
+
+
+class LockRenewal:
+    """Lets a worker's locks be renewed in the thread, and stops the runs whose locks are lost."""
+
+    def __init__(self, renewer: LockRenewer, context: WorkerContext, thread: RenewerThread) -> None:
+        self._renewer = renewer
+        self._thread = thread
+        self._outage = context.outage
+        self._connection = context.store.connection
+        self._refused: list[Run] = []
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """Renew locks until canceled."""
+        # Whatever changes a run is passed to the worker's loop.
+        call = asyncio.get_running_loop().call_soon_threadsafe
+        callbacks = Callbacks(
+            lost=lambda run: call(self._note_lost, run),
+            failed=lambda error, asked: call(self._outage.record_failure, error, asked),
+            answered=lambda: call(self._outage.record_success),
+        )
+        ended = self._thread.submit(self._renewer.run(callbacks))
+        ended.add_done_callback(lambda _: self._news.set())
+        try:
+            while not ended.done():
+                await self._news.wait()
+                self._news.clear()
+                await self._stop_lost()
+        finally:
+            self._renewer.stop()
+            await asyncio.wait([ended])
+        ended.result()
+
+    def _note_lost(self, run: Run) -> None:
+        self._refused.append(run)
         self._news.set()
 
     async def _stop_lost(self) -> None:
@@ -302,8 +306,7 @@ class RenewerThread:
         if refused:
             with contextlib.suppress(exceptions.RedisError, TimeoutError):
                 async with asyncio.timeout(STOP_MARGIN):
-                    for source in {id(source): source for source, _ in refused}.values():
-                        await source.store.connection.execute("PING")
-        for _, run in refused:
+                    await self._connection.execute("PING")
+        for run in refused:
             if not run.job.settled and not run.ended:  # an ended one is refused when it is stored
                 run.stop("lost")

@@ -11,8 +11,8 @@ from aioqless.errors import AioqlessError
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
 from aioqless.store import ScriptStore, Store
-from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW
 
 SAFE_POLICY = "noeviction"
 LONGEST_STARTUP_PAUSE = 0.5  # no stop is noticed during it
@@ -20,18 +20,17 @@ FIRST_ARCHIVE_CHECK = 60.0
 ARCHIVE_CHECK_INTERVAL = 1800.0
 
 
-async def check_eviction(
-    store: ScriptStore, outage: Outage, lifecycle: Lifecycle, *, allowed: bool
-) -> None:
+async def check_eviction(context: WorkerContext) -> None:
     """Refuse a Redis whose `maxmemory-policy` evicts keys; wait while Redis is unavailable.
 
     Raises:
         AioqlessError: It evicts keys, and that is not allowed.
     """
-    while not lifecycle.stopping:
+    outage = context.outage
+    while not context.lifecycle.stopping:
         asked = time.monotonic()
         try:
-            policy = await _eviction_policy(store)
+            policy = await _eviction_policy(context.store)
         except REDIS_UNAVAILABLE as error:
             await asyncio.sleep(min(outage.record_failure(error, asked), LONGEST_STARTUP_PAUSE))
             continue
@@ -41,7 +40,7 @@ async def check_eviction(
         outage.record_success()
         if policy == SAFE_POLICY:
             return
-        if not allowed:
+        if not context.settings.allow_eviction:
             raise AioqlessError(
                 f"Redis has maxmemory-policy {policy}: when its memory is full it deletes keys, "
                 f"and with them jobs. Set it to {SAFE_POLICY} (CONFIG SET maxmemory-policy "

@@ -19,10 +19,10 @@ from aioqless.client.job.job import HeldLock
 from aioqless.errors import ScriptError
 from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
-from aioqless.store import Call, CompleteManyRow, Store
+from aioqless.store import Call, CompleteManyRow
 from aioqless.store.script_store import RETRY_WINDOW
-from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.outcome import (
     Completed,
     Declined,
@@ -58,11 +58,11 @@ class OutcomeWriter:
     Owns the completions that are not stored yet.
     """
 
-    def __init__(self, store: Store, worker: str, outage: Outage, lifecycle: Lifecycle) -> None:
-        self._store = store
-        self._worker = worker
-        self._outage = outage
-        self._lifecycle = lifecycle
+    def __init__(self, context: WorkerContext) -> None:
+        self._store = context.store
+        self._worker = context.name
+        self._outage = context.outage
+        self._lifecycle = context.lifecycle
         self._completions: Batcher[tuple[Run, Completed], Reply] = Batcher(
             self._complete, name="completions", max_items=MOST_PER_CALL, parallel=CALLS_AT_ONCE
         )

@@ -9,17 +9,15 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import HeartbeatManyRow, Store
-from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.running_jobs import Run
-from aioqless.worker.settings import Settings
 from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription, Subscriptions
 
@@ -73,6 +71,10 @@ class Slots(Protocol):
     def slots(self) -> Collection[Run]:
         """The runs whose code has not stopped."""
 
+    @property
+    def on_end(self) -> list[Callable[[Run], None]]:
+        """Called when the code of a run has stopped, and when its outcome is stored."""
+
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for free slots, and take at most `most`, or all of them; 0: look again."""
 
@@ -81,9 +83,6 @@ class Slots(Protocol):
 
     def leave(self) -> None:
         """Let a poller that waits return."""
-
-    def drained(self) -> bool:
-        """Note that a burst found nothing; return whether it has ended."""
 
     def log_paused(self) -> None:
         """Log that the worker is paused, now that its poller is."""
@@ -94,26 +93,22 @@ class Poller:
 
     def __init__(
         self,
-        client: Client,
-        worker: str,
+        context: WorkerContext,
         running: Slots,
-        outage: Outage,
-        lifecycle: Lifecycle,
-        settings: Settings,
         *,
         lease: NameLease | None = None,
         feeders: Sequence[Feeder] = (),
     ) -> None:
         self.idle = asyncio.Event()  # set while it waits, since nothing more was ready
         self.paused = False
+        self._settings = settings = context.settings
         self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
-        self._store = client.store
-        self._backend = client.backend
-        self._worker = worker
+        self._store = context.store
+        self._backend = context.client.backend
+        self._worker = context.name
         self._running = running
-        self._outage = outage
-        self._lifecycle = lifecycle
-        self._settings = settings
+        self._outage = context.outage
+        self._lifecycle = context.lifecycle
         self._lease = lease
         self._feeders = feeders
         self._woken = asyncio.Event()
@@ -121,6 +116,7 @@ class Poller:
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
         self._last_jobs = -math.inf  # when a pop last brought jobs, by time.monotonic
+        self._lifecycle.add_poller(self.wake)
 
     @property
     def quiet_for(self) -> float:
@@ -170,13 +166,14 @@ class Poller:
         self._leave_waits()
         return began
 
-    def run_ended(self, run: Run) -> None:
+    def _note_end(self, run: Run) -> None:
         """Pop soon if the end of a run makes a difference: its queue was full, or a burst ends."""
         if self._settings.burst or run.job.queue in self.subscriptions.full:
             self._woken.set()
 
     async def run(self, start: StartJob) -> None:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
+        self._running.on_end.append(self._note_end)
         while not self._lifecycle.stopping:
             if self.paused:
                 self._running.log_paused()
@@ -208,7 +205,7 @@ class Poller:
                 return 0
         elif self._settings.burst and not caught_up:
             return BURST_PAUSE
-        elif self._settings.burst and quiet and self._running.drained():
+        elif self._settings.burst and quiet and self._lifecycle.note_empty(self.wake):
             self.stop()
         pause = self._settings.poll * random.uniform(1.0, 1.2)
         return min(pause, popped.due + 0.001) if popped.due > 0 else pause

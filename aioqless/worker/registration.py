@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
-from aioqless.client import Client
 from aioqless.client.coverage import REGISTER_INTERVAL, matches
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW
 
 LOOKS = 2
 LOOK_PAUSE = 300.0  # seconds between two pairs of looks, which count the jobs of all queues
@@ -28,28 +28,24 @@ class Registration:
     this worker doesn't serve and that no look has seen.
 
     Args:
-        client: A client of the namespace.
-        worker: Name of the worker.
+        context: The worker.
         served: Returns the names and patterns of its queues.
-        outage: Whether Redis can be reached.
         interval: Seconds between two registrations.
         logged: The queues that were logged; default: none yet.
     """
 
     def __init__(
         self,
-        client: Client,
-        worker: str,
+        context: WorkerContext,
         served: Callable[[], Iterable[str]],
-        outage: Outage,
         *,
         interval: float = REGISTER_INTERVAL,
         logged: set[str] | None = None,
     ) -> None:
-        self._client = client
-        self._worker = worker
+        self._client = context.client
+        self._worker = context.name
         self._served = served
-        self._outage = outage
+        self._outage = context.outage
         self._interval = interval
         self._woken = asyncio.Event()
         self._seen: set[str] = set()  # queues that a look has seen, or that were announced

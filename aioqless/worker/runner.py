@@ -7,9 +7,9 @@ import contextlib
 import inspect
 import os
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from functools import partial
-from typing import Protocol, Self
+from typing import Self
 
 from aioqless.client.job import Job
 from aioqless.errors import InvalidArgument
@@ -17,9 +17,10 @@ from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.runtime.forks import exit_fork, guard_loop
 from aioqless.runtime.log import bind, log
 from aioqless.runtime.tasks import wait_for_event
+from aioqless.worker.context import WorkerContext
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.lifecycle import Lifecycle
+from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
     Declined,
     Failed,
@@ -32,9 +33,8 @@ from aioqless.worker.outcome import (
     record_result,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
-from aioqless.worker.poller import Poller
-from aioqless.worker.running_jobs import Renewer, Run, RunningJobs
-from aioqless.worker.settings import Settings
+from aioqless.worker.running_jobs import Run
+from aioqless.worker.shared import Shared
 from aioqless.worker.watchdog import stack_of
 
 KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
@@ -46,24 +46,8 @@ SHORT_LOCK = 3.0
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
 
-class Source(Protocol):
-    """Where a job was popped, and its outcome is stored."""
-
-    @property
-    def renewer(self) -> Renewer:
-        """Who renews its lock."""
-
-    @property
-    def writer(self) -> OutcomeWriter:
-        """Who stores its outcome."""
-
-    @property
-    def poller(self) -> Poller:
-        """Who popped it."""
-
-
 class Runner:
-    """Sees each job through. Only it writes the table of running jobs.
+    """Sees each job through. Only runners write the table of running jobs.
 
     A run leaves its slot when its code has stopped, and the table when Redis has its outcome; until
     then its lock is renewed. Leaving the block waits `shutdown_timeout` seconds for running jobs,
@@ -73,47 +57,46 @@ class Runner:
 
     def __init__(
         self,
-        handlers: Handlers,
-        middleware: MiddlewareStack,
-        settings: Settings,
-        running: RunningJobs,
-        lifecycle: Lifecycle,
+        context: WorkerContext,
+        shared: Shared,
+        renewer: LockRenewer,
+        writer: OutcomeWriter,
     ) -> None:
         self.abandoned: list[Run] = []
-        self._running = running
-        self._handlers = handlers
-        self._middleware = middleware
-        self._settings = settings
+        self._renewer = renewer
+        self._writer = writer
+        self._settings = settings = context.settings
+        self._lifecycle = context.lifecycle
+        self._running = shared.running
+        self._handlers = shared.handlers
+        self._middleware = shared.middleware
+        self._threads = shared.threads
+        self._processes = shared.processes
+        self._unknown = shared.logged_klasses
         self._patience = Patience(settings.unknown_klass_delay, settings.unknown_klass_timeout)
-        self._unknown: set[str] = set()  # klasses without a handler that were logged
-        self._lifecycle = lifecycle
-        self._threads = ThreadPool(settings.executors.threads)
-        self._processes = ProcessPool(handlers, settings.executors)
 
-    def start(self, source: Source, job: Job, lock: float) -> bool:
+    def start(self, job: Job, lock: float) -> bool:
         """Begin a job whose lock lasts `lock` seconds from now; return whether it has a handler."""
         now, handler = time.monotonic(), self._handlers.get(job.klass)
-        run = Run(job, now, lock, deadline=now + lock, renewer=source.renewer, handler=handler)
+        run = Run(job, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
         if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.expiry and job.expires - lock > job.expiry:
             run.stop("too late")
         former = self._running.add(run)
         loop = asyncio.get_running_loop()
-        run.watcher = loop.create_task(
-            self._see_through(run, source, former), name=f"aioqless {job.jid}"
-        )
+        run.watcher = loop.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
         if lock < SHORT_LOCK:
-            source.renewer.watch(run)
+            self._renewer.watch(run)
         return run.handler is not None
 
     def release_all(self) -> None:
         """Stop and release all runs, and those that start from now on."""
         self._lifecycle.release()
-        for run in list(self._running.by_jid.values()):
+        for run in self._own(self._running.by_jid.values()):
             run.stop("shutdown")
 
-    async def _see_through(self, run: Run, source: Source, former: Run | None) -> None:
+    async def _see_through(self, run: Run, former: Run | None) -> None:
         """Take one job from started to stored."""
         bind(**run.log_fields)
         try:
@@ -126,13 +109,11 @@ class Runner:
                 return
             if run.task is None or run.task.done():  # else its code has not stopped
                 self._running.free_slot(run)
-                source.poller.run_ended(run)
-            await self._settle(run, source.writer)
+            await self._settle(run)
             if run.task is not None:
                 await asyncio.wait([run.task])
         finally:
             self._running.remove(run)
-            source.poller.run_ended(run)
 
     async def _attempt(self, run: Run) -> None:
         """Let the handler run until it ends or times out.
@@ -182,7 +163,7 @@ class Runner:
             if os.getpid() != pid:
                 exit_fork()
 
-    async def _settle(self, run: Run, writer: OutcomeWriter) -> None:
+    async def _settle(self, run: Run) -> None:
         """Store the outcome, if it is this run's to store, and report the end.
 
         An outcome that Redis rejects fails the job: else it would run forever.
@@ -192,10 +173,10 @@ class Runner:
         if isinstance(outcome, Declined):
             self._log_unknown(run.job.klass, outcome)
         if outcome is not None:
-            reply = await writer.store(run, outcome)
+            reply = await self._writer.store(run, outcome)
             if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
                 outcome = Failed(group_of(run, reply), str(reply))
-                reply = await writer.store(run, outcome)
+                reply = await self._writer.store(run, outcome)
             run.job.settle()
         if end := end_of(run, outcome, reply):
             has_hooks = bool(self._middleware.hooks[end.event])
@@ -231,7 +212,10 @@ class Runner:
             await self._wait_for_runs(max(0.0, until - time.monotonic()))
             self._drop_outcomes()
             await self._wait_for_runs(None)
-            await self._processes.aclose()
+
+    def _own(self, runs: Iterable[Run]) -> list[Run]:
+        """Return those of these runs that this runner has started."""
+        return [run for run in runs if run.renewer is self._renewer]
 
     def _shutdown_time_left(self) -> float:
         """Return the seconds that running jobs still have: a pop may have delayed the shutdown."""
@@ -240,13 +224,13 @@ class Runner:
         )
 
     async def _wait_for_runs(self, timeout: float | None) -> None:
-        runs = self._running.by_jid.values()
+        runs = self._own(self._running.by_jid.values())
         if watchers := [run.watcher for run in runs if run.watcher is not None]:
             await asyncio.wait(watchers, timeout=timeout)
 
     async def _wait_for_code(self, timeout: float) -> None:
         until = time.monotonic() + timeout
-        while self._running.slots and (seconds := until - time.monotonic()) > 0:
+        while self._own(self._running.slots) and (seconds := until - time.monotonic()) > 0:
             self._running.slot_freed.clear()
             await wait_for_event(self._running.slot_freed, seconds)
 
@@ -256,7 +240,7 @@ class Runner:
         A thread can't be stopped, and a coroutine may suppress its cancellation.
         """
         loop = asyncio.get_running_loop()
-        self.abandoned = list(self._running.slots)
+        self.abandoned = self._own(self._running.slots)
         for run in self.abandoned:
             run.abandoned = True
             self._running.remove(run)
@@ -272,7 +256,7 @@ class Runner:
 
     def _drop_outcomes(self) -> None:
         """Cancel the calls that store outcomes; a hook that runs after one is not affected."""
-        for run in self._running.by_jid.values():
+        for run in self._own(self._running.by_jid.values()):
             if run.watcher is not None and not run.job.settled:
                 run.watcher.cancel()
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,7 +86,7 @@ class Run:
 
 
 class RunningJobs:
-    """The runs of one worker. Written by the runner alone.
+    """The runs of one worker, or of several that share their slots. Written by runners alone.
 
     A run leaves `slots` when its code has stopped, and `by_jid` when Redis has its outcome.
     """
@@ -95,38 +95,43 @@ class RunningJobs:
         self.by_jid: dict[str, Run] = {}
         self.slots: set[Run] = set()
         self.slot_freed = asyncio.Event()
+        self.on_end: list[Callable[[Run], None]] = []  # a slot is free, or an outcome stored
         self.concurrency = concurrency
+        self._reserved = 0  # slots for the jobs of pops under way
 
     @property
     def free(self) -> int:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
-        return min(self.concurrency - len(self.slots), 2 * self.concurrency - len(self.by_jid))
+        free = min(self.concurrency - len(self.slots), 2 * self.concurrency - len(self.by_jid))
+        return free - self._reserved
 
     async def take(self, most: int, *, whole: bool = False) -> int:
-        """Wait for a free slot; return how many of at most `most` jobs may be asked for.
+        """Wait for a free slot; reserve as many as are free for a pop of at most `most` jobs.
 
         Args:
             most: Maximum number of jobs.
-            whole: The same number was asked for before, and no answer came.
+            whole: The same number was asked for before, and no answer came: reserve no fewer.
 
         Returns:
             The number; 0 when the poller is to leave its waits.
         """
-        if self.free <= 0 and not whole:
+        while self.free < (most if whole else 1):
             self.slot_freed.clear()
             await self.slot_freed.wait()
-        return most if whole else max(0, min(most, self.free))
+            if not whole:
+                break
+        taken = most if whole else max(0, min(most, self.free))
+        self._reserved += taken
+        return taken
 
     def give_back(self, count: int) -> None:
-        """End what `take` began: the jobs run by now, or there are none."""
+        """End what `take` began: the pop has ended, and jobs that it brought start at once."""
+        self._reserved -= count
+        self.slot_freed.set()
 
     def leave(self) -> None:
         """Let a poller that waits return."""
         self.slot_freed.set()
-
-    def drained(self) -> bool:
-        """Return whether a burst has ended when its poller found nothing."""
-        return True
 
     def log_paused(self) -> None:
         """Log that the worker is paused."""
@@ -142,11 +147,16 @@ class RunningJobs:
     def free_slot(self, run: Run) -> None:
         """Free the slot of a run whose code has stopped."""
         self.slots.discard(run)
-        self.slot_freed.set()
+        self._signal_end(run)
 
     def remove(self, run: Run) -> None:
         """Remove a run; another run of its job that has replaced it stays."""
         if self.by_jid.get(run.job.jid) is run:
             del self.by_jid[run.job.jid]
         self.slots.discard(run)
+        self._signal_end(run)
+
+    def _signal_end(self, run: Run) -> None:
         self.slot_freed.set()
+        for call in self.on_end:
+            call(run)

@@ -18,7 +18,8 @@ from aioqless.handlers import Handler
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store, TickRow
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.subscriptions import Subscription
 
 LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a message lost
@@ -160,13 +161,13 @@ class Scheduler:
     put the job.
     """
 
-    def __init__(self, store: Store, declarations: Declarations, outage: Outage) -> None:
+    def __init__(self, context: WorkerContext, declarations: Declarations) -> None:
         self.reconciled = False  # what the handlers declare is in Redis
         self.caught_up = False  # what was due at the start is put, or can't be now
         self._generation: str | None = None  # of Redis' contents at the declaration
-        self._store = store
+        self._store = context.store
         self._declarations = declarations
-        self._outage = outage
+        self._outage = context.outage
         self._woken = asyncio.Event()
         self._logged: set[tuple[str, str]] = set()
         self._reviewed = -math.inf  # when, by the monotonic clock

@@ -21,8 +21,8 @@ from aioqless.errors import NameTaken
 from aioqless.lua import constant
 from aioqless.runtime.log import log
 from aioqless.store import Store
-from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import WorkerContext
+from aioqless.worker.outage import NOT_NOW
 
 T = TypeVar("T")
 
@@ -52,20 +52,13 @@ class NameLease:
         NameTaken: Another worker has the name.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        worker: str,
-        outage: Outage,
-        lifecycle: Lifecycle,
-        on_lost: Callable[[], object],
-    ) -> None:
+    def __init__(self, context: WorkerContext, on_lost: Callable[[], object]) -> None:
         self.lost: NameTaken | None = None  # who has the name now
         self.recovered: int | None = None  # jobs of a former process, if there was one
-        self._store = store
-        self._worker = worker
-        self._outage = outage
-        self._lifecycle = lifecycle
+        self._store = context.store
+        self._worker = context.name
+        self._outage = context.outage
+        self._lifecycle = context.lifecycle
         self._on_lost = on_lost  # called on the worker's loop
         self._id = secrets.token_hex(8)
         self._renewed = NEVER

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import glob
 import time
 from collections.abc import Callable, Sequence
 from typing import Self
@@ -13,32 +12,21 @@ from typing import Self
 import anyio
 from redis import exceptions
 
-from aioqless import validation
-from aioqless.client import Client, worker_name
+from aioqless.client import Client
 from aioqless.errors import AioqlessError
-from aioqless.handlers import (
-    Handlers,
-    Hook,
-    Middleware,
-    MiddlewareStack,
-    Resource,
-    Resources,
-    Source,
-    declared,
-)
+from aioqless.handlers import Source
 from aioqless.hints import suggest_options
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.store import ScriptStore
 from aioqless.store.script_composer import compose
 from aioqless.worker.job_source import JobSource
-from aioqless.worker.lifecycle import Lifecycle
-from aioqless.worker.lock_renewer import RenewerThread
-from aioqless.worker.runner import Runner
-from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.outage import Outage
 from aioqless.worker.scheduler import Declarations
 from aioqless.worker.settings import Settings
+from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription, find_unserved
-from aioqless.worker.watchdog import LoopWatchdog, stack_of
+from aioqless.worker.watchdog import stack_of
 
 CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
 RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
@@ -66,6 +54,10 @@ class Worker:
         settings: How it behaves.
         name: A stable name, which only one worker may have at a time; default: `host-pid-nonce`.
         on_stopping: Called once when it begins to stop, for whatever reason.
+        shared: What it has in common with other workers of this process, instead of jobs, settings,
+            name and on_stopping; who made it enters it before they run.
+        outage: Whether Redis can be reached, if others find out, too.
+        locks: Sends the renewals of locks, from another thread; closed at the end.
 
     Raises:
         TypeError: One of `jobs` is something else.
@@ -80,24 +72,26 @@ class Worker:
         settings: Settings | None = None,
         name: str | None = None,
         on_stopping: Callable[[], object] | None = None,
+        shared: Shared | None = None,
+        outage: Outage | None = None,
+        locks: ScriptStore | None = None,
     ) -> None:
-        self.name = worker_name() if name is None else validation.check_name("name", name)
-        self.has_stable_name = name is not None
-        self.handlers = Handlers.collect(*jobs)
-        settings = settings or Settings()
-        if settings.queues is None:  # a name with `*` in it stands for itself
-            settings = dataclasses.replace(
-                settings, queues=tuple(map(glob.escape, self.handlers.queues))
-            )
-        self.settings = settings
-        self._middleware = _middleware_stack(jobs, self.handlers, client)
+        self._own: Shared | None = None  # what it shares with no one
+        if shared is None:
+            shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
+            self._own = shared
+        elif jobs or settings or name or on_stopping:
+            raise TypeError("shared has the jobs, settings, name and on_stopping already")
         self._client = client
-        self._lifecycle = lifecycle = Lifecycle(on_stopping, settings.recycle)
-        self._running = running = RunningJobs(settings.concurrency)
-        self._runner = Runner(self.handlers, self._middleware, settings, running, lifecycle)
-        self._watchdog = watchdog = LoopWatchdog()
+        self._shared = shared
+        self.name = shared.name
+        self.handlers = shared.handlers
+        self.settings = shared.settings
+        self._lifecycle = shared.lifecycle
+        self._running = shared.running
+        self._outage = outage
+        self._locks = locks
         self._sources = self._make_sources()
-        self._renewer = RenewerThread(self._sources, running, watchdog)
         self._task: asyncio.Task[None] | None = None
         self._opening = False
 
@@ -111,10 +105,10 @@ class Worker:
             JobSource(
                 self._client,
                 self,
+                self._shared,
                 declarations,
-                self._running,
-                self._lifecycle,
-                self._watchdog,
+                outage=self._outage,
+                locks=self._locks,
             )
         ]
 
@@ -147,7 +141,7 @@ class Worker:
     @property
     def abandoned(self) -> list[str]:
         """The jids of jobs whose code had not stopped when the worker had to end."""
-        return [run.job.jid for run in self._runner.abandoned]
+        return [run.job.jid for source in self._sources for run in source.runner.abandoned]
 
     @property
     def waits_for_redis(self) -> bool:
@@ -160,9 +154,6 @@ class Worker:
         """Whether outcomes could not be stored before it had to end: their jobs run again."""
         return self._lifecycle.dropped
 
-    def _source_of(self, run: Run) -> JobSource:
-        return next(source for source in self._sources if source.renewer is run.renewer)
-
     async def release_abandoned(self) -> None:
         """Release the abandoned jobs; they use no retry.
 
@@ -170,11 +161,12 @@ class Worker:
         """
         with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT):
-                for run in self._runner.abandoned:
-                    if not run.job.settled and run.stopped_by == "shutdown":
-                        await self._source_of(run).store.release(
-                            jid=run.job.jid, worker=self.name, fence=run.job.fence
-                        )
+                for source in self._sources:
+                    for run in source.runner.abandoned:
+                        if not run.job.settled and run.stopped_by == "shutdown":
+                            await source.store.release(
+                                jid=run.job.jid, worker=self.name, fence=run.job.fence
+                            )
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
@@ -242,7 +234,8 @@ class Worker:
     def stop_at_once(self) -> None:
         """Begin a shutdown that releases running jobs without waiting for them."""
         self.stop()
-        self._runner.release_all()
+        for source in self._sources:
+            source.runner.release_all()
 
     def dump_stacks(self, loop: asyncio.AbstractEventLoop) -> None:
         """Log the stack of every running job.
@@ -298,13 +291,13 @@ class Worker:
         for source in self._sources:
             await source.check()
         self._opening = True
-        async with self._middleware.resources.opened(), asyncio.TaskGroup() as group:
+        async with self._own or contextlib.nullcontext(), asyncio.TaskGroup() as group:
             self._opening = False
             parts = [part for source in self._sources for part in source.parts]
-            tasks = [group.create_task(part.run()) for part in (self._renewer, *parts)]
-            async with self._runner, asyncio.TaskGroup() as polling:
+            tasks = [group.create_task(part.run()) for part in parts]
+            async with asyncio.TaskGroup() as working:
                 for source in self._sources:
-                    polling.create_task(source.run(self._runner))
+                    working.create_task(source.run())
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending now
         with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
             async with asyncio.timeout(RELEASE_TIMEOUT):
@@ -360,13 +353,3 @@ def _cause_of(error: Exception) -> Exception | None:
             known = isinstance(first, AioqlessError | exceptions.RedisError)
             return first if known else _cause_of(first)
     return None
-
-
-def _middleware_stack(
-    sources: Sequence[Source], handlers: Handlers, client: Client
-) -> MiddlewareStack:
-    """Collect middleware, hooks and resources, and check that each has what it takes."""
-    resources = Resources(declared(Resource, sources), available={Client: client})
-    for handler in handlers:
-        resources.check(handler.fn, handler.takes.injected)
-    return MiddlewareStack(declared(Middleware, sources), declared(Hook, sources), resources)

@@ -19,7 +19,6 @@ import uvloop
 from aioqless import Client, Job, NewJob, Settings, Worker, job
 from aioqless.testing import server
 from aioqless.worker.poller import Poller, StartJob
-from aioqless.worker.running_jobs import RunningJobs
 
 CONCURRENCIES = (20, 100)
 
@@ -38,38 +37,13 @@ class OverlappingPoller(Poller):
             both.create_task(super().run(start))
 
 
-class SharedSlots(RunningJobs):
-    """Slots of which each of two polls leaves out those that the other asked for."""
-
-    _asked = 0
-
-    @property
-    def free(self) -> int:
-        return super().free - self._asked
-
-    async def take(self, most: int, *, whole: bool = False) -> int:
-        taken = await super().take(most, whole=whole)
-        self._asked += taken
-        return taken
-
-    def give_back(self, count: int) -> None:
-        self._asked -= count
-        self.leave()
-
-
 async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> float:
     """Return the jobs per second."""
     async with Client(url) as client:
         await client.queue("default").put_many(NewJob(noop, {"id": id}) for id in range(jobs))
     settings = Settings(concurrency=concurrency, burst=True)
     async with Client(url) as client:
-        overlapping = poller is OverlappingPoller
-        with (
-            mock.patch("aioqless.worker.job_source.Poller", poller),
-            mock.patch(
-                "aioqless.worker.worker.RunningJobs", SharedSlots if overlapping else RunningJobs
-            ),
-        ):
+        with mock.patch("aioqless.worker.job_source.Poller", poller):
             worker = Worker(client, noop, settings=settings)
         began = time.perf_counter()
         await worker.run()

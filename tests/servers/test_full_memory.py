@@ -21,7 +21,6 @@ from aioqless import (
     job,
 )
 from aioqless.errors import PutManyError
-from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.memory_checks import check_eviction
 from tests.conftest import Until
 from tests.server import OwnServer
@@ -154,7 +153,7 @@ async def test_worker_without_permission_to_read_the_policy_logs_that_it_is_unkn
         )
     async with Client(own_server.url.replace("redis://", "redis://ann:secret@")) as client:
         worker = Worker(client, greet)
-        await check_eviction(client.store, worker._sources[0].outage, Lifecycle(), allowed=False)
+        await check_eviction(worker._sources[0].context)
     assert lines.of("worker.eviction_unknown", level="warning")
 
 

@@ -36,7 +36,8 @@ def test_package_has_few_lines() -> None:
 
 
 def test_worker_has_few_files() -> None:
-    assert len(list((PACKAGE / "worker").rglob("*.py"))) <= 28
+    folder = PACKAGE / "worker"  # the executors count as one
+    assert len([*folder.glob("*.py"), folder / "executors"]) <= 23
 
 
 def test_any_is_rare() -> None:

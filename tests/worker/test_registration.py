@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, job
+from aioqless import Client, Job, Settings, job
 from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.worker.context import Lifecycle, WorkerContext
 from aioqless.worker.outage import Outage
 from aioqless.worker.registration import Registration
 from tests.conftest import Until
@@ -27,7 +28,8 @@ async def served(client: Client) -> list[list[str] | None]:
 
 @asynccontextmanager
 async def registered(client: Client, *queues: str) -> AsyncIterator[Registration]:
-    registration = Registration(client, "ann", lambda: queues, Outage(), interval=0.02)
+    context = WorkerContext(client, "ann", Settings(), Outage(), Lifecycle())
+    registration = Registration(context, lambda: queues, interval=0.02)
     task = asyncio.create_task(registration.run())
     try:
         yield registration

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.record import count_key
 from aioqless.runtime.log import bound, log
+from aioqless.worker.context import Lifecycle
 from aioqless.worker.job_source import JobSource
-from aioqless.worker.lifecycle import Lifecycle
 from aioqless.worker.outage import NOT_NOW
 from aioqless.worker.running_jobs import Run, RunningJobs
 
@@ -48,7 +48,6 @@ class Turns:
         self._waiting: dict[int, Request] = {}
         self._under_way: dict[int, float] = {}  # when each pop that is under way began
         self._given = 0  # slots for these
-        self._drained: dict[int, int] = {}  # how many jobs could begin when each was found empty
         self._paused: set[int] = set()
         self._claimed: set[int] = set()
         self._recovered: int | None = None  # jobs of former processes, until that is logged
@@ -101,18 +100,6 @@ class Turns:
             del self._waiting[index]
             if not request.granted.done():
                 request.granted.set_result(0)
-
-    def drained(self, index: int) -> bool:
-        """Note that a partition is empty; return whether all are, and no job began meanwhile."""
-        self._drained[index] = self.lifecycle.jobs_left
-        stale = [
-            other
-            for other in range(len(self.slots))
-            if self._drained.get(other) != self.lifecycle.jobs_left
-        ]
-        for other in stale:
-            self._sources[other].poller.wake()
-        return not stale
 
     def log_paused(self, index: int) -> None:
         """Note that a partition is paused; log it with the last one."""
@@ -210,6 +197,11 @@ class TurnSlots:
         """The runs of all partitions whose code has not stopped."""
         return self._turns.running.slots
 
+    @property
+    def on_end(self) -> list[Callable[[Run], None]]:
+        """Called when the code of a run has stopped, and when its outcome is stored."""
+        return self._turns.running.on_end
+
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for a turn, and take slots; 0: look again."""
         return await self._turns.take(self._index, most, whole=whole)
@@ -221,10 +213,6 @@ class TurnSlots:
     def leave(self) -> None:
         """Let the poller return if it waits."""
         self._turns.leave(self._index)
-
-    def drained(self) -> bool:
-        """Return whether a burst has ended in all partitions."""
-        return self._turns.drained(self._index)
 
     def log_paused(self) -> None:
         """Log that the worker is paused if all partitions are."""

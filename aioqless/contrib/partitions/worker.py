@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, cast
+from typing import cast
 
 from aioqless.client import Client
 from aioqless.contrib.partitions.client import PartitionedClient
@@ -16,9 +16,9 @@ from aioqless.handlers import Source
 from aioqless.runtime.log import bound
 from aioqless.store import ScriptStore
 from aioqless.worker import Settings, Worker
-from aioqless.worker.job_source import LOCKS_TIMEOUT, JobSource, Shared
-from aioqless.worker.runner import Runner
+from aioqless.worker.job_source import LOCKS_TIMEOUT, JobSource
 from aioqless.worker.scheduler import Declarations
+from aioqless.worker.shared import Shared
 
 
 class PartitionedWorker(Worker):
@@ -75,20 +75,16 @@ class PartitionedWorker(Worker):
         locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
         outages = NodeOutages(self.settings.reconnect)
         turns = Turns(self._running, self._lifecycle, outages)
-        logged: set[str] = set()
         sources = [
             PartitionSource(
                 client.partitions[number],
                 number,
                 self,
+                self._shared,
                 self._declarations_of(number),
-                self._running,
-                self._lifecycle,
-                self._watchdog,
+                outage=outages.add(number, client.partitions[number].store.connection),
                 locks=locks[number],
                 slots=turns.add(),
-                outage=outages.add(number, client.partitions[number].store.connection),
-                logged=logged,
             )
             for number in self._numbers
         ]
@@ -121,18 +117,22 @@ class PartitionSource(JobSource):
         self,
         client: Client,
         number: int,
-        *parts: Any,
+        worker: Worker,
+        shared: Shared,
+        declarations: Declarations | None,
+        *,
+        outage: PartitionOutage,
         locks: ScriptStore,
         slots: TurnSlots,
-        outage: PartitionOutage,
-        logged: set[str],
     ) -> None:
-        super().__init__(client, *parts, shared=Shared(locks, slots, outage, logged))
+        super().__init__(
+            client, worker, shared, declarations, outage=outage, locks=locks, slots=slots
+        )
         self.redis = client.redis
         self.namespace = client.namespace
         self._number = number
         self._slots = slots
-        self._outage = outage
+        self._node_outage = outage
         self._claimed = False
         self.parts.remove(self.listener)  # there is one for the partitions of each node
 
@@ -150,12 +150,12 @@ class PartitionSource(JobSource):
     async def check(self) -> None:
         """Check nothing yet: other partitions needn't wait for this one's node."""
 
-    async def run(self, runner: Runner) -> None:
+    async def run(self) -> None:
         """Claim the worker's name and check Redis, then pop and start jobs until stopped."""
         with bound(partition=self._number):
             await self._slots.reach()
             await super().__aenter__()
             self._claimed = True
             self._slots.note_claimed()
-            await self._outage.node.check_once(super().check)
-            await super().run(runner)
+            await self._node_outage.node.check_once(super().check)
+            await super().run()

@@ -1,14 +1,18 @@
-"""Lifecycle: how far a worker has come on its way to its end."""
+"""WorkerContext: what the parts of one worker have in common; Lifecycle: how near its end is."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from aioqless.client import Client
 from aioqless.runtime.log import log
-from aioqless.worker.settings import RecycleLimits
+from aioqless.store import ScriptStore
+from aioqless.worker.outage import Outage
+from aioqless.worker.settings import RecycleLimits, Settings
 
 STATM = Path("/proc/self/statm")
 
@@ -28,6 +32,8 @@ class Lifecycle:
         self.releasing = False  # it releases its runs, and waits for Redis only while locks last
         self.dropped = False  # outcomes were dropped since it is stopping
         self.jobs_left = recycle.max_jobs or sys.maxsize  # how many jobs may still begin
+        # Pollers, by what wakes them, and how many jobs could begin when each last found nothing.
+        self._found_empty: dict[Callable[[], object], int | None] = {}
         self._max_memory = recycle.max_memory
         self._on_stopping = on_stopping
 
@@ -42,6 +48,26 @@ class Lifecycle:
         if why and not self.recycling:
             self.recycling = True
             log.info("worker.recycling", why=why)
+
+    def add_poller(self, wake: Callable[[], object]) -> None:
+        """Add a poller without which a burst doesn't end.
+
+        Args:
+            wake: Makes it poll soon; it is known by this.
+        """
+        self._found_empty[wake] = None
+
+    def note_empty(self, wake: Callable[[], object]) -> bool:
+        """Note that a poller found nothing while nothing ran, and wake those that must look again.
+
+        Returns:
+            Whether a burst has ended: every poller found nothing since the last job began.
+        """
+        self._found_empty[wake] = self.jobs_left
+        stale = [each for each, at in self._found_empty.items() if at != self.jobs_left]
+        for wake_stale in stale:
+            wake_stale()
+        return not stale
 
     def stop(self) -> bool:
         """Begin the shutdown; return whether it had not begun yet."""
@@ -59,6 +85,30 @@ class Lifecycle:
     def release(self) -> None:
         """Release runs from now on instead of waiting for them."""
         self.releasing = True
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """What most parts of a worker need; none of it is ever replaced.
+
+    Args:
+        client: The client of the namespace.
+        name: The worker's name in Redis.
+        settings: How the worker behaves.
+        outage: Whether Redis can be reached.
+        lifecycle: Whether the worker is recycling or stopping.
+    """
+
+    client: Client
+    name: str
+    settings: Settings
+    outage: Outage
+    lifecycle: Lifecycle
+
+    @property
+    def store(self) -> ScriptStore:
+        """The commands of the namespace, on the connection that the client shares."""
+        return self.client.store
 
 
 def memory_in_use() -> int:

@@ -1,0 +1,102 @@
+"""Shared: what several workers in one process may have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from aioqless import validation
+from aioqless.client import Client, worker_name
+from aioqless.handlers import (
+    Handlers,
+    Hook,
+    Middleware,
+    MiddlewareStack,
+    Resource,
+    Resources,
+    Source,
+    declared,
+)
+from aioqless.worker.context import Lifecycle
+from aioqless.worker.executors.process_pool import ProcessPool
+from aioqless.worker.executors.thread_pool import ThreadPool
+from aioqless.worker.lock_renewer import RenewerThread
+from aioqless.worker.running_jobs import RunningJobs
+from aioqless.worker.settings import Settings
+from aioqless.worker.watchdog import LoopWatchdog
+
+
+class Shared:
+    """Handlers and resources, slots and executors, the lock renewer's thread, one end for all.
+
+    A worker makes its own, unless it is given one that others have, too. `async with` opens the
+    resources and starts the thread; leave it when the workers have ended.
+
+    Args:
+        client: The client that handlers get injected.
+        jobs: What runs, as for `Worker`.
+        settings: How the workers behave; `concurrency` and other limits are those of all together.
+        name: A stable name of all workers, each in its namespace; default: `host-pid-nonce`.
+        on_stopping: Called once when they begin to stop.
+
+    Raises:
+        TypeError, ValueError, AioqlessError: As for `Worker`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *jobs: Source,
+        settings: Settings | None = None,
+        name: str | None = None,
+        on_stopping: Callable[[], object] | None = None,
+    ) -> None:
+        self.name = worker_name() if name is None else validation.check_name("name", name)
+        self.has_stable_name = name is not None
+        self.handlers = Handlers.collect(*jobs)
+        settings = settings or Settings()
+        if settings.queues is None:  # a name with `*` in it stands for itself
+            settings = dataclasses.replace(
+                settings, queues=tuple(map(glob.escape, self.handlers.queues))
+            )
+        self.settings = settings
+        self.middleware = _middleware_stack(jobs, self.handlers, client)
+        self.lifecycle = Lifecycle(on_stopping, settings.recycle)
+        self.running = RunningJobs(settings.concurrency)
+        self.threads = ThreadPool(settings.executors.threads)
+        self.processes = ProcessPool(self.handlers, settings.executors)
+        self.watchdog = LoopWatchdog()
+        self.renewer_thread = RenewerThread(self.running, self.watchdog)
+        self.logged_queues: set[str] = set()  # queues that were logged as misspelled
+        self.logged_klasses: set[str] = set()  # klasses without a handler that were logged
+        self._opened = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self.middleware.resources.opened())
+            await stack.enter_async_context(self.renewer_thread)
+            stack.push_async_callback(self.processes.aclose)
+            self._opened = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        failed: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._opened.__aexit__(failed, error, trace)
+
+
+def _middleware_stack(
+    sources: Sequence[Source], handlers: Handlers, client: Client
+) -> MiddlewareStack:
+    """Collect middleware, hooks and resources, and check that each has what it takes."""
+    resources = Resources(declared(Resource, sources), available={Client: client})
+    for handler in handlers:
+        resources.check(handler.fn, handler.takes.injected)
+    return MiddlewareStack(declared(Middleware, sources), declared(Hook, sources), resources)
