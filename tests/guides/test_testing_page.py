@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +27,16 @@ def project(tmp_path: Path) -> Path:
 
 def test_tests_of_the_page_pass(project: Path) -> None:
     assert "8 passed" in run_pytest(project)
+
+
+def test_recipe_for_fastapi_passes_strict_mypy(project: Path) -> None:
+    words = ["--strict", "--cache-dir", str(project / "cache"), "-m", "app.main", "-m", "test_main"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *words],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": "", "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
