@@ -6,7 +6,7 @@ timeouts.py                            default timeouts of a client
 queue.py             Queue             puts, pops, lists and clears jobs
 queue_clearing.py    ClearResult       clears a queue in steps
 queue_statistics.py  QueueCounts, ...  counts and statistics of queues
-put.py               NewJob            encodes and sends jobs: the one route of put
+put.py               NewJob, Jid       encodes and sends jobs: the one route of put
 put_options.py       PutOptions        the table of options of put, recurring jobs and `@job`
 constraints.py                         uniqueness, concurrency limits and rate limits
 workflows.py         chain, group      jobs that depend on each other
@@ -15,7 +15,6 @@ job/                 Job               a job, its states, and waiting for its en
 job_data.py                            data as JSON
 codec.py             Codec             how data and results are stored
 json_types.py        JsonType          values of annotated types, pydantic's too
-jid.py               Jid               the id of a job that was put, and its typed result
 recurring/           RecurringJob      templates of jobs, and cron
 workers.py           Workers           workers, and remote control
 coverage.py          Coverage          which queues workers serve, and why jobs wait

@@ -29,14 +29,13 @@ from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
 from aioqless.client.events import Events
-from aioqless.client.extensions import codec_from_environment, server_provider
-from aioqless.client.jid import Jid
+from aioqless.client.extensions import codec_from_environment, ensure_private_server
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import DefaultContext, Klass, NewJob, PutSender, raise_failed
+from aioqless.client.put import DefaultContext, Jid, Klass, NewJob, PutSender, raise_failed
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
@@ -622,10 +621,8 @@ class Client:
 
     async def _ensure_private(self) -> None:
         """Start the private server unless it runs."""
-        server = await asyncio.to_thread(server_provider().ensure)
-        self.url = server.url
+        self.url, self._private = await asyncio.to_thread(ensure_private_server)
         self._address = self._read_address()
-        self._private = {"program": server.program, "data": str(server.data_dir)}
 
     async def _rejoin_private(self) -> None:
         """Start the private server before a connection; failing to counts as an outage."""

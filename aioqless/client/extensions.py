@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from pathlib import Path
-from typing import Protocol, cast
 
 from aioqless.client.codec import Codec, PlainCodec
 
 
-class PrivateServer(Protocol):
-    """A running server that was started on demand."""
+def ensure_private_server() -> tuple[str, dict[str, str]]:
+    """Find or start the private Redis; return its URL, and what logs say of it.
 
-    @property
-    def url(self) -> str:
-        """Its URL."""
-
-    @property
-    def data_dir(self) -> Path:
-        """Its data directory."""
-
-    @property
-    def program(self) -> str:
-        """Its name and version."""
-
-
-class ServerProvider(Protocol):
-    """Starts a Redis for a client that was given no URL."""
-
-    def ensure(self) -> PrivateServer:
-        """Find or start the server.
-
-        Raises:
-            ServerUnavailable: It can't be found, started or reached.
-        """
-
-
-def server_provider() -> ServerProvider:
-    """Return the provider of the private Redis."""
-    return cast(ServerProvider, import_module("aioqless.contrib.private_redis"))
+    Raises:
+        ServerUnavailable: It can't be found, started or reached.
+    """
+    server = import_module("aioqless.contrib.private_redis").ensure()
+    return server.url, {"program": server.program, "data": str(server.data_dir)}
 
 
 def codec_from_environment() -> Codec:

@@ -8,13 +8,13 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from aioqless.client import job_data
-from aioqless.client.jid import ResultType
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.job import read_result, wait_for_result
 from aioqless.client.job.state import ENDED
 from aioqless.client.job.summaries import FailureGroup, JobSummary
+from aioqless.client.put import Klass
 from aioqless.client.recurring import RecurringJob
 from aioqless.errors import HasDependents, NoSuchJob
 from aioqless.validation import Seconds
@@ -84,13 +84,11 @@ class Jobs:
     @overload
     async def result(self, jid: str, *, timeout: Seconds | None = None) -> Any: ...
     @overload
-    async def result(
-        self, jid: str, handler: ResultType[R], *, timeout: Seconds | None = None
-    ) -> R: ...
+    async def result(self, jid: str, handler: Klass[R], *, timeout: Seconds | None = None) -> R: ...
     async def result(
         self,
         jid: str,
-        handler: ResultType[Any] | None = None,
+        handler: Klass[Any] | None = None,
         *,
         timeout: Seconds | None = None,
     ) -> Any:

@@ -147,15 +147,6 @@ def _explain(cls: Hint) -> str:
     return f"JSON has no {getattr(kind, '__name__', kind)}; use {instead}"
 
 
-def encode(value: object) -> bytes:
-    """Encode a value as JSON.
-
-    Raises:
-        TypeError, ValueError, msgspec.MsgspecError: JSON has no such value.
-    """
-    return _encoder.encode(value)
-
-
 def to_builtins(value: object) -> object:
     """Return a value as JSON's dicts, lists, texts and numbers."""
     return msgspec.to_builtins(value, enc_hook=_encode_other)
@@ -209,4 +200,5 @@ def _raise_problems(error: ValidationError, path: str) -> NoReturn:
     raise msgspec.ValidationError("; ".join(problems[:_MAX_PROBLEMS]) + more) from None
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_encode_other)
+# Encodes a value as JSON; raises TypeError, ValueError or msgspec.MsgspecError for others.
+encode = msgspec.json.Encoder(enc_hook=_encode_other).encode

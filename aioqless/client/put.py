@@ -1,4 +1,4 @@
-"""Putting jobs: NewJob is one, `encode_job` checks and encodes it, PutSender sends it to Redis.
+"""Putting jobs: a NewJob, which `encode_job` checks and PutSender sends, and its Jid.
 
 `put`, `put_many` and workflows share this route.
 """
@@ -13,19 +13,29 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeAlias, cast
+from typing import Any, Generic, Protocol, Self, TypeAlias, cast
 
 import msgspec
 from redis import exceptions
-from typing_extensions import Unpack
+from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.constraints import encode_constraints, merge_options
-from aioqless.client.jid import Result_co, ResultType
+from aioqless.client.job import Job
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.decoding import decode_record
+from aioqless.client.job.job import wait_for_outcome
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
-from aioqless.errors import AioqlessError, InvalidData, NotDurable, PutManyError, QueueFull
+from aioqless.errors import (
+    AioqlessError,
+    InvalidData,
+    NoSuchJob,
+    NotDurable,
+    PutManyError,
+    QueueFull,
+)
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.tasks import cancel_and_wait
@@ -42,10 +52,12 @@ MAX_IDLE_BATCHERS = 1_000  # names of queues may come from outside, and need not
 FIRST_PAUSE = 0.02  # seconds between two attempts; it doubles
 LONGEST_PAUSE = 1.0
 
+Result_co = TypeVar("Result_co", covariant=True, default=Any)
+
 _MEMBERS = PutManyRow.__annotations__.keys()
 
 
-class Klass(ResultType[Result_co], Protocol[Result_co]):
+class Klass(Protocol[Result_co]):
     """What a handler declares about the jobs that are put for it."""
 
     @property
@@ -73,6 +85,65 @@ class Klass(ResultType[Result_co], Protocol[Result_co]):
         Raises:
             InvalidData: It doesn't take this data.
         """
+
+    def read_result(self, value: object) -> Result_co:
+        """Return the value that the handler returned, of its JSON.
+
+        Raises:
+            InvalidData: It isn't of the handler's type.
+        """
+
+
+class Jid(str, Generic[Result_co]):
+    """The jid of a job that was put: a string, and a handle to the job.
+
+    Puts that type checkers know give a typed result: `thumb = await jid.result()`. A pickled or
+    copied one is an ordinary `str`.
+    """
+
+    __slots__ = ("_backend", "_type")
+
+    _backend: JobBackend
+    _type: Klass[Result_co] | None
+
+    def __new__(cls, jid: str, backend: JobBackend, type_: Klass[Result_co] | None = None) -> Self:
+        """Make one; `put` does."""
+        self = super().__new__(cls, jid)
+        self._backend = backend
+        self._type = type_
+        return self
+
+    async def job(self) -> Job:
+        """Read the job.
+
+        Raises:
+            NoSuchJob: It was canceled, or is kept no longer.
+        """
+        record = await self._backend.store.get(jid=self)
+        if record is None:
+            raise NoSuchJob("get", "NOJOB", {"jid": self, "why": "there is no such job"})
+        return Job(self._backend, decode_record(record))
+
+    async def result(self, timeout: Seconds | None = None) -> Result_co:
+        """Wait for the end of the job, and return its handler's result.
+
+        It is of the type that the handler's function returns: a dataclass, a pydantic model, ...
+
+        Args:
+            timeout: Time to wait at most.
+
+        Raises:
+            JobFailed: It failed.
+            NoResult: Its handler keeps no results: `@job(result_ttl=...)`.
+            InvalidData: The result isn't of the handler's type.
+            TimeoutError: It has not ended in time.
+            NoSuchJob: It was canceled.
+        """
+        value = await wait_for_outcome(self._backend, self, timeout)
+        return cast(Result_co, value) if self._type is None else self._type.read_result(value)
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
 
 
 @dataclass(frozen=True, init=False)
@@ -141,7 +212,7 @@ class NewJob(Generic[Result_co]):
         return job.with_options(**options) if options else job
 
     @property
-    def result_type(self) -> ResultType[Result_co] | None:
+    def result_type(self) -> Klass[Result_co] | None:
         """What its result is read by; None if the handler is not known here."""
         return None if isinstance(self.klass, str) else self.klass
 

@@ -10,12 +10,11 @@ import msgspec
 from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
-from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.put import Klass, NewJob, PutSender
+from aioqless.client.put import Jid, Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
-from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, QueueClearing
+from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob
 from aioqless.client.recurring.pages import recurring_page
@@ -231,18 +230,20 @@ class Queue:
         Raises:
             ValueError: A state that can't be cleared.
         """
-        clearing = QueueClearing(self._store, self._check_name(), states, dry_run=dry_run)
-        async for canceled, kept in clearing.steps():
-            step(canceled + kept)
-        return clearing.result
+        result = ClearResult()
+        async for each in clear_queue(self._store, self._check_name(), states, dry_run=dry_run):
+            result.add(each)
+            step(each.canceled + each.kept)
+        return result
 
-    def clear_in_steps(self) -> AsyncIterator[tuple[int, int]]:
+    async def clear_in_steps(self) -> AsyncIterator[tuple[int, int]]:
         """Cancel the jobs that are not running, like `clear`, in steps of a few hundred.
 
         Yields:
             How many jobs a step canceled, and how many stayed for their dependents.
         """
-        return QueueClearing(self._store, self._check_name(), QUEUED).steps()
+        async for each in clear_queue(self._store, self._check_name(), QUEUED):
+            yield each.canceled, each.kept
 
     async def forget(self) -> None:
         """Remove the queue from the list of known queues; its jobs stay."""

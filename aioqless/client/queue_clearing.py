@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
 from aioqless.store import Store
@@ -29,9 +30,17 @@ class ClearResult:
     kept: int = 0
     kept_for: dict[str, str] = field(default_factory=dict)
 
+    def add(self, other: ClearResult) -> None:
+        """Add the result of one more call."""
+        self.canceled += other.canceled
+        self.kept += other.kept
+        self.kept_for |= dict(islice(other.kept_for.items(), _MAX_NAMED - len(self.kept_for)))
 
-class QueueClearing:
-    """One clearing of a queue. Owns its result.
+
+async def clear_queue(
+    store: Store, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
+) -> AsyncIterator[ClearResult]:
+    """Cancel the jobs of a queue in one state after the other; yield the result of each call.
 
     Args:
         store: The commands of the namespace.
@@ -42,53 +51,30 @@ class QueueClearing:
     Raises:
         ValueError: Jobs of a state can't be cleared.
     """
-
-    def __init__(
-        self, store: Store, queue: str, states: Iterable[ClearState], *, dry_run: bool = False
-    ) -> None:
-        self.result = ClearResult()
-        self._store = store
-        self._queue = queue
-        self._states = _check_states(states)
-        self._dry_run = dry_run
-
-    async def steps(self) -> AsyncIterator[tuple[int, int]]:
-        """Clear one state after the other; yield how many jobs each call canceled and kept."""
-        for state in _ORDER:
-            if state not in self._states:
-                continue
-            if state == "failed":
-                sources: dict[str | None, int] = await self._store.failed()
-            else:
-                sources = {None: (await self._store.queues(queue=self._queue))[state]}
-            for group, count in sources.items():
-                async for step in self._clear(state, count, group):
-                    yield step
-
-    async def _clear(
-        self, state: ClearState, count: int, group: str | None
-    ) -> AsyncIterator[tuple[int, int]]:
-        """Clear the jobs of a state or failure group, even if new ones are put meanwhile."""
-        offset, canceled = 0, 0
-        while offset is not None and canceled < 2 * count:
-            reply = await self._store.clear(
-                queue=self._queue,
-                state=state,
-                offset=offset,
-                states=self._states,
-                group=group,
-                dry_run=1 if self._dry_run else None,
-            )
-            offset = reply["offset"]
-            canceled += reply["canceled"]
-            self._add(reply["canceled"], reply["kept"])
-            if reply["canceled"] or reply["kept"]:
-                yield reply["canceled"], len(reply["kept"])
-
-    def _add(self, canceled: int, kept: list[tuple[str, str]]) -> None:
-        self.result.canceled += canceled
-        self.result.kept += len(kept)
-        self.result.kept_for |= dict(kept[: _MAX_NAMED - len(self.result.kept_for)])
+    checked = _check_states(states)
+    for state in _ORDER:
+        if state not in checked:
+            continue
+        if state == "failed":
+            groups: dict[str | None, int] = await store.failed()
+        else:
+            groups = {None: (await store.queues(queue=queue))[state]}
+        for group, count in groups.items():
+            offset, canceled = 0, 0
+            while offset is not None and canceled < 2 * count:  # new ones may be put meanwhile
+                reply = await store.clear(
+                    queue=queue,
+                    state=state,
+                    offset=offset,
+                    states=checked,
+                    group=group,
+                    dry_run=1 if dry_run else None,
+                )
+                offset = reply["offset"]
+                canceled += reply["canceled"]
+                if reply["canceled"] or reply["kept"]:
+                    kept = dict(reply["kept"])
+                    yield ClearResult(canceled=reply["canceled"], kept=len(kept), kept_for=kept)
 
 
 def _check_states(states: Iterable[ClearState]) -> list[ClearState]:

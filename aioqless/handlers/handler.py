@@ -11,10 +11,9 @@ import msgspec
 from typing_extensions import ParamSpec, TypeVar
 
 from aioqless.client import Client, json_types
-from aioqless.client.jid import Jid
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
-from aioqless.client.put import NewJob
+from aioqless.client.put import Jid, NewJob
 from aioqless.client.put_options import CheckedOptions
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.recurrence import Recurrence

@@ -12,8 +12,7 @@ from aioqless.client import job_data
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.progress_reporter import ReportedJob
+from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.put import NewJob, encode_job
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
@@ -105,7 +104,7 @@ class _LockOnlyStore(OfflineStore):
             "test this with a client of aioqless_client"
         )
 
-    def report(self, job: ReportedJob, share: float, message: str) -> None:
+    def report(self, job: JobFields, share: float, message: str) -> None:
         """Record progress."""
         del job  # there is one
         self.commands.append(("progress", {"share": share, "message": message}))

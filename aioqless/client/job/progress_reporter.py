@@ -7,6 +7,7 @@ from typing import Protocol
 
 from redis import exceptions
 
+from aioqless.client.job.decoding import JobFields
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.log import log
 from aioqless.store import Store
@@ -14,22 +15,10 @@ from aioqless.store import Store
 PAUSE = 0.1  # seconds between two reports of a job
 
 
-class ReportedJob(Protocol):
-    """A job whose progress is reported."""
-
-    jid: str
-    worker: str
-    fence: int
-    expires: float
-
-    def renew_lock(self, expires: float) -> None:
-        """Note when the lock expires after it was renewed."""
-
-
 class Reporter(Protocol):
     """Sends or records the progress of jobs."""
 
-    def report(self, job: ReportedJob, share: float, message: str) -> None:
+    def report(self, job: JobFields, share: float, message: str) -> None:
         """Report how much of a job is done. May be called in any thread.
 
         Args:
@@ -48,7 +37,7 @@ class ProgressReporter:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._loop = asyncio.get_running_loop()
-        self._latest: dict[str, tuple[ReportedJob, float, str]] = {}
+        self._latest: dict[str, tuple[JobFields, float, str]] = {}
         self._batcher: Batcher[str, None] = Batcher(
             self._send, name="progress", max_items=1000, pause=PAUSE
         )
@@ -58,7 +47,7 @@ class ProgressReporter:
         """Whether all that was reported has been sent."""
         return self._batcher.is_idle
 
-    def report(self, job: ReportedJob, share: float, message: str) -> None:
+    def report(self, job: JobFields, share: float, message: str) -> None:
         """Send the progress of a job soon. May be called in any thread.
 
         Args:
@@ -75,7 +64,7 @@ class ProgressReporter:
         else:
             self._loop.call_soon_threadsafe(self._keep, job, share, message)
 
-    def _keep(self, job: ReportedJob, share: float, message: str) -> None:
+    def _keep(self, job: JobFields, share: float, message: str) -> None:
         if job.jid not in self._latest:
             self._batcher.submit(job.jid)
         self._latest[job.jid] = job, share, message
@@ -86,10 +75,10 @@ class ProgressReporter:
             if isinstance(answer, Exception):
                 log.debug("job.progress_lost", jid=job.jid, error=str(answer))
             else:
-                job.renew_lock(max(job.expires, answer))
+                job.expires = max(job.expires, answer)
         return [None] * len(jids)
 
-    async def _call(self, latest: list[tuple[ReportedJob, float, str]]) -> list[float | Exception]:
+    async def _call(self, latest: list[tuple[JobFields, float, str]]) -> list[float | Exception]:
         """Return when each lock expires. What fails is not sent again, but with later progress."""
         calls = [
             self._store.heartbeat(

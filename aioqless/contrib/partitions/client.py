@@ -16,9 +16,8 @@ from typing_extensions import TypeVar, Unpack
 from aioqless.client import Client, CommandConnection
 from aioqless.client.codec import Codec
 from aioqless.client.consistency import Finding
-from aioqless.client.jid import Jid
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Klass, NewJob, PutSender
+from aioqless.client.put import Jid, Klass, NewJob, PutSender
 from aioqless.client.put_options import OnFailed, PutOptions
 from aioqless.client.redis_server import Server
 from aioqless.client.workflows import Flow, Step

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeVar, Unpack
 
-from aioqless.client.jid import Jid
-from aioqless.client.put import Klass, NewJob
+from aioqless.client.put import Jid, Klass, NewJob
 from aioqless.client.put_options import OnFailed, PutOptions
 from aioqless.client.queue import Queue
 from aioqless.client.workflows import Flow, Step

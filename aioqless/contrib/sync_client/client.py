@@ -17,9 +17,8 @@ from anyio.from_thread import BlockingPortal
 from typing_extensions import TypeVar, Unpack
 
 from aioqless import client as async_
-from aioqless.client.jid import Jid
 from aioqless.client.job import Job
-from aioqless.client.put import Klass, NewJob
+from aioqless.client.put import Jid, Klass, NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState
 from aioqless.hints import suggest_put
