@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -13,6 +13,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from aioqless.redis.cluster import is_partition
 from aioqless.redis.encoding import Json, decode_json, decode_text
+from aioqless.redis.resp_protocol import Reply
 
 MAX_SILENCE = 10.0  # seconds without a message after which the server is pinged
 TRACKED = (
@@ -158,7 +159,7 @@ class _Messages:
                 case _ if report_silence:
                     yield "", b""
 
-    async def _next(self) -> list[Any]:
+    async def _next(self) -> list[Reply]:
         """Wait for the next reply; ping a silent server.
 
         The other end of a connection may have gone without closing it; then nothing would ever

@@ -53,7 +53,7 @@ class Performed:
     result: Any
     error: BaseException | None
     job: Job
-    commands: list[tuple[str, dict[str, Any]]]
+    commands: list[tuple[str, dict[str, object]]]
 
 
 class _LockOnlyStore(OfflineStore):
@@ -61,33 +61,33 @@ class _LockOnlyStore(OfflineStore):
 
     def __init__(self, remaining: int) -> None:
         self._remaining = remaining
-        self.commands: list[tuple[str, dict[str, Any]]] = []
+        self.commands: list[tuple[str, dict[str, object]]] = []
 
-    def heartbeat(self, **arguments: Any) -> Call[float]:
+    def heartbeat(self, **arguments: object) -> Call[float]:
         """Note it."""
         return self._note("heartbeat", arguments, time.time() + LOCK)
 
-    def complete(self, **arguments: Any) -> Call[str]:
+    def complete(self, **arguments: object) -> Call[str]:
         """Note it."""
         return self._note("complete", arguments, "complete")
 
-    def fail(self, **arguments: Any) -> Call[str]:
+    def fail(self, **arguments: object) -> Call[str]:
         """Note it."""
         return self._note("fail", arguments, "")
 
-    def retry(self, **arguments: Any) -> Call[int]:
+    def retry(self, **arguments: object) -> Call[int]:
         """Note it."""
         return self._note("retry", arguments, self._remaining - 1)
 
-    def release(self, **arguments: Any) -> Call[str]:
+    def release(self, **arguments: object) -> Call[str]:
         """Note it."""
         return self._note("release", arguments, "waiting")
 
-    def log(self, **arguments: Any) -> Call[None]:
+    def log(self, **arguments: object) -> Call[None]:
         """Note it."""
         return self._note("log", arguments, None)
 
-    def _note(self, command: str, arguments: dict[str, Any], reply: T) -> Call[T]:
+    def _note(self, command: str, arguments: dict[str, object], reply: T) -> Call[T]:
         """Return a call that notes a command of the holder of a lock when it is sent."""
         given = {name: value for name, value in arguments.items() if value is not None}
 
@@ -165,7 +165,7 @@ async def perform(
     }
     store = _LockOnlyStore(fields.get("remaining", retries))
     now = time.monotonic()
-    job: Job[Any] = Job(
+    job: Job = Job(
         JobBackend(store, PlainCodec(), progress_reporter=store),
         decode_record(record),
     )
@@ -185,7 +185,7 @@ async def perform(
     return Performed(outcome, run.result, run.error, run.job, store.commands)
 
 
-def _stored(outcome: Outcome | None, job: Job[Any]) -> Outcome | None:
+def _stored(outcome: Outcome | None, job: Job) -> Outcome | None:
     """Return what Redis makes of an outcome: a retry when none remains fails the job."""
     if not isinstance(outcome, Retried) or job.remaining > 0:
         return outcome

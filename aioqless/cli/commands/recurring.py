@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -83,7 +83,7 @@ def _row(job: RecurringJob) -> tuple[str, ...]:
     return due, job.jid, job.queue, schedule, job.klass, "" if job.declared is None else "declared"
 
 
-def _job_fields(job: RecurringJob) -> dict[str, Any]:
+def _job_fields(job: RecurringJob) -> dict[str, object]:
     schedule = (
         {"every": job.interval}
         if job.cron is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -61,5 +61,5 @@ def tail(
     run_with_client(url, namespace, act)
 
 
-def _event_fields(event: AnyEvent) -> dict[str, Any]:
+def _event_fields(event: AnyEvent) -> dict[str, object]:
     return {"kind": event.kind, **vars(event)}

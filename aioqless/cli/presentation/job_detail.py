@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -234,7 +234,7 @@ def _format_history(job: Job) -> Iterator[Text]:
         yield line.append(shorten(_format_details(event), 160))
 
 
-def _format_details(event: Mapping[str, Any]) -> str:
+def _format_details(event: Mapping[str, object]) -> str:
     return "  ".join(
         f"{'queue' if name == 'q' else name} {value}"
         for name, value in event.items()

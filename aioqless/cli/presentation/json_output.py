@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 import msgspec
 
@@ -20,7 +19,7 @@ def data_text(job: Job) -> str:
         return job.raw_data
 
 
-def job_summary(job: Job) -> dict[str, Any]:
+def job_summary(job: Job) -> dict[str, object]:
     """Return a job of a list."""
     return {
         "jid": job.jid,
@@ -39,7 +38,7 @@ def job_summary(job: Job) -> dict[str, Any]:
     }
 
 
-def job_details(job: Job) -> dict[str, Any]:
+def job_details(job: Job) -> dict[str, object]:
     """Return a single job, with its history."""
     return {
         **job_summary(job),
@@ -55,7 +54,7 @@ def job_details(job: Job) -> dict[str, Any]:
     }
 
 
-def worker_summary(worker: WorkerSummary, queues: list[str] | None) -> dict[str, Any]:
+def worker_summary(worker: WorkerSummary, queues: list[str] | None) -> dict[str, object]:
     """Return a worker of a list, with its queues and the first few of its jobs."""
     doing = [
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,12 +19,12 @@ UNLIMITED_WIDTH = 10_000_000  # columns where output is no terminal: nothing is 
 FOLDED = ("jid", "worker", "name", "group")  # columns whose text is wrapped, not cut off
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON."""
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def print_json_line(value: Any) -> None:
+def print_json_line(value: object) -> None:
     """Print a value as one line of JSON and flush it: for streams."""
     print(msgspec.json.encode(value).decode(), flush=True)
 
@@ -58,7 +58,7 @@ def print_hint(text: str) -> None:
         make_console().print(text, style="dim", soft_wrap=True)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
     """Print a table with numbers aligned right; without rows, print `empty`."""
     from rich.table import Table
     from rich.text import Text
@@ -87,11 +87,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
     make_console().print(grid)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _format_cell(value: Any) -> str:
+def _format_cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "-"
     if isinstance(value, int):
@@ -99,7 +99,7 @@ def _format_cell(value: Any) -> str:
     return "-" if value is None or value == "" else plain(str(value))
 
 
-def _style(value: Any) -> str:
+def _style(value: object) -> str:
     if value == 0 or value is None or value is False:
         return "dim"
     return STYLES.get(value, "") if isinstance(value, str) else ""
