@@ -3,7 +3,6 @@
 Users:
     passwords.py             password hashes
     access.py                Access: users and roles
-    login_attempts.py        rate limits of logins
     login.py                 logging in and out
     audit_log.py             which user did what
     commands.py              its scripts, in lua/

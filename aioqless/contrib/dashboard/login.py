@@ -11,7 +11,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from aioqless.contrib.dashboard import audit_log, passwords
 from aioqless.contrib.dashboard.access import Identity, Role
 from aioqless.contrib.dashboard.dashboard import LOCAL, Dashboard
-from aioqless.contrib.dashboard.login_attempts import LoginAttempts, TooManyAttempts, network_of
 from aioqless.contrib.dashboard.middleware import (
     client_of,
     context_of,
@@ -22,6 +21,11 @@ from aioqless.contrib.dashboard.middleware import (
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.http_sessions import HttpSessionsCommands, digest
+from aioqless.contrib.http_sessions.login_attempts import (
+    LoginAttempts,
+    TooManyAttempts,
+    network_of,
+)
 
 KNOWN_FOR = 90 * 86_400  # seconds for which an address is known as one its user logged in from
 TOO_MANY = "Too many attempts. Try again in a minute."

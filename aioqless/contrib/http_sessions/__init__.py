@@ -1,8 +1,9 @@
-"""Session cookies and origin checks, shared by the dashboard and the human-task API.
+"""Sessions, origin checks and limits of logins, shared by the dashboard and the human-task API.
 
 sessions.py         Session, Sessions: a signed cookie, a CSRF token, a record in Redis
 origin_checks.py    where a request comes from
 request_body.py     the body of a request
+login_attempts.py   LoginAttempts: rate limits of logins
 request_framing.py  FramingMiddleware: one length for each request
 bounded_dict.py     BoundedDict
 commands.py         HttpSessionsCommands: the scripts in lua/

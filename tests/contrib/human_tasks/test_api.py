@@ -290,6 +290,29 @@ async def test_sign_in_requires_the_startup_token_without_identify(
     ) and not browser.http.cookies
 
 
+async def test_guesses_of_the_startup_token_are_limited(
+    app: ASGIApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    browser = Browser(app, "Ada")
+    browser.startup_token = "wrong one"
+    guesses = [await browser.sign_in() for _ in range(9)]
+    assert [each.status_code for each in guesses] == [403] * 5 + [429] * 4
+    assert guesses[-1].json()["code"] == "attempts"
+    browser.startup_token = TOKEN
+    assert (await browser.sign_in()).status_code == 429
+    reasons = [vars(each)["why"] for each in caplog.records]
+    assert reasons == ["wrong start-up token"] * 5 + ["too many attempts"]
+
+
+async def test_right_startup_token_forgets_the_guesses_before(app: ASGIApp) -> None:
+    browser = Browser(app, "Ada")
+    for _ in range(3):
+        browser.startup_token = "wrong one"
+        assert [(await browser.sign_in()).status_code for _ in range(3)] == [403] * 3
+        browser.startup_token = TOKEN
+        assert (await browser.sign_in()).status_code == 200
+
+
 def test_startup_token_is_generated_by_default(
     tasks: TaskQueue, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,6 +22,11 @@ from starlette.routing import Route
 
 from aioqless import errors, validation
 from aioqless.contrib.http_sessions import FramingMiddleware, Session, Sessions
+from aioqless.contrib.http_sessions.login_attempts import (
+    LoginAttempts,
+    TooManyAttempts,
+    network_of,
+)
 from aioqless.contrib.human_tasks.api.checks import (
     COOKIE,
     HEADERS,
@@ -41,6 +46,7 @@ from aioqless.runtime.log import log
 Identify: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 MIN_TOKEN_LENGTH = 16
+STARTUP_TOKEN = "(startup token)"  # the name whose attempts are counted: people give any name
 
 
 def create_api(
@@ -134,6 +140,7 @@ class _Api:
         self._identify = identify
         self._startup_token = startup_token  # empty with `identify`
         self._sessions = sessions
+        self._attempts = LoginAttempts()
 
     def checked(self, endpoint: Endpoint) -> Endpoint:
         """Return an endpoint that checks address and origin, and maps errors to responses."""
@@ -190,20 +197,8 @@ class _Api:
     async def sign_in(self, request: Request) -> Response:
         """Open a session and set its cookie."""
         credentials = _decode(await read_limited_body(request), SignIn)
-        if self._identify is None and not hmac.compare_digest(
-            _bytes(credentials.startup_token or ""), _bytes(self._startup_token)
-        ):
-            log.warning(
-                "human_tasks.sign_in_refused",
-                client=request.client.host if request.client else "",
-                why="wrong start-up token",
-            )
-            raise RequestRefused(
-                403,
-                "start",
-                "The start-up token is missing or wrong: open the link that was printed at the "
-                "start.",
-            )
+        if self._identify is None:
+            await self._check_startup_token(request, credentials.startup_token or "")
         name = await self._identify_user(request, credentials.name)
         if name is None:
             if self._identify is None:
@@ -221,6 +216,29 @@ class _Api:
             samesite="strict",
         )
         return response
+
+    async def _check_startup_token(self, request: Request, token: str) -> None:
+        """Refuse a wrong token, and any after too many attempts. At most 6 a minute are logged."""
+        client = request.client.host if request.client else ""
+        network = network_of(client)
+        try:
+            async with self._attempts.admit(STARTUP_TOKEN, network, known=False):
+                valid = hmac.compare_digest(_bytes(token), _bytes(self._startup_token))
+        except TooManyAttempts:
+            if await self._attempts.is_first_refusal(network):
+                log.warning("human_tasks.sign_in_refused", client=client, why="too many attempts")
+            raise RequestRefused(
+                429, "attempts", "Too many attempts. Try again in a minute."
+            ) from None
+        if not valid:
+            log.warning("human_tasks.sign_in_refused", client=client, why="wrong start-up token")
+            raise RequestRefused(
+                403,
+                "start",
+                "The start-up token is missing or wrong: open the link that was printed at the "
+                "start.",
+            )
+        await self._attempts.clear(STARTUP_TOKEN, network)
 
     async def sign_out(self, request: Request) -> Response:
         """End a session and delete its cookie."""

@@ -25,6 +25,7 @@ STATUS_MEANINGS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The answer can't be stored.",
+    429: "Too many attempts to sign in.",
     503: "Redis is unavailable.",
 }
 HEADER_PARAMETERS = [
@@ -117,7 +118,7 @@ def _session() -> dict[str, Any]:
         "sign_in",
         "Begin a session; its cookie is set",
         SessionInfo,
-        (400, 401, 403, 408, 413, 415, 503),
+        (400, 401, 403, 408, 413, 415, 429, 503),
     )
     return {
         "get": _described(

@@ -1,4 +1,4 @@
-"""Rate limits of logins, and the order in which passwords are hashed.
+"""Rate limits of logins, and the order in which passwords are verified.
 
 An attempt counts for its network address, for its name at that address, and for its name. A user
 who has logged in from an address before is never refused there because of attempts of others: such
