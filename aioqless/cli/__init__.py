@@ -4,7 +4,7 @@ main.py              runs the command that argv names
 app.py               the Typer app of all other commands
 help.py              the help of `aioqless` itself
 options.py           options that several commands share
-commands/            one file per group of commands; those of extensions are in contrib/commands
+commands/            one file per group of commands; extensions have theirs in contrib/*/cli
 presentation/        tables, JSON, prompts, job details
 extension_loader.py  imports extensions by name
 connect.py           runs a command with a connected client

@@ -24,12 +24,6 @@ Partitions = Annotated[
         help="Number of partitions that make the namespace; default: it has none.",
     ),
 ]
-# Modules of commands that open no client, or work on one partition at a time.
-WITHOUT_PARTITIONS = (
-    "aioqless.cli.commands.lua",
-    "aioqless.contrib.commands.dashboard",
-    "aioqless.contrib.commands.foreign_queues",
-)
 
 
 class Section(StrEnum):
@@ -45,12 +39,20 @@ class Section(StrEnum):
 class App(typer.Typer):
     """A group of commands; those with a namespace take the number of its partitions, too."""
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Run], Run]:
-        """Make a command of a function, which is returned as it is."""
+    def command(
+        self, name: str | None = None, *, partitions: bool = True, **settings: Any
+    ) -> Callable[[Run], Run]:
+        """Make a command of a function, which is returned as it is.
+
+        Args:
+            name: Name of the command.
+            partitions: False if it opens no client, or works on one partition at a time.
+            **settings: Further arguments of Typer's own `command`.
+        """
         register = super().command(name, **settings)
 
         def make(run: Run) -> Run:
-            register(_with_partitions(run) if _takes_partitions(run) else run)
+            register(_with_partitions(run) if partitions and _takes_partitions(run) else run)
             return run
 
         return make
@@ -68,8 +70,7 @@ class App(typer.Typer):
 
 def _takes_partitions(run: Callable[..., Any]) -> bool:
     own = signature(run).parameters
-    takes = "namespace" in own and "partitions" not in own
-    return takes and run.__module__ not in WITHOUT_PARTITIONS
+    return "namespace" in own and "partitions" not in own
 
 
 def _with_partitions(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from aioqless.client import Client
     from aioqless.worker import Worker
 
-EXTENSION_COMMANDS = "aioqless.contrib.commands"
 PARTITIONS = "aioqless.contrib.partitions"
 METRICS = "aioqless.contrib.telemetry.prometheus"
 METRICS_SERVER = "aioqless.contrib.telemetry.metrics_server"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypedDict, cast
 
 INTRODUCTION = """A job queue on Redis.
 
@@ -18,7 +22,7 @@ OPTIONS = {
     "installation.",
     "--help": "Show this message and exit.",
 }
-# The commands by section, with the first line of their docstring.
+# The commands of the core by section, with the first line of their docstring.
 COMMANDS = {
     "Inspect": {
         "failed": "Show the failure groups, or the failed jobs of one.",
@@ -27,7 +31,6 @@ COMMANDS = {
         "queues": "Show how many jobs each queue has in each state.",
         "stats": "Show how long jobs of a day waited and ran, and how many failed or were retried.",
         "tail": "Print events of jobs until Ctrl-C.",
-        "top": "Show queues, failures and workers live, list their jobs, retry and edit them.",
         "workers": "List workers: their queues, how many jobs each holds, how many locks expired; "
         "or show one.",
     },
@@ -49,28 +52,47 @@ COMMANDS = {
         "subscribe": "Subscribe a running worker to a queue, or change its limit and weight.",
         "unsubscribe": "Unsubscribe a running worker from a queue.",
     },
-    "Run": {
-        "import": "Import jobs that clients of another system push into this Redis, until SIGTERM "
-        "or SIGINT.",
-        "outbox": "Put the jobs that database transactions left in an outbox, until SIGTERM or "
-        "SIGINT.",
-        "lake": "Ended runs: a lake of Delta tables, and a report.",
-        "web": "Serve the dashboard until SIGTERM or SIGINT.",
-        "web-user": "Print a line for the dashboard's file of users.",
-        "worker": "Run jobs.",
-    },
+    "Run": {"worker": "Run jobs."},
     "Administer": {
         "acl": "Print a user of Redis with the least privileges of a role, as a line for its "
         "ACL file.",
         "check": "Check the consistency of the namespace; exit code 1 if a problem remains.",
         "config": "Show the configuration of all workers and clients, or set an option of it.",
         "lua": "Print the script of a Lua command, to call it from other programs.",
-        "partitions": "Show how the partitions of a namespace are distributed over nodes, and the "
-        "nodes' load.",
-        "redis": "The private Redis server.",
     },
 }
 WIDTHS = (50, 80)  # columns
+
+
+class ExtensionCommand(TypedDict):
+    """A command of an extension, as its `cli/commands.json` describes it.
+
+    Attributes:
+        section: the section of the help.
+        extra: the extras that it needs.
+        help: the first line of its docstring.
+    """
+
+    section: str
+    extra: str
+    help: str
+
+
+@cache
+def read_extension_commands() -> Mapping[str, ExtensionCommand]:
+    """Return the commands of the extensions, by name, without importing an extension."""
+    commands: dict[str, ExtensionCommand] = {}
+    for file in sorted(Path(__file__).parents[1].glob("contrib/*/cli/commands.json")):
+        commands |= cast("dict[str, ExtensionCommand]", json.loads(file.read_text("utf-8")))
+    return commands
+
+
+def list_commands() -> dict[str, dict[str, str]]:
+    """Return the help of all commands, by section and name."""
+    sections = {section: dict(commands) for section, commands in COMMANDS.items()}
+    for name, command in read_extension_commands().items():
+        sections[command["section"]][name] = command["help"]
+    return {section: dict(sorted(commands.items())) for section, commands in sections.items()}
 
 
 def render_help() -> str:
@@ -80,15 +102,16 @@ def render_help() -> str:
     lines = ["Usage: aioqless [OPTIONS] COMMAND [ARGS]..."]
     for paragraph in INTRODUCTION.split("\n\n"):
         lines += ["", textwrap.fill(paragraph, width, initial_indent="  ", subsequent_indent="  ")]
-    lines += ["", "Options:", *_rows(OPTIONS, width)]
-    for section, commands in COMMANDS.items():
-        lines += ["", f"{section}:", *_rows(commands, width)]
+    lines += ["", "Options:", *_rows(OPTIONS, width, max(map(len, OPTIONS)))]
+    sections = list_commands()
+    longest = max(len(name) for commands in sections.values() for name in commands)
+    for section, commands in sections.items():
+        lines += ["", f"{section}:", *_rows(commands, width, longest)]
     return "\n".join(lines)
 
 
-def _rows(texts: Mapping[str, str], width: int) -> Iterator[str]:
-    names = OPTIONS if texts is OPTIONS else [name for each in COMMANDS.values() for name in each]
-    indent = max(map(len, names)) + 4
+def _rows(texts: Mapping[str, str], width: int, longest: int) -> Iterator[str]:
+    indent = longest + 4
     for name, text in texts.items():
         start = f"  {name}".ljust(indent)
         yield textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * indent)

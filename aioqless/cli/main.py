@@ -12,29 +12,13 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from aioqless.cli.exit_codes import INTERRUPTED, REFUSED, UNREACHABLE, USAGE
-from aioqless.cli.extension_loader import EXTENSION_COMMANDS
-from aioqless.cli.help import render_help
+from aioqless.cli.help import list_commands, read_extension_commands, render_help
 from aioqless.cli.open_file_limit import describe_exhaustion
 from aioqless.errors import AioqlessError, InvalidArgument, ServerUnavailable, require_extra
 from aioqless.runtime.output import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
 __all__ = ["load_command", "main"]
-
-# Their modules register commands. Those of extensions are not in the folders of the extensions,
-# because the help lists them also where an extra isn't installed.
-COMMAND_PACKAGES = ("aioqless.cli.commands", EXTENSION_COMMANDS)
-
-# The commands that need packages of extras, by what to install. `worker` needs none.
-COMMANDS = {
-    "cli": "acl cancel check clear config edit failed get import jobs lua move partitions pause "
-    "put queues recur redis resume retry stats subscribe tag tail track unfail "
-    "unsubscribe workers",
-    "top": "top",
-    "web": "web web-user",
-    "cli,sqlalchemy": "outbox",
-    "lake": "lake",
-}
 
 # Errors of a write to standard output.
 _WRITE_ERRORS = (
@@ -88,8 +72,8 @@ def _run_app() -> None:
         if installed is None:
             print(_describe_extras())
         sys.exit(USAGE if command is None else 0)
-    extra = next((each for each, names in COMMANDS.items() if command in names.split()), "cli")
-    with require_extra(extra):
+    extension = read_extension_commands().get(command or "")
+    with require_extra(extension["extra"] if extension else "cli"):
         load_command(command)
         from aioqless.cli.app import app
     app(prog_name="aioqless")
@@ -98,18 +82,24 @@ def _run_app() -> None:
 def _describe_extras() -> str:
     """Return what to install for each command, where only the core is installed."""
     lines = ["", "`worker` runs without extras."]
-    for extra, names in COMMANDS.items():
+    extensions = read_extension_commands()
+    by_extra: dict[str, list[str]] = {"cli": []}
+    for name in sorted(name for commands in list_commands().values() for name in commands):
+        if name != "worker":
+            extra = extensions[name]["extra"] if name in extensions else "cli"
+            by_extra.setdefault(extra, []).append(name)
+    for extra, names in by_extra.items():
         lines += ["", f'These need pip install "aioqless[{extra}]":']
-        lines += textwrap.wrap(names, 78, initial_indent="  ", subsequent_indent="  ")
+        lines += textwrap.wrap(" ".join(names), 78, initial_indent="  ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
 def load_command(command: str | None = None) -> None:
     """Import the module that is named like a command; all modules of commands if none is."""
+    package = import_module("aioqless.cli.commands")
     modules = {
         found.name.rpartition(".")[2]: found.name
-        for package in COMMAND_PACKAGES
-        for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     }
     for module in [modules[command]] if command in modules else modules.values():
         import_module(module)

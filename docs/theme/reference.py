@@ -22,7 +22,8 @@ from typer.cli import get_docs_for_click
 
 import aioqless
 from aioqless.cli.app import Section, app
-from aioqless.cli.main import COMMANDS, load_command
+from aioqless.cli.help import list_commands, read_extension_commands
+from aioqless.cli.main import load_command
 from aioqless.cli.worker_options import (
     DESCRIPTION,
     METAVARS,
@@ -198,7 +199,12 @@ def command_line() -> Iterator[str]:
     load_command()
     group: Any = typer.main.get_command(app)  # of click, which Typer keeps private
     context = typer.Context(group, info_name="aioqless")
-    extras = {name: extra for extra, names in COMMANDS.items() for name in names.split()}
+    extensions = read_extension_commands()
+    extras = {
+        name: extensions[name]["extra"] if name in extensions else "cli"
+        for commands in list_commands().values()
+        for name in commands
+    }
     yield COMMAND_LINE
     for section in Section:
         yield f"## {section}\n"

@@ -423,7 +423,7 @@ def test_command_with_a_module_of_its_name_imports_no_other(environment: dict[st
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert not {
-        "aioqless.contrib.commands.top",
+        "aioqless.cli.commands.top",
         "aioqless.contrib.top",
         "aioqless.cli.commands.jobs",
         "aioqless.cli.commands.stats",

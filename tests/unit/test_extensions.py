@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,11 +14,7 @@ import pytest
 from aioqless.lua import list_scripts
 from tests.unit.source import PACKAGE
 
-EXTENSIONS = sorted(
-    each.parent.name
-    for each in (PACKAGE / "contrib").glob("*/__init__.py")
-    if each.parent.name != "commands"  # the command line's, of all extensions
-)
+EXTENSIONS = sorted(each.parent.name for each in (PACKAGE / "contrib").glob("*/__init__.py"))
 # Of the core, without a server: the one of the tests is found by the private Redis.
 FAST_TESTS = [
     f"tests/unit/test_{name}.py"
@@ -51,7 +48,7 @@ def test_core_works_without_an_extension(extension: str, tmp_path: Path) -> None
     package = tmp_path / "aioqless"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in (package / "contrib").glob(extension):
-        if folder.name != "commands" and folder.is_dir():
+        if folder.is_dir():
             shutil.rmtree(folder)
 
     def run(*arguments: str) -> str:
@@ -61,7 +58,13 @@ def test_core_works_without_an_extension(extension: str, tmp_path: Path) -> None
         ).stdout  # fmt: skip
 
     assert run("-c", USE_OF_THE_CORE) == f"{package}/__init__.py\n"
-    assert "put" in run("-m", "aioqless", "--help")
+    shown = {line.split()[0] for line in run("-m", "aioqless", "--help").splitlines() if line}
+    gone = [
+        name
+        for file in (PACKAGE / "contrib").glob(f"{extension}/cli/commands.json")
+        for name in json.loads(file.read_text("utf-8"))
+    ]
+    assert "put" in shown and not shown & {*gone}
     if extension != "*":
         root = PACKAGE.parent
         shutil.copytree(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from aioqless.contrib.commands.lake.shared import check_master
+from aioqless.contrib.lake.cli.lake.shared import check_master
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh

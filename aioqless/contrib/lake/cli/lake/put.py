@@ -12,7 +12,8 @@ import typer
 from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
-from aioqless.contrib.commands.lake.shared import (
+
+from .shared import (
     Conf,
     Master,
     Sessions,

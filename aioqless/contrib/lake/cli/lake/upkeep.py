@@ -14,7 +14,9 @@ from aioqless.cli.connect import chosen_partitions, make_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Url
 from aioqless.client import Client
-from aioqless.contrib.commands.lake.shared import (
+from aioqless.errors import AioqlessError
+
+from .shared import (
     LAKE,
     Conf,
     LakeUrl,
@@ -28,7 +30,6 @@ from aioqless.contrib.commands.lake.shared import (
     print_progress,
     refresh_tables,
 )
-from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake

@@ -11,7 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from aioqless.contrib.commands.lake.shared import (
+from aioqless.errors import AioqlessError
+from aioqless.validation import plain
+
+from .shared import (
     LAKE,
     Conf,
     LakeUrl,
@@ -25,8 +28,6 @@ from aioqless.contrib.commands.lake.shared import (
     refresh_tables,
     shorten_errors,
 )
-from aioqless.errors import AioqlessError
-from aioqless.validation import plain
 
 Fresh = Annotated[
     bool, typer.Option("--refresh/--no-refresh", help="Bring the tables up to date first.")
@@ -132,7 +133,7 @@ def sql(
         name_views(spark, opened)
         answer = spark.sql(query)
         if as_json:
-            from pyspark.sql import functions as F  # noqa: N812 (the usual name)
+            from pyspark.sql import functions as F
 
             for (line,) in answer.select(
                 F.to_json(F.struct("*"), {"ignoreNullFields": "false"})

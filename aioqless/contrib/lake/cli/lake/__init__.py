@@ -1,5 +1,5 @@
 """The commands of `aioqless lake`."""
 
-from aioqless.contrib.commands.lake import archive, put, status, tables, upkeep
+from . import archive, put, status, tables, upkeep
 
 __all__ = ["archive", "put", "status", "tables", "upkeep"]

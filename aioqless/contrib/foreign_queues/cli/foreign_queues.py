@@ -17,7 +17,7 @@ from aioqless.worker.importer import ImportLoop
 from aioqless.worker.outage import Outage
 
 
-@app.command("import", rich_help_panel=Section.RUN)
+@app.command("import", partitions=False, rich_help_panel=Section.RUN)
 def import_jobs(
     format: Annotated[str, typer.Option("--format", help="sidekiq, exq or resque.")],
     prefix: Annotated[

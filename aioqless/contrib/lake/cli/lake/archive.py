@@ -20,7 +20,10 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.client.url import find_url
-from aioqless.contrib.commands.lake.shared import (
+from aioqless.contrib.partitions import PartitionedClient
+from aioqless.runtime import output
+
+from .shared import (
     LAKE,
     Conf,
     LakeUrl,
@@ -32,8 +35,6 @@ from aioqless.contrib.commands.lake.shared import (
     print_progress,
     shorten_errors,
 )
-from aioqless.contrib.partitions import PartitionedClient
-from aioqless.runtime import output
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.archiver import Archived, Archiver

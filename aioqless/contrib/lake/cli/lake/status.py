@@ -10,8 +10,9 @@ import typer
 
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.presentation.formatting import format_duration
-from aioqless.contrib.commands.lake.shared import LAKE, LakeUrl, Trace, lake, shorten_errors
 from aioqless.errors import AioqlessError
+
+from .shared import LAKE, LakeUrl, Trace, lake, shorten_errors
 
 
 @lake.command()

@@ -1,0 +1,1 @@
+"""The commands of the dashboard; `aioqless.cli.commands` loads them from here."""

@@ -1,0 +1,1 @@
+"""The commands of importing jobs; `aioqless.cli.commands` loads them from here."""

@@ -1,0 +1,1 @@
+"""The commands of partitions; `aioqless.cli.commands` loads them from here."""

@@ -1,0 +1,1 @@
+"""The commands of the private Redis; `aioqless.cli.commands` loads them from here."""

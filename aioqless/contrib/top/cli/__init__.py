@@ -1,0 +1,1 @@
+"""The commands of the live screen; `aioqless.cli.commands` loads them from here."""
