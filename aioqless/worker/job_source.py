@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from functools import partial
+from typing import Protocol, Self
 
 from aioqless.client import Client
 from aioqless.errors import NameTaken
-from aioqless.runtime.log import log
 from aioqless.store import ScriptStore
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.importer import ImportLoop
@@ -17,14 +17,11 @@ from aioqless.worker.outage import Outage
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.poller import Poller, Slots
 from aioqless.worker.registration import Registration
-from aioqless.worker.remote_control import RemoteControl
+from aioqless.worker.remote_control import Controllable, RemoteControl
 from aioqless.worker.runner import Runner
 from aioqless.worker.scheduler import Declarations, Scheduler
 from aioqless.worker.shared import Shared
 from aioqless.worker.stable_name import NameLease
-
-if TYPE_CHECKING:
-    from aioqless.worker.worker import Worker
 
 # Of a call of the lock renewer; a connection that is silent for a third of it is replaced while
 # there is still time.
@@ -41,29 +38,30 @@ class Part(Protocol):
 class JobSource:
     """A namespace from which a worker takes jobs, and where it stores their outcomes.
 
-    A worker has one, unless an extension gives it several. `async with` holds the worker's name, if
-    that is a stable one.
+    `async with` holds the worker's name, if that is a stable one.
 
     Args:
         client: The client of the namespace.
-        worker: The worker.
+        worker: What remote commands act on: the worker, or one of several namespaces.
         shared: What it has in common with others.
         declarations: The recurring jobs of the handlers; None without a scheduler.
         outage: Whether Redis can be reached.
         locks: Sends the renewals of locks, from another thread; closed at the end.
         slots: When it may pop; default: while there are free slots.
+        listens: Whether it subscribes to messages; else its owner passes them to `listener`.
     """
 
     def __init__(
         self,
         client: Client,
-        worker: Worker,
+        worker: Controllable,
         shared: Shared,
         declarations: Declarations | None,
         *,
         outage: Outage | None = None,
         locks: ScriptStore | None = None,
         slots: Slots | None = None,
+        listens: bool = True,
     ) -> None:
         settings = shared.settings
         self.outage = outage = outage or Outage(settings.reconnect)
@@ -115,7 +113,7 @@ class JobSource:
         parts = (
             self.renewal,
             self.writer,
-            self.listener,
+            self.listener if listens else None,
             self.scheduler,
             self._registration,
             monitor,
@@ -128,20 +126,19 @@ class JobSource:
         """Which other worker has the name by now, if one has."""
         return self._lease.lost if self._lease else None
 
+    @property
+    def recovered(self) -> int | None:
+        """How many jobs of a former process wait again, if there was one."""
+        return self._lease.recovered if self._lease else None
+
     async def __aenter__(self) -> Self:
         if self._lease:
             await self._lease.__aenter__()
-            if self._lease.recovered is not None:
-                self.log_recovered(self._lease.recovered)
         return self
 
     async def __aexit__(self, *failed: object) -> None:
         if self._lease:
             await self._lease.__aexit__(*failed)
-
-    def log_recovered(self, jobs: int) -> None:
-        """Log how many jobs of a former process wait again."""
-        log.info("worker.recovered", jobs=jobs)
 
     async def check(self) -> None:
         """Refuse a Redis that evicts keys; wait while it is unavailable.
@@ -149,7 +146,7 @@ class JobSource:
         Raises:
             AioqlessError: It evicts keys, and that is not allowed.
         """
-        await check_eviction(self.context)
+        await self.outage.check_server(partial(check_eviction, self.context))
 
     async def run(self) -> None:
         """Pop and start jobs until stopped, and until they have ended or are released."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -11,15 +11,43 @@ from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.store import Store
 from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.subscriptions import Subscription
 
-if TYPE_CHECKING:
-    from aioqless.worker.worker import Worker
+
+class Controllable(Protocol):
+    """What remote commands act on: a worker."""
+
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """What it serves."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused."""
+
+    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
+        """Serve a queue."""
+
+    def unsubscribe(self, queue: str) -> None:
+        """Stop serving a queue."""
+
+    def pause(self) -> None:
+        """Take no new jobs."""
+
+    def resume(self) -> None:
+        """Take jobs again."""
+
+    def stop(self) -> None:
+        """Begin a graceful shutdown."""
+
+    def stop_at_once(self) -> None:
+        """Begin a shutdown that releases running jobs."""
 
 
 class RemoteControl:
     """Handles remote commands."""
 
-    def __init__(self, store: Store, worker: Worker) -> None:
+    def __init__(self, store: Store, worker: Controllable) -> None:
         self._store = store
         self._worker = worker
         self._commands: dict[str, Callable[[dict[str, Any]], None]] = {

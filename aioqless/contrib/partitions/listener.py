@@ -1,29 +1,23 @@
-"""PartitionListener: messages to a worker of several partitions."""
+"""PartitionListener: messages to the workers of several partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from typing_extensions import override
 
-from aioqless.contrib.partitions.node_subscriptions import ListeningPartition, NodeSubscriptions
+from aioqless.client import Client
+from aioqless.contrib.partitions.node_subscriptions import NodeSubscriptions
 from aioqless.redis.pubsub import Gap
-from aioqless.worker.listener import Listener
-
-
-class ListeningSource(ListeningPartition, Protocol):
-    """A partition of a worker."""
-
-    listener: Listener
+from aioqless.worker import Worker
 
 
 class PartitionListener(NodeSubscriptions):
-    """Handles the messages to a worker of several partitions."""
+    """Handles the messages to the workers of several partitions."""
 
-    def __init__(self, sources: Sequence[ListeningSource]) -> None:
-        super().__init__(sources, [source.listener.channels for source in sources])
-        self._listeners = [source.listener for source in sources]
+    def __init__(self, workers: Sequence[Worker], clients: Sequence[Client]) -> None:
+        self._listeners = [worker.listener for worker in workers]
+        super().__init__(clients, [listener.channels for listener in self._listeners])
 
     @override
     async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from aioqless.client import Client
 from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.record import count_key
 from aioqless.runtime.log import bound, log
-from aioqless.worker.context import Lifecycle
-from aioqless.worker.job_source import JobSource
+from aioqless.worker import Shared, Worker
 from aioqless.worker.outage import NOT_NOW
-from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.running_jobs import Run
 
 # Seconds after which a pop that was not answered no longer makes others wait for a larger share.
 LATE = 0.1
@@ -39,18 +39,19 @@ class Turns:
     Owns the slots that were given for pops under way.
     """
 
-    def __init__(self, running: RunningJobs, lifecycle: Lifecycle, outages: NodeOutages) -> None:
-        self.running = running
-        self.lifecycle = lifecycle
+    def __init__(self, shared: Shared, outages: NodeOutages) -> None:
+        self.running = shared.running
+        self.lifecycle = shared.lifecycle
         self._outages = outages.partitions
         self.slots: list[TurnSlots] = []
-        self._sources: Sequence[JobSource] = ()
+        self._workers: Sequence[Worker] = ()
+        self._clients: Sequence[Client] = ()
         self._waiting: dict[int, Request] = {}
         self._under_way: dict[int, float] = {}  # when each pop that is under way began
         self._given = 0  # slots for these
         self._paused: set[int] = set()
         self._claimed: set[int] = set()
-        self._recovered: int | None = None  # jobs of former processes, until that is logged
+        self._recovered = False  # that jobs of former processes wait again was logged
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -59,9 +60,14 @@ class Turns:
         self.slots.append(TurnSlots(self, len(self.slots)))
         return self.slots[-1]
 
-    def serve(self, sources: Sequence[JobSource]) -> None:
-        """Give turns to these sources, whose slots were added in this order."""
-        self._sources = sources
+    def serve(self, workers: Sequence[Worker], clients: Sequence[Client]) -> None:
+        """Give turns to these workers, whose slots were added in this order.
+
+        Args:
+            workers: The workers.
+            clients: The client of each.
+        """
+        self._workers, self._clients = workers, clients
 
     async def run(self) -> None:
         """Give out slots that runs leave, until canceled."""
@@ -77,6 +83,8 @@ class Turns:
     async def take(self, index: int, most: int, *, whole: bool) -> int:
         """Wait for a turn and for slots; return their number, or 0 to look again."""
         self._paused.discard(index)
+        if index not in self._claimed:
+            self._note_claimed(index)
         await self.reach(index)
         if self.lifecycle.stopping or most <= 0:
             return 0
@@ -109,17 +117,16 @@ class Turns:
                 self.running.log_paused()
             self._paused.clear()
 
-    def note_recovered(self, jobs: int) -> None:
-        """Count jobs of a former process in a partition."""
-        self._recovered = (self._recovered or 0) + jobs
-
-    def note_claimed(self, index: int) -> None:
-        """Note that a partition has the worker's name; log recovered jobs with the last one."""
+    def _note_claimed(self, index: int) -> None:
+        """Note that a worker has its name; log jobs of former processes with the last one."""
         self._claimed.add(index)
-        if self._recovered is not None and self._are_all(self._claimed):
+        jobs = [self._workers[each].recovered for each in self._claimed]
+        if self._recovered or not self._are_all(self._claimed):
+            return
+        if any(each is not None for each in jobs):
+            self._recovered = True
             with bound(partition=...):
-                log.info("worker.recovered", jobs=self._recovered)
-            self._recovered = None
+                log.info("worker.recovered", jobs=sum(each or 0 for each in jobs))
 
     def _are_all(self, indexes: set[int]) -> bool:
         """Return whether these are all partitions, except for those whose nodes are away."""
@@ -130,21 +137,21 @@ class Turns:
     async def reach(self, index: int) -> None:
         """Wait until the node of a partition answers, or the worker stops."""
         while not (self.lifecycle.stopping or self._outages[index].reached):
-            await self._probe(self._sources[index])
+            await self._probe(index)
 
-    async def _probe(self, source: JobSource) -> None:
+    async def _probe(self, index: int) -> None:
         """Ask a node that may be away for a sign of life, without holding slots.
 
         By a key: a node that has just started answers a PING, and refuses commands with keys until
         it has found the others.
         """
-        asked = time.monotonic()
+        asked, store = time.monotonic(), self._clients[index].store
         try:
-            await source.store.connection.execute("GET", count_key(source.store))
+            await store.connection.execute("GET", count_key(store))
         except NOT_NOW as error:
-            await source.outage.wait_after_failure(error, asked)
+            await self._outages[index].wait_after_failure(error, asked)
         else:
-            source.outage.record_success()
+            self._outages[index].record_success()
 
     def _grant(self) -> None:
         """Give free slots to the partitions that wait."""
@@ -154,7 +161,7 @@ class Turns:
         now = time.monotonic()
         fresh = any(now - since < LATE for since in self._under_way.values())
         busy = {self._outages[index].node for index in self._under_way}
-        limited = self._sources[0].poller.subscriptions.has_limits
+        limited = any(each.limit for each in self._workers[0].subscriptions)
         for index, request in list(self._waiting.items()):
             free = min(self.running.free, self.lifecycle.jobs_left) - self._given
             least = max(1, self.running.concurrency // SMALL_SHARE) if fresh else 1
@@ -217,15 +224,3 @@ class TurnSlots:
     def log_paused(self) -> None:
         """Log that the worker is paused if all partitions are."""
         self._turns.log_paused(self._index)
-
-    def note_recovered(self, jobs: int) -> None:
-        """Note that the partition had jobs of a former process."""
-        self._turns.note_recovered(jobs)
-
-    def note_claimed(self) -> None:
-        """Log recovered jobs if all partitions have the worker's name."""
-        self._turns.note_claimed(self._index)
-
-    async def reach(self) -> None:
-        """Wait until the partition's node answers, or the worker stops."""
-        await self._turns.reach(self._index)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection
 from typing import cast
 
-from aioqless.client import Client
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.listener import PartitionListener
-from aioqless.contrib.partitions.outages import NodeOutages, PartitionOutage
+from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
 from aioqless.contrib.partitions.store import PartitionedStore
-from aioqless.contrib.partitions.turns import Turns, TurnSlots
+from aioqless.contrib.partitions.turns import Turns
+from aioqless.errors import NameTaken
 from aioqless.handlers import Source
-from aioqless.runtime.log import bound
-from aioqless.store import ScriptStore
-from aioqless.worker import Settings, Worker
-from aioqless.worker.job_source import LOCKS_TIMEOUT, JobSource
+from aioqless.runtime.log import bound, log
+from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.worker import Settings, Shared, Subscription, Worker
+from aioqless.worker.job_source import LOCKS_TIMEOUT
 from aioqless.worker.scheduler import Declarations
-from aioqless.worker.shared import Shared
+from aioqless.worker.shared import CLOSE_INTERVAL, HostedWorker
 
 
-class PartitionedWorker(Worker):
-    """Runs the jobs of all partitions, or of some, with one set of slots.
+class PartitionedWorker(HostedWorker):
+    """Runs the jobs of all partitions, or of some: a worker of each, which share their slots.
 
     Pops go to several nodes at once, at most one to each node, and partitions take turns. A node
     that is down delays the jobs of its own partitions only.
@@ -54,7 +55,6 @@ class PartitionedWorker(Worker):
                 "a partitioned worker takes no importers: import with a Worker of its own, on "
                 "one of client.partitions"
             )
-        self._partitioned = client
         self._numbers = sorted(range(client.count) if only is None else set(only))
         for number in self._numbers:
             if number not in range(client.count):
@@ -63,99 +63,143 @@ class PartitionedWorker(Worker):
             raise ValueError("only must name a partition or more; None: all")
 
         def stop() -> None:
-            for source in self._sources:
-                source.poller.stop()
+            for worker in self._workers:
+                worker.stop()
             if on_stopping is not None:
                 on_stopping()
 
-        super().__init__(client, *jobs, settings=settings, name=name, on_stopping=stop)
-
-    def _make_sources(self) -> Sequence[JobSource]:
-        client = self._partitioned
-        locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
+        shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=stop)
+        super().__init__(client, shared)
         outages = NodeOutages(self.settings.reconnect)
-        turns = Turns(self._running, self._lifecycle, outages)
-        sources = [
-            PartitionSource(
-                client.partitions[number],
-                number,
-                self,
-                self._shared,
-                self._declarations_of(number),
-                outage=outages.add(number, client.partitions[number].store.connection),
+        self._turns = Turns(shared, outages)
+        self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
+        locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
+        clients = [client.partitions[number] for number in self._numbers]
+        self._workers = [
+            Worker(
+                each,
+                shared=shared,
+                outage=outages.add(number, each.store.connection),
                 locks=locks[number],
-                slots=turns.add(),
+                slots=self._turns.add(),
+                declarations=self._declarations_of(number, client),
+                controlled=self,
+                listens=False,
             )
-            for number in self._numbers
+            for number, each in zip(self._numbers, clients, strict=True)
         ]
-        turns.serve(sources)
-        sources[0].parts += [turns, PartitionListener(sources)]
-        return sources
+        self._turns.serve(self._workers, clients)
+        self._listener = PartitionListener(self._workers, clients)
 
-    def _declarations_of(self, number: int) -> Declarations | None:
+    @property
+    def ready(self) -> bool:
+        """Whether it takes jobs: it reaches a node, and is neither paused nor stopping."""
+        return any(worker.ready for worker in self._workers)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing more was ready at the last polls, and it waits for the next."""
+        return all(worker.idle for worker in self._workers)
+
+    @property
+    def abandoned(self) -> list[str]:
+        """The jids of jobs whose code had not stopped when the worker had to end."""
+        return [jid for worker in self._workers for jid in worker.abandoned]
+
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """What it serves now, in order of preference."""
+        return self._workers[0].subscriptions
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused."""
+        return self._workers[0].paused
+
+    async def release_abandoned(self) -> None:
+        """Release the abandoned jobs; they use no retry."""
+        await asyncio.gather(*(worker.release_abandoned() for worker in self._workers))
+
+    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
+        """Serve a queue from now on: see `Worker.subscribe`."""
+        for worker in self._workers:
+            worker.subscribe(queue, limit=limit, weight=weight)
+        subscription = str(Subscription(queue, limit, weight))
+        log.info("worker.subscribed", worker=self.name, queue=subscription)
+
+    def unsubscribe(self, queue: str) -> None:
+        """Stop serving a queue: see `Worker.unsubscribe`."""
+        for worker in self._workers:
+            worker.unsubscribe(queue)
+        log.info("worker.unsubscribed", worker=self.name, queue=queue)
+
+    def pause(self) -> None:
+        """Take no new jobs until `resume`; running jobs are not affected."""
+        for worker in self._workers:
+            worker.pause()
+
+    def resume(self) -> None:
+        """Take jobs again."""
+        if self.paused:
+            for worker in self._workers:
+                worker.resume()
+            log.info("worker.resumed", worker=self.name)
+
+    def stop(self) -> None:
+        """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
+        if self._shared.lifecycle.stop():
+            self._log_shutdown()
+
+    def stop_at_once(self) -> None:
+        """Begin a shutdown that releases running jobs without waiting for them."""
+        self.stop()
+        for worker in self._workers:
+            worker.stop_at_once()
+
+    async def run(self) -> None:
+        """Work until stopped.
+
+        Raises:
+            NameTaken: Another worker has the name, or took it during an outage.
+            redis.exceptions.RedisError: Redis refuses connections for good.
+        """
+        async with self._reported():
+            self._log_start()
+            async with self._shared, asyncio.TaskGroup() as group:
+                beside = [group.create_task(part.run()) for part in (self._turns, self._listener)]
+                async with asyncio.TaskGroup() as working:
+                    for index in range(len(self._workers)):
+                        working.create_task(self._run_one(index))
+                await cancel_and_wait(*beside, every=CLOSE_INTERVAL)
+            if self._lost:
+                raise self._lost[0]
+
+    async def _run_one(self, index: int) -> None:
+        """Run the worker of a partition as soon as its node answers."""
+        with bound(partition=self._numbers[index]):
+            await self._turns.reach(index)
+            if self._shared.lifecycle.stopping:
+                return
+            try:
+                await self._workers[index].run()
+            except NameTaken as taken:
+                if not self._shared.lifecycle.stopping:
+                    raise
+                self._lost.append(taken)  # the others release their jobs first
+
+    def _declarations_of(self, number: int, client: PartitionedClient) -> Declarations | None:
         """Return the recurring jobs that are in a partition."""
         if not self.settings.scheduler:
             return None
-        count = self._partitioned.count
 
         def jid_of(klass: str) -> str:
-            return recurring_jid(klass, count)
+            return recurring_jid(klass, client.count)
 
         handlers = [
             handler
             for handler in self.handlers
-            if partition_of(jid_of(handler.klass), count) == number
+            if partition_of(jid_of(handler.klass), client.count) == number
         ]
-        client = self._partitioned.partitions[number]
-        return Declarations(client, handlers, self.settings.subscriptions, jid_of)
-
-
-class PartitionSource(JobSource):
-    """One partition of a worker. Its part of the worker starts when its node answers."""
-
-    def __init__(
-        self,
-        client: Client,
-        number: int,
-        worker: Worker,
-        shared: Shared,
-        declarations: Declarations | None,
-        *,
-        outage: PartitionOutage,
-        locks: ScriptStore,
-        slots: TurnSlots,
-    ) -> None:
-        super().__init__(
-            client, worker, shared, declarations, outage=outage, locks=locks, slots=slots
+        return Declarations(
+            client.partitions[number], handlers, self.settings.subscriptions, jid_of
         )
-        self.redis = client.redis
-        self.namespace = client.namespace
-        self._number = number
-        self._slots = slots
-        self._node_outage = outage
-        self._claimed = False
-        self.parts.remove(self.listener)  # there is one for the partitions of each node
-
-    async def __aenter__(self) -> PartitionSource:
-        return self
-
-    async def __aexit__(self, *failed: object) -> None:
-        if self._claimed and self.outage.reached:  # a lease on a node that is down expires
-            await super().__aexit__(*failed)
-
-    def log_recovered(self, jobs: int) -> None:
-        """Have it logged with those of the other partitions."""
-        self._slots.note_recovered(jobs)
-
-    async def check(self) -> None:
-        """Check nothing yet: other partitions needn't wait for this one's node."""
-
-    async def run(self) -> None:
-        """Claim the worker's name and check Redis, then pop and start jobs until stopped."""
-        with bound(partition=self._number):
-            await self._slots.reach()
-            await super().__aenter__()
-            self._claimed = True
-            self._slots.note_claimed()
-            await self._node_outage.node.check_once(super().check)
-            await super().run()
