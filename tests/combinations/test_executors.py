@@ -217,7 +217,7 @@ async def test_thread_that_returns_during_shutdown_has_its_own_outcome(
 
 
 def _stopped(worker: Worker) -> bool:
-    return any(run.stopped_by == "shutdown" for run in worker._running.by_jid.values())
+    return any(run.stopped_by == "shutdown" for run in worker._shared.running.by_jid.values())
 
 
 async def test_incompatible_options_are_refused_by_name(client: Client) -> None:

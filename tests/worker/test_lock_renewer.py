@@ -183,7 +183,7 @@ async def test_code_that_held_the_gil_is_reported_when_it_returns(
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
         monkeypatch.setattr(
-            worker._sources[0].renewer, "_chore", lambda store: asyncio.sleep(60, False)
+            worker._source.renewer, "_chore", lambda store: asyncio.sleep(60, False)
         )
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
@@ -328,7 +328,7 @@ async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_f
         proxy.about, proxy.delay, proxy.seconds = job.jid.encode(), 1, 0.3
         completing = asyncio.ensure_future(job.complete())
         await until(lambda: not proxy.delay)
-        worker._sources[0].renewer.check(job.jid)
+        worker._source.renewer.check(job.jid)
         await completing
 
     jid = await client.queue("mail").put(ends)
@@ -447,8 +447,8 @@ async def test_worker_stops_although_the_renewer_is_canceled_as_it_ends(
     work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with work() as worker:
-        await until(lambda: worker._sources[0].renewer._own)
-        connection = worker._sources[0].renewer._store.connection
+        await until(lambda: worker._source.renewer._own)
+        connection = worker._source.renewer._store.connection
         close = connection.aclose
 
         async def cancelled_meanwhile() -> None:

@@ -120,7 +120,7 @@ async def keep_outcome(
 ) -> None:
     """End a job while Redis is unavailable, and let its lock expire."""
     await until(lambda: lines.of("job.started"))
-    (run,) = worker._running.by_jid.values()
+    (run,) = worker._shared.running.by_jid.values()
     server.kill()
     end.set()
     await until(lambda: run.ended and time.monotonic() > run.deadline + 0.2)
@@ -196,7 +196,7 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_l
         stay, using=killable_client, shutdown_timeout=0, executors=ExecutorLimits(kill_after=0)
     ) as worker:
         await until(lambda: len(lines.of("job.started")) == 2)
-        runs = list(worker._running.by_jid.values())
+        runs = list(worker._shared.running.by_jid.values())
         own_server.kill()
         end.set()
         await until(lambda: all(run.ended for run in runs) and lines.of("worker.redis_lost"))
@@ -218,9 +218,7 @@ async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_loc
     monkeypatch.setattr(outcome_writer, "RETRY_WINDOW", 0.5)
     again = asyncio.Event()
     async with work(stay[0], using=killable_client) as worker:
-        monkeypatch.setattr(
-            worker._sources[0].outage, "wait_after_failure", lambda *_: again.wait()
-        )
+        monkeypatch.setattr(worker._source.outage, "wait_after_failure", lambda *_: again.wait())
         await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
         async with Client(own_server.url) as other:  # as the call that got through would have done
