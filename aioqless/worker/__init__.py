@@ -3,16 +3,19 @@
 worker.py          Worker         builds the parts, runs them, and stops them in order
 settings.py        Settings       how one worker behaves
 job_source.py      JobSource      builds the parts that talk to Redis, of one namespace
-lifecycle.py       Lifecycle      whether it is recycling or stopping
+context.py         WorkerContext, Lifecycle   what its parts have in common; how near its end is
+shared.py          Shared         what several workers in one process may have in common
 outage.py          Outage         whether Redis can be reached
 running_jobs.py    Run, RunningJobs   one attempt of one job; the table of all of them
 
 a job's way:
 poller.py          Poller         decides when to pop, and how many jobs
+pop_attempt.py     PopAttempt     one pop, sent again until Redis answers
 subscriptions.py   Subscriptions  which queues, with which limits, in which order
 runner.py          Runner         starts each job, calls its handler, sees it through
 executors/         ThreadPool, ProcessPool   where code runs that does not run on the loop
 outcome.py                        `outcome_of` decides what to store, without any I/O
+failure_text.py                   words errors
 outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is unavailable
 
 while it runs:
@@ -31,9 +34,9 @@ importer.py        ImportLoop     polls other systems for their clients' jobs
 stable_name.py     NameLease      a stable name, and the jobs of a former process of that name
 """
 
+from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.worker.importer import Imported, Importer, ImportSource
 from aioqless.worker.outage import ReconnectDelays
-from aioqless.worker.outcome import Fail, Next, Retry, Snooze
 from aioqless.worker.settings import ExecutorLimits, RecycleLimits, Settings
 from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription

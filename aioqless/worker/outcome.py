@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from aioqless import validation
@@ -13,120 +11,16 @@ from aioqless.errors import (
     InvalidData,
     LockLost,
     NoSuchJob,
-    ProcessDied,
     UnknownKlass,
     WrongState,
 )
+from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import exhausted_group
-from aioqless.validation import Duration, Seconds
+from aioqless.worker.failure_text import format_error, group_of, reason_of, summarize
 
 if TYPE_CHECKING:
     from aioqless.worker.running_jobs import Run
-
-_HERE = Path(__file__).parent
-LONGEST_MESSAGE = 10_000  # characters of a traceback that are kept
-LONGEST_REASON = 200  # characters of why a job is retried
-
-
-@dataclass(frozen=True)
-class Next:
-    """Return it from a handler to complete the job and move it on to another queue.
-
-    Args:
-        queue: The next queue.
-        delay: Time before it is ready there, in seconds or as a timedelta.
-        depends: The jids of jobs that must be completed first.
-
-    Raises:
-        ValueError: A value is out of range.
-    """
-
-    queue: str
-    delay: Duration = Duration(0)
-    depends: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        validation.check_name("queue", self.queue)
-        validation.check_names("depends", self.depends or ())
-
-
-class Retry(Exception):
-    """Raise it in a handler to retry the job; if it has no retries left, it fails.
-
-    Args:
-        delay: Time before it runs again, in seconds or as a timedelta.
-        group: The failure group if no retry is left; default: `failed-retries-<queue>`.
-        message: The message of that failure.
-
-    Raises:
-        ValueError: A value is out of range.
-    """
-
-    delay: float = 0
-    group: str | None = None
-    message: str | None = None
-
-    def __init__(
-        self, delay: Seconds = 0, group: str | None = None, message: str | None = None
-    ) -> None:
-        self.delay = validation.check_seconds("delay", delay)
-        super().__init__(message or f"retry after {self.delay} s")
-        self.group = None if group is None else validation.check_name("group", group)
-        self.message = None if message is None else validation.to_text(message)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.delay, self.group, self.message)
-
-
-class Snooze(Exception):
-    """Raise it in a handler to run the job again later; unlike Retry, it uses no retry.
-
-    It fits what is no error: a result that isn't there yet, a service that asks to come back later.
-    A job may be snoozed any number of times.
-
-    Args:
-        delay: Seconds, or a timedelta, before it runs again.
-
-    Raises:
-        ValueError: The delay is not more than 0.
-        TypeError: It is neither a number nor a timedelta.
-    """
-
-    delay: float = 0
-
-    def __init__(self, delay: Seconds) -> None:
-        seconds = validation.check_seconds("delay", delay)
-        if seconds == 0:
-            raise ValueError("delay must be > 0: a job snoozed for no time would run without end")
-        super().__init__(f"snoozed for {seconds} s")
-        self.delay = seconds
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.delay,)
-
-
-class Fail(Exception):
-    """Raise it in a handler to fail the job in a group of your choice.
-
-    Args:
-        group: The failure group.
-        message: What went wrong.
-
-    Raises:
-        ValueError: The group is not a valid name.
-    """
-
-    group: str = ""
-    message: str = ""
-
-    def __init__(self, group: str, message: str = "") -> None:
-        super().__init__(message or group)
-        self.group = validation.check_name("group", group)
-        self.message = validation.to_text(message)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.group, self.message)
 
 
 @dataclass(frozen=True)
@@ -179,10 +73,6 @@ class Declined:
     timeout: float
     group: str
     message: str
-
-
-class RemoteTraceback(Exception):
-    """The traceback of an error raised in another process; the cause of its copy in this one."""
 
 
 Outcome: TypeAlias = Completed | Retried | Failed | Released | Declined
@@ -267,7 +157,7 @@ def _outcome_of_error(
 
 def _retried(run: Run, error: Retry) -> Retried:
     """Return the outcome of a Retry; the failure of its last one says why."""
-    group, message, reason = error.group, error.message, _reason_of(error)
+    group, message, reason = error.group, error.message, reason_of(error)
     if group is None and reason and run.job.remaining <= 0:
         group = validation.fit_name(exhausted_group(run.job.queue))
         why = reason if message is None else validation.to_text(message)
@@ -329,7 +219,7 @@ def _end_of_refused(refusal: Exception) -> End:
 def _end_of_unfinished(run: Run, outcome: Outcome, reply: Reply) -> End | None:
     match outcome, reply:
         case Retried(delay), int() as remaining if remaining >= 0:
-            why = _summary(run.error) if run.error else ""
+            why = summarize(run.error) if run.error else ""
             return End("info", "job.retried", {"delay": delay, "remaining": remaining, "why": why})
         case Released(delay, why), _:
             return End("info", "job.released", {"delay": delay, "why": why})
@@ -396,43 +286,3 @@ def record_error(run: Run, error: BaseException) -> None:
             run.data = run.job.changed_data()
         except InvalidData as wrong:
             run.error = wrong
-
-
-def _reason_of(error: Retry) -> str:
-    """Return the message of a Retry, or else the error that was handled; empty without either."""
-    if error.message is not None:  # whatever the handler has made it
-        return _shorten(validation.to_text(error.message))
-    handled = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return "" if handled is None or isinstance(handled, RemoteTraceback) else _summary(handled)
-
-
-def _summary(error: BaseException) -> str:
-    """Return the type and the message of an error in one short line."""
-    text = _reason_of(error) if isinstance(error, Retry) else _shorten(validation.to_text(error))
-    return _shorten(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text[: 2 * LONGEST_REASON].split())
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
-
-
-def group_of(run: Run, error: BaseException) -> str:
-    """Return the failure group of an error's class in the run's queue."""
-    return validation.fit_name(f"{run.job.queue}-{type(error).__name__}")
-
-
-def format_error(error: BaseException) -> str:
-    """Format the traceback from the handler on; the end is kept where it is too long."""
-    match error:
-        case ProcessDied():
-            return str(error)
-        case BaseException(__cause__=RemoteTraceback(args=(str(text),))):
-            return text
-    first = frame = error.__traceback__
-    while frame is not None:  # frames before the handler's are the worker's own
-        if _HERE in Path(frame.tb_frame.f_code.co_filename).parents:
-            first = frame.tb_next or first
-        frame = frame.tb_next
-    text = validation.to_text("".join(traceback.format_exception(type(error), error, first)))
-    return text if len(text) <= LONGEST_MESSAGE else "…" + text[-LONGEST_MESSAGE:]

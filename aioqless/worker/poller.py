@@ -7,16 +7,13 @@ import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from aioqless.client.job import Job
-from aioqless.client.job.decoding import JobFields, decode_row
-from aioqless.errors import ScriptError
-from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.store import HeartbeatManyRow, Store
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.pop_attempt import NOTHING, PopAttempt, Popped
 from aioqless.worker.running_jobs import Run
 from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription, Subscriptions
@@ -27,29 +24,9 @@ BURST_PAUSE = 0.01  # seconds between pops of a burst while importers have not c
 PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
 UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
-LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
 # Takes the job and the seconds its lock lasts; returns whether it has a handler.
 StartJob: TypeAlias = Callable[[Job, float], bool]
-
-
-class Popped(NamedTuple):
-    """What a pop brought.
-
-    Attributes:
-        jobs: The jobs.
-        maybe_more: Whether more may be ready: as many were popped as were asked for.
-        due: Seconds until more become due; 0 if none will, or that is unknown.
-        now: Redis' time.
-    """
-
-    jobs: list[JobFields]
-    maybe_more: bool = False
-    due: float = 0.0
-    now: float = 0.0
-
-
-NOTHING = Popped([])
 
 
 class Feeder(Protocol):
@@ -259,41 +236,27 @@ class Poller:
     async def _pop(self) -> Popped | None:
         """Pop jobs when slots are free; while Redis is unavailable, try again, until stopped.
 
-        All attempts have one request id, so that jobs which an earlier one locked are returned by
-        the next that gets through.
-
         Returns:
             What was popped; None if nothing was asked.
         """
         with self._store.request() as request:
-            count = 0
-            while taken := await self._running.take(count or self._most(), whole=count > 0):
+            attempt = PopAttempt(self._store, self._worker, request)
+            while taken := await self._take_slots(attempt):
                 try:
-                    if not count and (self.paused or self._lifecycle.stopping):
+                    if not attempt.unanswered and (self.paused or self._lifecycle.stopping):
                         return None
                     self._woken.clear()
                     queues = (run.job.queue for run in self._running.slots)
                     batch = self.subscriptions.next_batch(queues)
-                    if not (batch or count):
+                    if not (batch or attempt.unanswered):
                         return NOTHING
-                    count, asked = taken, time.monotonic()
+                    order = self._order(time.monotonic())
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
-                    rows, due, now = await self._store.pop_many(
-                        worker=self._worker,
-                        count=count,
-                        order=self._order(asked),
-                        batch=batch,
-                        request=request,
-                    )
+                    popped = await attempt.send(taken, order, batch)
                     self._outage.record_success(permitted=True)
-                    jobs = [decode_row(row, self._worker) for row in rows]
-                    if jobs:
-                        log.debug("poller.popped", jobs=len(jobs), asked=count)
-                        if time.monotonic() - asked > LATE:
-                            jobs = await drop_lost(self._store, self._worker, jobs)
-                    return Popped(jobs, len(rows) >= count, float(due or 0), float(now))
+                    return await attempt.without_lost(popped) if popped.jobs else popped
                 except NOT_NOW as error:
-                    pause = self._outage.record_failure(error, asked)
+                    pause = self._outage.record_failure(error, attempt.sent_at)
                 finally:
                     self._running.give_back(taken)
                 if self._lifecycle.stopping:
@@ -301,28 +264,8 @@ class Poller:
                 await self._sleep(pause)
         return None
 
-
-async def drop_lost(store: Store, worker: str, jobs: list[JobFields]) -> list[JobFields]:
-    """Renew the locks of jobs whose pop reply arrived late; return those still held.
-
-    The connection was slow, or the loop was blocked. A job that another worker has taken over
-    meanwhile would only run twice.
-    """
-    batch: list[HeartbeatManyRow] = [{"jid": job.jid, "fence": job.fence} for job in jobs]
-    try:
-        answers = await store.heartbeat_many(worker=worker, batch=batch)
-    except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
-        return jobs
-    held = []
-    for job, answer in zip(jobs, answers, strict=True):
-        if isinstance(answer, ScriptError):
-            log.warning(
-                "job.stale_pop_dropped",
-                jid=job.jid,
-                klass=job.klass,
-                queue=job.queue,
-                why=str(answer),
-            )
-        else:
-            held.append(job)
-    return held
+    async def _take_slots(self, attempt: PopAttempt) -> int:
+        """Wait for slots; an unanswered attempt takes as many again, whatever it brought."""
+        if attempt.unanswered:
+            return await self._running.take(attempt.count, whole=True)
+        return await self._running.take(self._most())

@@ -20,6 +20,7 @@ from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
+from aioqless.worker.failure_text import group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
     Declined,
@@ -27,7 +28,6 @@ from aioqless.worker.outcome import (
     Patience,
     Reply,
     end_of,
-    group_of,
     outcome_of,
     record_error,
     record_result,

@@ -14,8 +14,8 @@ from aioqless import Fail, Job, Next, Retry, Snooze
 from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
+from aioqless.worker.failure_text import LONGEST_MESSAGE, format_error
 from aioqless.worker.outcome import (
-    LONGEST_MESSAGE,
     Completed,
     Declined,
     End,
@@ -24,7 +24,6 @@ from aioqless.worker.outcome import (
     Released,
     Retried,
     end_of,
-    format_error,
     outcome_of,
 )
 from aioqless.worker.running_jobs import Run

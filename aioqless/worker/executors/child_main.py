@@ -28,6 +28,7 @@ from aioqless.client.job import Job
 from aioqless.errors import InvalidData
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
+from aioqless.handlers.results import Next, Retry, Snooze
 from aioqless.runtime import log, signals
 from aioqless.worker.executors.context_vars import unpack
 from aioqless.worker.executors.ipc import (
@@ -38,7 +39,7 @@ from aioqless.worker.executors.ipc import (
     reply_with_error,
     reply_with_result,
 )
-from aioqless.worker.outcome import Next, Retry, Snooze, encode_result
+from aioqless.worker.outcome import encode_result
 
 PR_SET_PDEATHSIG = 1
 

@@ -18,7 +18,7 @@ from aioqless import validation
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
 from aioqless.worker.executors.context_vars import Variables
-from aioqless.worker.outcome import LONGEST_MESSAGE, RemoteTraceback, format_error
+from aioqless.worker.failure_text import LONGEST_MESSAGE, RemoteTraceback, format_error
 
 LENGTH = struct.Struct("!Q")
 MAX_ERROR = 1 << 20  # bytes of an exception
