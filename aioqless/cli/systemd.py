@@ -58,7 +58,7 @@ class SystemdNotifier:
 
     def __init__(self, address: str, watchdog: float | None) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self._interval = min(INTERVAL, watchdog / 3) if watchdog else INTERVAL
+        self.interval = min(INTERVAL, watchdog / 3) if watchdog else INTERVAL
 
     def stopping(self) -> None:
         """Report that the graceful shutdown has started; callable from any thread."""
@@ -86,7 +86,7 @@ class SystemdNotifier:
             if state.text != shown:
                 shown = state.text
                 self._send(f"STATUS={shown}")
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.interval)
 
     def _send(self, *lines: str) -> None:
         with (

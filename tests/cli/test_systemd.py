@@ -118,4 +118,4 @@ def test_variables_are_removed_and_a_foreign_watchdog_is_not_ours() -> None:
         }
         notifier = make_notifier(environment)
         assert isinstance(notifier, SystemdNotifier) and not environment
-        assert notifier._interval == pytest.approx(interval)
+        assert notifier.interval == pytest.approx(interval)

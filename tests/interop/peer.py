@@ -20,13 +20,13 @@ def peer(url: str, worker: str = "peer") -> Any:
         warnings.simplefilter("ignore")
         qless: Any = importlib.import_module("qless")
     client = qless.Client(url, hostname=worker)
-    client._lua = client.redis.register_script(OF_REDIS_7 + (pkgutil.get_data(*SCRIPT) or b""))
+    client._lua = client.redis.register_script(OF_REDIS_7 + (pkgutil.get_data(*SCRIPT) or b""))  # noqa: SLF001  # of another library
     return client
 
 
 def at(client: Any, later: float, command: str, *arguments: Any) -> Any:
     """Return the reply of a command of its script at a later time of its clock."""
-    return client._lua(keys=[], args=[command, repr(time.time() + later), *arguments])
+    return client._lua(keys=[], args=[command, repr(time.time() + later), *arguments])  # noqa: SLF001
 
 
 class Note:

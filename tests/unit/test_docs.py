@@ -118,7 +118,7 @@ def read(command: Any, words: list[str]) -> None:
     if command is COMMANDS and words[0] == "worker":  # Typer only knows the names of its options
         parse_options(words[1:])
     context = command.make_context("aioqless", words)
-    if hasattr(command, "commands") and (rest := [*context._protected_args, *context.args]):
+    if hasattr(command, "commands") and (rest := [*context._protected_args, *context.args]):  # noqa: SLF001  # of click
         _, inner, rest = command.resolve_command(context, rest)
         read(inner, rest)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,16 +14,17 @@ from tests.worker.conftest import Lines
 async def test_reconnect_delays_grow_from_the_first_to_the_longest(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now = 1000.0
+    monkeypatch.setattr("aioqless.worker.outage.time", SimpleNamespace(monotonic=lambda: now))
     outage = Outage(ReconnectDelays(first=0.2, longest=3.0))
     away = ConnectionError("away")
-    assert outage.record_failure(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
-    assert outage._since is not None
-    outage._since -= 2
-    assert outage.record_failure(away, time.monotonic()) == pytest.approx(1.2, abs=0.1)
-    outage._since -= 100
-    assert outage.record_failure(away, time.monotonic()) == 3.0
+    assert outage.record_failure(away, now) == pytest.approx(0.2)
+    now += 2
+    assert outage.record_failure(away, now) == pytest.approx(1.2)
+    now += 100
+    assert outage.record_failure(away, now) == 3.0
     outage.record_success()
-    assert outage.record_failure(away, time.monotonic()) == pytest.approx(0.2, abs=0.1)
+    assert outage.record_failure(away, now) == pytest.approx(0.2)
     assert (
         len(lines.of("worker.redis_lost")) == 2 and len(lines.of("worker.redis_reconnected")) == 1
     )

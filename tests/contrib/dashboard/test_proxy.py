@@ -168,7 +168,7 @@ async def serving(client: Client) -> AsyncIterator[int]:
     assert config.http is TimedProtocol
     config.http, config.host, config.port = Impatient, "127.0.0.1", 0
     server = uvicorn.Server(config)
-    running = asyncio.create_task(server._serve())
+    running = asyncio.create_task(server._serve())  # noqa: SLF001  # without signal handlers
     while not server.started:
         await asyncio.sleep(0.005)
         assert not running.done(), running.exception()

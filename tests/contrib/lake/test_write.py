@@ -126,7 +126,7 @@ async def test_plans_progress_checkpoints_and_errors_do_not_have_the_password(
     reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
     jobs = reader.load("jobs").where("state = 'complete'")
     assert jobs.count() == 1
-    shown.append(jobs._jdf.queryExecution().toString())
+    shown.append(jobs._jdf.queryExecution().toString())  # noqa: SLF001  # Spark's plan
     events = (
         spark.readStream.format("aioqless")
         .option("url", url)
@@ -141,7 +141,7 @@ async def test_plans_progress_checkpoints_and_errors_do_not_have_the_password(
         .start()
     )
     kept.awaitTermination()
-    shown += [str(kept.lastProgress), kept._jsq.explainInternal(True)]
+    shown += [str(kept.lastProgress), kept._jsq.explainInternal(True)]  # noqa: SLF001  # likewise
     shown += texts(tmp_path)
     for wrong in (
         url.replace(SECRET, f"{SECRET}x"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 import sys
@@ -17,6 +18,7 @@ from aioqless.contrib.supervisor import Supervisor, SupervisorSettings, child
 from aioqless.contrib.supervisor import supervisor as supervisor_module
 from aioqless.contrib.supervisor.child import Child
 from tests.conftest import Until
+from tests.worker.conftest import Lines
 
 REPORT_READY = "import os, sys, time; os.write(int(sys.argv[2]), b'+'); "
 WAIT = "time.sleep(600)"
@@ -83,11 +85,10 @@ raise SystemExit(1)
 
 
 async def test_process_that_has_reported_is_replaced_whatever_its_exit_code(
-    until: Until,
+    until: Until, lines: Lines
 ) -> None:
-    async with running(REPORT_READY + "raise SystemExit(1)") as (supervisor, task):
-        slot = supervisor._slots[0]
-        await until(lambda: slot.failures == 3)
+    async with running(REPORT_READY + "raise SystemExit(1)") as (_, task):
+        await until(lambda: len(lines.of("process.died", code=1)) == 3)
         assert not task.done()
 
 
@@ -112,7 +113,7 @@ async def test_process_without_reports_counts_as_hung(
 
 
 async def test_rolling_restart_kills_an_old_process_that_does_not_end(
-    until: Until, monkeypatch: pytest.MonkeyPatch
+    until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_module, "OVERTIME", 0.1)
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
@@ -121,10 +122,9 @@ async def test_rolling_restart_kills_an_old_process_that_does_not_end(
         _,
     ):
         await until(lambda: supervisor.ready == 2)
-        old = set(supervisor._children)
         supervisor.request_restart()
-        await until(lambda: all(each.exit_task.done() for each in old) and supervisor.ready == 2)
-        assert {each.exit_task.result() for each in old} == {-signal.SIGKILL}
+        await until(lambda: len(lines.of("process.ended")) == 2 and supervisor.ready == 2)
+        assert {line["code"] for line in lines.of("process.ended")} == {-signal.SIGKILL}
 
 
 async def test_reporting_process_that_ignores_sigterm_is_killed_too(
@@ -150,34 +150,35 @@ async def test_hung_process_that_ignores_sigterm_is_killed(
         assert await asyncio.wait_for(task, 60) == 1
 
 
-async def test_start_is_retried_when_descriptors_ran_out(
-    until: Until, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_start_is_retried_when_descriptors_ran_out(until: Until, lines: Lines) -> None:
     few = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with running(REPORT_READY + WAIT, processes=2) as (supervisor, task):
         await until(lambda: supervisor.ready == 2)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, few[1]))
         try:
-            for each in supervisor._children:
-                each.send_signal(signal.SIGKILL)
-            await until(lambda: all(slot.failures >= 2 for slot in supervisor._slots))
+            for line in lines.of("process.started"):
+                os.kill(line["pid"], signal.SIGKILL)
+            await until(lambda: len(lines.of("process.died")) == 2)
+            await until(lambda: len(lines.of("process.start_failed")) >= 2)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, few)
         await until(lambda: supervisor.ready == 2)
         assert not task.done()
 
 
-async def test_child_processes_left_by_a_process_do_not_delay_its_restart(until: Until) -> None:
-    async with running(REPORT_READY + "os.fork() or time.sleep(3); os._exit(5)") as (supervisor, _):
-        await until(lambda: supervisor._slots[0].failures >= 1)
+async def test_child_processes_left_by_a_process_do_not_delay_its_restart(
+    until: Until, lines: Lines
+) -> None:
+    async with running(REPORT_READY + "os.fork() or time.sleep(3); os._exit(5)"):
+        await until(lambda: lines.of("process.died", code=5))
 
 
-async def test_pause_also_applies_to_processes_started_later(until: Until) -> None:
+async def test_pause_also_applies_to_processes_started_later(until: Until, lines: Lines) -> None:
     async with running(
         "import os, sys, time; os.write(int(sys.argv[2]), b'=' if sys.argv[3] == 'True' else "
         "b'+'); " + WAIT
     ) as (it, _):
         await until(lambda: it.ready == 1)
         it.set_paused(True)  # this process has no handler for the signal and is killed by it
-        await until(lambda: [each._status for each in it._children] == [b"="])
+        await until(lambda: len(lines.of("process.became_ready")) == 2)
         assert it.ready == 0

@@ -31,9 +31,9 @@ def metrics() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for metric in (prometheus.ended, prometheus.running, prometheus.seconds, prometheus.waited):
         (family,) = metric.describe()
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        yield name, family.type, metric._labelnames
+        yield name, family.type, metric._labelnames  # noqa: SLF001  # prometheus has no other way
     for gauge in prometheus.queues.describe():
-        yield gauge.name, gauge.type, tuple(gauge._labelnames)
+        yield gauge.name, gauge.type, tuple(gauge._labelnames)  # noqa: SLF001
 
 
 def rows(heading: str) -> list[tuple[str, str, str]]:
