@@ -68,7 +68,7 @@ class RespProtocol(asyncio.Protocol):
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]
         reply: asyncio.Future[Reply] = self._loop.create_future()
         if self.broken:
-            reply.set_exception(exceptions.ConnectionError("the connection to Redis broke"))
+            reply.set_exception(self._make_error())
             return reply
         if at_once and self._transport is not None and not self._waiting:
             self._transport.write(packed)
@@ -134,16 +134,16 @@ class RespProtocol(asyncio.Protocol):
         """Close at once; pending calls raise the error, else a ConnectionError."""
         if self._transport is not None:
             self._transport.abort()
-        self._fail_pending(error or exceptions.ConnectionError("the connection to Redis broke"))
+        self._fail_pending(error or self._make_error())
 
     def connection_lost(self, error: Exception | None) -> None:
         """Fail pending calls."""
-        self._fail_pending(
-            exceptions.ConnectionError(
-                f"the connection to Redis broke{f': {error}' if error else ''}"
-            )
-        )
+        self._fail_pending(self._make_error(error))
         self.closed.set()
+
+    def _make_error(self, why: Exception | None = None) -> Exception:
+        cause = f": {why}" if why else ""
+        return exceptions.ConnectionError(f"the connection to {self._server} broke{cause}")
 
     def _fail_pending(self, error: Exception) -> None:
         self.broken, self._paused = True, False

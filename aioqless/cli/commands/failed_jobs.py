@@ -28,6 +28,7 @@ from aioqless.cli.options import (
 )
 from aioqless.cli.presentation.formatting import format_relative_time, pluralize, shorten
 from aioqless.cli.presentation.json_output import data_text, job_summary
+from aioqless.cli.presentation.missing_nodes import run_partial_read
 from aioqless.cli.presentation.printing import (
     make_console,
     print_hint,
@@ -94,7 +95,7 @@ def failed(
                 f"aioqless retry --group {plain(group)}   retry all of them"
             )
 
-    run_with_client(url, namespace, act)
+    run_partial_read(url, namespace, act)
 
 
 @app.command(

@@ -11,10 +11,10 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
-from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Json, Namespace, Url
 from aioqless.cli.presentation.formatting import format_duration, pluralize
 from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
+from aioqless.cli.presentation.missing_nodes import run_partial_read
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
@@ -62,7 +62,7 @@ def stats(
         _print_histogram("Waiting time", counts.wait)
         _print_histogram("Run time", counts.run)
 
-    run_with_client(url, namespace, act)
+    run_partial_read(url, namespace, act)
 
 
 def _parse_day(date: str | None) -> float:

@@ -13,6 +13,7 @@ from aioqless.cli.connect import run_with_client
 from aioqless.cli.options import Json, Namespace, Url
 from aioqless.cli.presentation.formatting import format_relative_time, shorten
 from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
+from aioqless.cli.presentation.missing_nodes import run_partial_read
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import await_command, suggest
 from aioqless.client import Client
@@ -72,7 +73,7 @@ def workers(
             empty="No workers. Start one: aioqless worker app.jobs",
         )
 
-    run_with_client(url, namespace, act)
+    run_partial_read(url, namespace, act)
 
 
 def _row(worker: WorkerSummary, queues: list[str] | None) -> tuple[object, ...]:

@@ -82,7 +82,7 @@ class Overview(Screen[None]):
             try:
                 self._snapshot = await sampler.sample()
             except (exceptions.RedisError, OSError) as error:
-                self._snapshot = replace(self._snapshot, error=str(error))
+                self._snapshot = replace(self._snapshot, error=f"Redis is unavailable: {error}")
             if self.is_mounted:
                 self._show()
             await asyncio.sleep(self._every)
@@ -207,9 +207,7 @@ def _head(snapshot: Snapshot, where: str) -> Text:
         if redis
         else ""
     )
-    away = (
-        ("Redis is unavailable: " + snapshot.error, "bold white on red") if snapshot.error else ""
-    )
+    away = (plain(snapshot.error), "bold white on red") if snapshot.error else ""
     failed = sum(snapshot.failed.values())
     rate = sum(queue.rates.completed for queue in snapshot.queues)
     counts = [

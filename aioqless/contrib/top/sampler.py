@@ -39,7 +39,8 @@ class Snapshot:
     """The state of everything at one moment.
 
     Attributes:
-        error: why Redis doesn't answer; the other fields are of the last answer.
+        error: why Redis doesn't answer, and the other fields are of the last answer, or why they
+            lack some partitions.
     """
 
     when: float = 0
@@ -69,12 +70,12 @@ class Sampler:
 
     async def sample(self) -> Snapshot:
         """Read everything; raises what the client does."""
-        queues, failed, workers, redis = await asyncio.gather(
-            self._client.queues(),
-            self._client.jobs.failed(),
-            self._client.workers.counts(),
-            self._info(),
-        )
+        with self._client.partial_reads() as missing:
+            queues, failed, counts = await asyncio.gather(
+                self._client.queues(), self._client.jobs.failed(), self._client.workers.counts()
+            )
+            workers = await self._working([worker.name for worker in counts])
+        redis = {} if missing else await self._info()
         now = time.monotonic()
         rates: dict[str, Rates] = {}
         if self._sampled_at is not None:
@@ -87,8 +88,9 @@ class Sampler:
                 for counts in sorted(queues, key=lambda each: each.name)
             ),
             failed=dict(sorted(failed.items(), key=lambda each: (-each[1], each[0]))),
-            workers=await self._working([worker.name for worker in workers]),
+            workers=workers,
             redis=redis,
+            error="; ".join(map(str, missing)),
         )
 
     async def _working(self, names: list[str]) -> tuple[WorkerSummary, ...]:

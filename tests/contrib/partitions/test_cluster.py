@@ -353,6 +353,11 @@ async def test_commands_show_what_is_reachable_and_end_with_an_exit_code(
         assert f"can't be read: can't connect to Redis at {node.address}" in error
         code, output, error = await run("queues")
         assert code == 3 and "mail" in output and node.address in error
+        for command in ("workers", "stats", "failed"):
+            code, output, error = await run(command)
+            assert (code, output != "", node.address in error) == (3, True, True), command
+        code, output, error = await run("failed", "nothing")
+        assert code == 3 and node.address in error and "no failed jobs" not in error
         code, output, _ = await run("check", "--json")
         (problem,) = map(json.loads, output.splitlines())
         assert (code, problem["problem"], problem["node"]) == (1, "unreachable", node.address)
