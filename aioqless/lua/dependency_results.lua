@@ -10,6 +10,7 @@
 local MOST_BYTES = 4194304
 
 local job = redis.pcall('HMGET', keys.job(jid), 'jid', 'x-after')
+if job.err then record.check_type(jid) end
 if not job[1] then errors.no_such_job(jid) end
 local after, found, bytes, at = json.parse_list(job[2]), {}, 0, start or 0
 while at < #after and bytes < MOST_BYTES do

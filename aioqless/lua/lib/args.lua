@@ -41,11 +41,16 @@ function args.check_jid(name, value)
     or string.find(value, '%c') then
     args.refuse_name(name, value)
   end
-  if string.find(value, '%-history$') or string.find(value, '%-dependencies$')
-    or string.find(value, '%-dependents$') then
+  if args.is_key_of_job(value) then
     errors.bad_argument(name, value, 'ends as a key of another job does')
   end
   return value
+end
+
+-- Whether a jid ends as another key of a job does.
+function args.is_key_of_job(jid)
+  return string.find(jid, '%-history$') or string.find(jid, '%-dependencies$')
+    or string.find(jid, '%-dependents$')
 end
 
 -- The id of a job that may exist; a peer may have created an empty one.

@@ -6,7 +6,9 @@ local releases_left = 1000
 -- Link a job to those of `jids` that exist and aren't complete; the others count as done.
 function dependency.link(jid, jids)
   for _, other in ipairs(jids) do
-    local state = redis.pcall('HMGET', keys.job(other), 'state')[1]
+    local found = redis.pcall('HMGET', keys.job(other), 'state')
+    if found.err then record.check_type(other) end
+    local state = found[1]
     if state and state ~= 'complete' then
       redis.call('SADD', keys.dependencies(jid), other)
       redis.call('SADD', keys.dependents(other), jid)

@@ -1,6 +1,5 @@
 -- record: a job's hash, read as one table and checked before a command writes.
--- Callers may name a jid that ends as another key of a job does (`a-history`). No job has one, and
--- `redis.pcall` returns an error in place of fields: as for any unknown jid, there are none.
+-- Callers may name a jid that ends as another key of a job does (`a-history`). It is an unknown one.
 
 local formatted_time, formatted_text
 
@@ -9,6 +8,7 @@ function record.read(jid)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority',
     'retries', 'remaining', 'time', 'tags', 'failure', 'scheduled', 'grace', 'history', 'x-fence',
     'x-put', 'x-constraints')
+  if f.err then record.check_type(jid) end
   if not f[1] then return nil end
   return {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
@@ -25,6 +25,7 @@ end
 function record.read_running(jid)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'retries',
     'time', 'x-fence', 'scheduled', 'grace', 'history', 'x-constraints')
+  if f.err then record.check_type(jid) end
   if not f[1] then return nil end
   local job = {
     jid = jid, state = f[2] or '', queue = f[3] or '', worker = f[4] or '',
@@ -35,6 +36,11 @@ function record.read_running(jid)
     job.scheduled, job.grace, job.old_history, job.constraints = f[8], f[9], f[10], f[11]
   end
   return job
+end
+
+-- Raise the error of a key that is no hash, unless it is another key of a job.
+function record.check_type(jid)
+  if not args.is_key_of_job(jid) then redis.call('HLEN', keys.job(jid)) end
 end
 
 -- As record.read, cheaper if most jobs asked for are new.

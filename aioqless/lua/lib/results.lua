@@ -22,6 +22,7 @@ end
 -- outlive its job.
 function results.read(jid)
   local job = redis.pcall('HMGET', keys.job(jid), 'state', 'x-fence')
+  if job.err then record.check_type(jid) end
   if job[1] and job[1] ~= 'complete' then return nil, 'the job is not complete', job[1] end
   local fence, text = string.match(redis.call('GET', keys.result(jid)) or '', '^(%d+) (.*)$')
   if not fence then

@@ -24,6 +24,7 @@ function view.encode(jid, worker)
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
       'x-progress', 'x-expiry', 'x-constraints')
+  if f.err then record.check_type(jid) end
   if not f[1] or worker and (f[3] ~= 'running' or f[5] ~= worker) then return nil end
   local tracked = presence.has('tracked') and redis.call('ZSCORE', keys.tracked(), jid)
   local linked = redis.call('EXISTS', keys.dependencies(jid), keys.dependents(jid)) > 0
