@@ -14,8 +14,6 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
 from redis.retry import Retry
 
-from aioqless.contrib.private_redis.server_binary import find_server_binary
-
 
 def free_port() -> int:
     """Return a free port outside the range that the system assigns to clients.
@@ -57,6 +55,9 @@ class OwnServer:
             str(self._folder),
             *safe,
         ]
+        # tests of the core alone run without this extension
+        from aioqless.contrib.private_redis.server_binary import find_server_binary
+
         self._process = subprocess.Popen(
             [str(find_server_binary().path), *options], stdout=subprocess.DEVNULL
         )

@@ -20,7 +20,6 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.client.url import find_url
-from aioqless.contrib.partitions import PartitionedClient
 from aioqless.runtime import output
 
 from .shared import (
@@ -141,6 +140,8 @@ def _run_all(
 
 async def _state(url: str | None, namespace: str, partitions: int | None) -> ArchiveState:
     if partitions is not None:
+        from aioqless.contrib.partitions import PartitionedClient  # another extension
+
         async with PartitionedClient(url, namespace=namespace, partitions=partitions) as whole:
             return await whole.archive.state()
     async with Client(url, namespace=namespace) as client:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.contrib.partitions.routing import check_count, name_partitions
 from aioqless.errors import AioqlessError, require_extra
 
 if TYPE_CHECKING:
@@ -105,9 +104,11 @@ def parse_conf(settings: list[str] | None) -> dict[str, str]:
 
 def namespaces_of(namespace: str, partitions: int | None) -> tuple[str, ...]:
     """Return the namespaces in Redis: those of the partitions, if there are some."""
-    return (
-        (namespace,) if partitions is None else name_partitions(namespace, check_count(partitions))
-    )
+    if partitions is None:
+        return (namespace,)
+    from aioqless.contrib.partitions.routing import check_count, name_partitions
+
+    return name_partitions(namespace, check_count(partitions))
 
 
 def check_master(master: str | None) -> None:
