@@ -1,5 +1,5 @@
 -- record: a job's hash, read as one table and checked before a command writes.
--- Callers may name a jid that ends as another key of a job does (`a-history`). It is an unknown one.
+-- Callers may name a jid that ends as another key of a job does (`a-history`): an unknown one.
 
 local formatted_time, formatted_text
 
