@@ -30,12 +30,11 @@ remote_control.py  RemoteControl  carries out commands of `client.workers`
 
 where they are needed:
 scheduler.py       Scheduler      recurring jobs: declares them, puts those that cron says are due
-importer.py        ImportLoop     polls other systems for their clients' jobs
 stable_name.py     NameLease      a stable name, and the jobs of a former process of that name
 """
 
 from aioqless.handlers.results import Fail, Next, Retry, Snooze
-from aioqless.worker.importer import Imported, Importer, ImportSource
+from aioqless.worker.context import Part, WorkerContext
 from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.settings import ExecutorLimits, RecycleLimits, Settings
 from aioqless.worker.shared import Shared
@@ -45,10 +44,8 @@ from aioqless.worker.worker import Worker
 __all__ = [
     "ExecutorLimits",
     "Fail",
-    "ImportSource",
-    "Imported",
-    "Importer",
     "Next",
+    "Part",
     "ReconnectDelays",
     "RecycleLimits",
     "Retry",
@@ -57,4 +54,5 @@ __all__ = [
     "Snooze",
     "Subscription",
     "Worker",
+    "WorkerContext",
 ]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from aioqless.client import Client
 from aioqless.runtime.log import log
@@ -109,6 +110,16 @@ class WorkerContext:
     def store(self) -> ScriptStore:
         """The commands of the namespace, on the connection that the client shares."""
         return self.client.store
+
+
+class Part(Protocol):
+    """What runs beside a worker's jobs, from before the first to after the last.
+
+    One that puts jobs has an attribute `caught_up`, too: while that is false, a burst does not end.
+    """
+
+    async def run(self, context: WorkerContext) -> None:
+        """Work until canceled; an error stops the worker, and a return ends the part alone."""
 
 
 def memory_in_use() -> int:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, Self
+from typing import Self
 
-from aioqless.client import Client
 from aioqless.errors import NameTaken
 from aioqless.store import ScriptStore
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.importer import ImportLoop
+from aioqless.worker.context import Part, WorkerContext
 from aioqless.worker.listener import Listener
 from aioqless.worker.lock_renewer import LockRenewal, LockRenewer
 from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
-from aioqless.worker.outage import Outage
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.poller import Poller, Slots
 from aioqless.worker.registration import Registration
@@ -28,53 +26,44 @@ from aioqless.worker.stable_name import NameLease
 LOCKS_TIMEOUT = 15.0
 
 
-class Part(Protocol):
-    """A part of a worker that works in the background."""
-
-    async def run(self) -> None:
-        """Work until canceled."""
-
-
 class JobSource:
     """A namespace from which a worker takes jobs, and where it stores their outcomes.
 
     `async with` holds the worker's name, if that is a stable one.
 
     Args:
-        client: The client of the namespace.
+        context: Its client, name, settings, outage and lifecycle.
         worker: What remote commands act on: the worker, or one of several namespaces.
         shared: What it has in common with others.
         declarations: The recurring jobs of the handlers; None without a scheduler.
-        outage: Whether Redis can be reached.
         locks: Sends the renewals of locks, from another thread; closed at the end.
         slots: When it may pop; default: while there are free slots.
         listens: Whether it subscribes to messages; else its owner passes them to `listener`.
+        parts: What else runs beside the jobs.
     """
 
     def __init__(
         self,
-        client: Client,
+        context: WorkerContext,
         worker: Controllable,
         shared: Shared,
         declarations: Declarations | None,
         *,
-        outage: Outage | None = None,
         locks: ScriptStore | None = None,
         slots: Slots | None = None,
         listens: bool = True,
+        parts: Sequence[Part] = (),
     ) -> None:
-        settings = shared.settings
-        self.outage = outage = outage or Outage(settings.reconnect)
-        self.context = context = WorkerContext(
-            client, shared.name, settings, outage, shared.lifecycle
-        )
-        self.store = store = client.store
+        settings = context.settings
+        self.outage = context.outage
+        self.context = context
+        self.store = store = context.store
         self._shared = shared
         self._lease: NameLease | None = None
         if shared.has_stable_name:
             self._lease = NameLease(context, on_lost=worker.stop_at_once)
         self.renewer = LockRenewer(
-            locks or client.dedicated_store("locks", LOCKS_TIMEOUT),
+            locks or context.client.dedicated_store("locks", LOCKS_TIMEOUT),
             shared.name,
             shared.running.by_jid,
             shared.watchdog,
@@ -85,14 +74,11 @@ class JobSource:
         self.scheduler: Scheduler | None = None
         if declarations is not None:
             self.scheduler = Scheduler(context, declarations)
-        imports = [
-            ImportLoop(client, source, outage, settings.poll) for source in settings.importers
-        ]
         self.poller = Poller(
             context,
             slots or shared.running,
             lease=self._lease,
-            feeders=[each for each in (self.scheduler, *imports) if each is not None],
+            caught_up=lambda: _have_caught_up(self.scheduler, *parts),
         )
         self._registration: Registration | None = None
         if not settings.burst:
@@ -110,16 +96,16 @@ class JobSource:
             registration=self._registration,
         )
         monitor = ArchiveMonitor(store)
-        parts = (
+        of_its_own = (
             self.renewal,
             self.writer,
             self.listener if listens else None,
             self.scheduler,
             self._registration,
             monitor,
-            *imports,
         )
-        self.parts: list[Part] = [part for part in parts if part is not None]
+        self.runs = [part.run for part in of_its_own if part is not None]
+        self.runs += [partial(part.run, context) for part in parts]
 
     @property
     def name_lost(self) -> NameTaken | None:
@@ -165,3 +151,8 @@ class JobSource:
 
     def _queue_names(self) -> list[str]:
         return [each.queue for each in self.poller.subscriptions]
+
+
+def _have_caught_up(*parts: object) -> bool:
+    """Return whether those of these parts that put jobs have put what was due at the start."""
+    return all(getattr(part, "caught_up", True) for part in parts)

@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, TypeAlias
 
 from aioqless.client.job import Job
@@ -20,21 +20,13 @@ from aioqless.worker.subscriptions import Subscription, Subscriptions
 
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
-BURST_PAUSE = 0.01  # seconds between pops of a burst while importers have not caught up yet
+BURST_PAUSE = 0.01  # seconds between pops of a burst while parts have not caught up yet
 PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
 UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
 
 # Takes the job and the seconds its lock lasts; returns whether it has a handler.
 StartJob: TypeAlias = Callable[[Job, float], bool]
-
-
-class Feeder(Protocol):
-    """A part of the worker that puts jobs: the scheduler and importers."""
-
-    @property
-    def caught_up(self) -> bool:
-        """Whether it has put what was due at the start."""
 
 
 class Slots(Protocol):
@@ -74,7 +66,7 @@ class Poller:
         running: Slots,
         *,
         lease: NameLease | None = None,
-        feeders: Sequence[Feeder] = (),
+        caught_up: Callable[[], bool],
     ) -> None:
         self.idle = asyncio.Event()  # set while it waits, since nothing more was ready
         self.paused = False
@@ -87,7 +79,7 @@ class Poller:
         self._outage = context.outage
         self._lifecycle = context.lifecycle
         self._lease = lease
-        self._feeders = feeders
+        self._caught_up = caught_up  # parts that put jobs have put what was due at the start
         self._woken = asyncio.Event()
         self._resumed = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
@@ -167,7 +159,7 @@ class Poller:
             return self._settings.poll
         if self.subscriptions.has_patterns and (pause := await self._resolve_patterns()):
             return pause
-        caught_up = all(feeder.caught_up for feeder in self._feeders)
+        caught_up = self._caught_up()
         quiet = not self._running.by_jid  # else a run may put more during the pop
         if (popped := await self._pop()) is None:
             return 0

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.hints import suggest_options
 from aioqless.validation import Duration
-from aioqless.worker.importer import ImportSource
 from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.subscriptions import Order, Subscription, parse_subscriptions
 
@@ -83,7 +82,6 @@ class Settings:
             workers that have one.
         unknown_klass_timeout: It fails when workers have released it for this long; 0: at once.
         allow_eviction: Work on a Redis that may delete keys when its memory is full.
-        importers: Other systems whose clients' jobs are imported.
         executors: Limits of threads and processes.
         recycle: When to stop and make room for a fresh worker.
         reconnect: Delays while Redis is unreachable.
@@ -105,7 +103,6 @@ class Settings:
     unknown_klass_delay: Duration = Duration(5.0, least=0.1)
     unknown_klass_timeout: Duration = Duration(600.0)
     allow_eviction: bool = False
-    importers: Sequence[ImportSource] = ()
     executors: ExecutorLimits = field(default_factory=ExecutorLimits)
     recycle: RecycleLimits = field(default_factory=RecycleLimits)
     reconnect: ReconnectDelays = field(default_factory=ReconnectDelays)
@@ -123,10 +120,6 @@ class Settings:
         for name in ("scheduler", "allow_eviction"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be True or False, not {getattr(self, name)!r}")
-        if not isinstance(self.importers, list | tuple) or not all(
-            isinstance(each, ImportSource) for each in self.importers
-        ):
-            raise TypeError(f"importers must be a list of sources, not {self.importers!r}")
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:

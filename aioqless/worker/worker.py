@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from redis import exceptions
 
@@ -16,6 +16,7 @@ from aioqless.hints import suggest_options
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import ScriptStore
+from aioqless.worker.context import Part, WorkerContext
 from aioqless.worker.job_source import JobSource
 from aioqless.worker.listener import Listener
 from aioqless.worker.outage import Outage
@@ -51,6 +52,7 @@ class Worker(HostedWorker):
         settings: How it behaves.
         name: A stable name, which only one worker may have at a time; default: `host-pid-nonce`.
         on_stopping: Called once when it begins to stop, for whatever reason.
+        parts: What runs beside its jobs; each has a method `run`.
         shared: What it has in common with other workers of this process, instead of jobs, settings,
             name and on_stopping; who made it enters it before they run.
         outage: Whether Redis can be reached, if others find out, too.
@@ -73,6 +75,7 @@ class Worker(HostedWorker):
         settings: Settings | None = None,
         name: str | None = None,
         on_stopping: Callable[[], object] | None = None,
+        parts: Sequence[Part] = (),
         shared: Shared | None = None,
         outage: Outage | None = None,
         locks: ScriptStore | None = None,
@@ -90,15 +93,17 @@ class Worker(HostedWorker):
         super().__init__(client, shared)
         if declarations is None and self.settings.scheduler:
             declarations = Declarations(client, self.handlers, self.settings.subscriptions)
+        outage = outage or Outage(self.settings.reconnect)
+        context = WorkerContext(client, shared.name, self.settings, outage, shared.lifecycle)
         self._source = JobSource(
-            client,
+            context,
             controlled or self,
             shared,
             declarations,
-            outage=outage,
             locks=locks,
             slots=slots,
             listens=listens,
+            parts=_check_parts(parts),
         )
 
     @property
@@ -227,7 +232,7 @@ class Worker(HostedWorker):
                 self._log_start()
             await self._source.check()
             async with self._own or contextlib.nullcontext(), asyncio.TaskGroup() as group:
-                tasks = [group.create_task(part.run()) for part in self._source.parts]
+                tasks = [group.create_task(run()) for run in self._source.runs]
                 await self._source.run()
                 await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
             with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
@@ -235,3 +240,11 @@ class Worker(HostedWorker):
                     await self._source.deregister()
         if self._source.name_lost:
             raise self._source.name_lost
+
+
+def _check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Refuse what is no part; raise TypeError."""
+    for part in parts if isinstance(parts, list | tuple) else (None,):
+        if isinstance(part, type) or not callable(getattr(part, "run", None)):
+            raise TypeError(f"parts must be a list of objects with a method run, not {parts!r}")
+    return tuple(parts)

@@ -22,6 +22,7 @@ import uvloop
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
+from aioqless.worker.shared import HostedWorker
 from tests.servers.processes import Cluster, server_program
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling-out.md"
@@ -69,7 +70,7 @@ async def measure(cluster: Cluster, partitions: int | None, jobs: int) -> Figure
         put = time.process_time() - own
         own = time.process_time()
         settings = Settings(concurrency=100, burst=True)
-        worker: Worker
+        worker: HostedWorker
         if isinstance(client, PartitionedClient):
             worker = PartitionedWorker(client, noop, settings=settings)
         else:

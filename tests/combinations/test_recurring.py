@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from aioqless import Client, Job, Retry, job
+from aioqless import Client, Job, Retry, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.testing import Clock, drain
 from tests.combinations.conftest import existing_job, states
@@ -59,9 +59,7 @@ async def test_burst_declares_schedules_and_runs_due_jobs(
     assert ran == ["Nightly-1"]
 
 
-async def test_burst_imports_jobs_of_foreign_queues(
-    client: Client, work: Work, until: Until
-) -> None:
+async def test_burst_imports_jobs_of_foreign_queues(client: Client) -> None:
     @job(klass="Hard")
     async def hard(job: Job[Any]) -> None: ...
 
@@ -69,10 +67,9 @@ async def test_burst_imports_jobs_of_foreign_queues(
     entries = [f'{{"class": "Hard", "jid": "{n}", "args": []}}' for n in range(250)]
     await client.redis.lpush(f"{prefix}:queue:mail", *entries)
     await client.redis.sadd(f"{prefix}:queues", "mail")
-    async with work(
-        hard, importers=[ForeignQueues(format="exq", prefix=prefix)], burst=True
-    ) as worker:
-        await until(lambda: not worker.healthy)
+    settings = Settings(queues=("mail",), burst=True)
+    parts = [ForeignQueues(format="exq", prefix=prefix)]
+    await Worker(client, hard, settings=settings, parts=parts).run()
     assert (
         await client.queue("mail").length() == 0
         and len(await client.jobs.complete(count=1000)) == 250

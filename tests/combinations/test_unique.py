@@ -129,10 +129,9 @@ async def test_imported_jobs_are_unique_by_jid_only(client: Client) -> None:
             f"{prefix}:queue:mail", f'{{"class": "Sync", "jid": "{jid}", "args": [7]}}'
         )
     await client.redis.sadd(f"{prefix}:queues", "mail")
-    settings = Settings(
-        queues=("mail",), importers=[ForeignQueues(format="exq", prefix=prefix)], burst=True
-    )
-    await Worker(client, sync, settings=settings).run()
+    settings = Settings(queues=("mail",), burst=True)
+    parts = [ForeignQueues(format="exq", prefix=prefix)]
+    await Worker(client, sync, settings=settings, parts=parts).run()
     assert await states(client, "a", "b") == ["complete", "complete"]
 
 

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.contrib.foreign_queues import ForeignQueues, Format
-from aioqless.worker.importer import ImportLoop
+from aioqless.contrib.foreign_queues import ForeignQueues, Format, ImportLoop
 from aioqless.worker.outage import Outage
 from tests.conftest import Until
 from tests.security.nasty import TEXTS
@@ -137,10 +136,9 @@ async def test_worker_survives_random_entries_and_runs_the_jobs_behind_them(
     await client.redis.lpush(
         f"{prefix}:queue:mail", b'{"class":"Greet","args":["the last"],"jid":"z"}'
     )
-    options = Settings(
-        queues=("mail",), poll=0.05, importers=(ForeignQueues(format="sidekiq", prefix=prefix),)
-    )
-    async with Worker(client, greet, settings=options) as worker:
+    options = Settings(queues=("mail",), poll=0.05)
+    parts = [ForeignQueues(format="sidekiq", prefix=prefix)]
+    async with Worker(client, greet, settings=options, parts=parts) as worker:
         await until(lambda: ["the last"] in ran)
         assert worker.healthy
     assert await client.check() == []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from redis import exceptions
@@ -14,7 +15,9 @@ from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.runtime.log import log
-from aioqless.worker import Imported
+from aioqless.runtime.tasks import wait_for_event
+from aioqless.worker import WorkerContext
+from aioqless.worker.outage import NOT_NOW, Outage
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
 Part: TypeAlias = Literal["queue", "schedule", "retry", "backup", "queues", "dead"]
@@ -23,12 +26,13 @@ PREFIXES: dict[str, str] = {"sidekiq": "", "exq": "exq", "resque": "resque"}
 MAX_PER_CALL = 100
 MAX_PAGES = 10
 FIRST_RETRY = {"exq": 1}  # its `retry_count` before the first retry; elsewhere 0
+PAUSE_WHEN_FULL = 5.0  # seconds
 DEAD_NODES_INTERVAL = 30.0  # seconds between two searches for dead nodes of exq
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ForeignQueues:
-    """Queues of another system, in the same database of the same Redis.
+    """Queues of another system, in the same database of the same Redis: a part of a worker.
 
     Args:
         format: The other system.
@@ -45,6 +49,7 @@ class ForeignQueues:
     prefix: str | None = None
     queues: Sequence[str] = ()
     into: str = ""
+    _loop: ImportLoop | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.format not in get_args(Format):
@@ -62,16 +67,39 @@ class ForeignQueues:
         prefix = (PREFIXES[self.format] if self.prefix is None else self.prefix).removesuffix(":")
         return f"{prefix}:" if prefix else ""
 
-    def importer(self, client: Client) -> ForeignImporter:
-        """Return an importer that uses this client."""
-        return ForeignImporter(client, self)
+    @property
+    def caught_up(self) -> bool:
+        """Whether what was there at the start is imported, or can't be now."""
+        return self._loop is not None and self._loop.caught_up
+
+    async def run(self, context: WorkerContext) -> None:
+        """Import beside the jobs of a worker.
+
+        Raises:
+            AioqlessError: This Redis does not allow it, as a Cluster does not.
+        """
+        self._loop = ImportLoop(context.client, self, context.outage, context.settings.poll)
+        await self._loop.run()
 
     def __str__(self) -> str:
         return f"{self.format} {self.key_prefix}{','.join(self.queues) or '*'}"
 
 
+@dataclass(frozen=True)
+class Imported:
+    """What one batch brought.
+
+    Args:
+        jobs: How many entries became jobs.
+        refused: The entries that were set aside, each with `source`, `jid` and `why`.
+    """
+
+    jobs: int = 0
+    refused: list[dict[str, Any]] = field(default_factory=list)
+
+
 class ForeignImporter:
-    """Imports jobs, as an `aioqless.worker.Importer`.
+    """Imports jobs; each entry leaves its queue in one step with becoming a job.
 
     Owns how far the scans of scheduled entries have come.
     """
@@ -178,3 +206,74 @@ class ForeignImporter:
                 if part in ("queues", "dead")
                 else {"taken": 0, "passed": 0, "refused": [], "more": False}
             )
+
+
+class ImportLoop:
+    """Polls one source. Any number may poll the same one."""
+
+    def __init__(
+        self, client: Client, source: ForeignQueues, outage: Outage, poll: float = 1.0
+    ) -> None:
+        self.caught_up = False  # what was there at the start is imported, or can't be now
+        self._importer = ForeignImporter(client, source)
+        self._source = source
+        self._outage = outage
+        self._poll = poll
+        self._checked = False
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Let `run` return after the call under way."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Import until stopped.
+
+        Raises:
+            AioqlessError: This Redis does not allow it, as a Cluster does not.
+        """
+        while not self._stopping.is_set():
+            pause = await self._import_batch()
+            await wait_for_event(self._stopping, pause)
+
+    async def run_once(self) -> int:
+        """Import all that is there; return how many jobs there are of it.
+
+        Raises:
+            QueueFull: A queue here takes no more jobs.
+            redis.exceptions.RedisError: Redis can't be reached.
+        """
+        await self._importer.check()
+        jobs = 0
+        while batch := await self._importer.import_batch():
+            self._log(batch)
+            jobs += sum(each.jobs for each in batch)
+        return jobs
+
+    async def _import_batch(self) -> float:
+        """Import one batch; return the seconds until the next."""
+        asked = time.monotonic()
+        try:
+            if not self._checked:
+                await self._importer.check()
+                self._checked = True
+            batch = await self._importer.import_batch()
+        except NOT_NOW as error:
+            return self._outage.record_failure(error, asked)
+        except QueueFull as full:
+            log.warning("import.blocked", source=str(self._source), error=str(full))
+            self.caught_up = True
+            return PAUSE_WHEN_FULL
+        self._outage.record_success(permitted=True)
+        self._log(batch)
+        self.caught_up = self.caught_up or not batch
+        return 0 if batch else self._poll
+
+    def _log(self, batch: list[Imported]) -> None:
+        if jobs := sum(each.jobs for each in batch):
+            log.info("import.completed", source=str(self._source), jobs=jobs)
+        for each in batch:
+            for refused in each.refused:
+                log.error(
+                    "import.rejected", key=refused["source"], jid=refused["jid"], why=refused["why"]
+                )

@@ -37,8 +37,8 @@ class PartitionedWorker(HostedWorker):
         only: The numbers of the partitions to serve; None: all.
 
     Raises:
-        TypeError, ValueError, AioqlessError: As for `Worker`; also for importers, which a
-            partitioned worker can't have, and for a partition that doesn't exist.
+        TypeError, ValueError, AioqlessError: As for `Worker`; also for a partition that
+            doesn't exist.
     """
 
     def __init__(
@@ -50,11 +50,6 @@ class PartitionedWorker(HostedWorker):
         on_stopping: Callable[[], object] | None = None,
         only: Collection[int] | None = None,
     ) -> None:
-        if settings and settings.importers:
-            raise ValueError(
-                "a partitioned worker takes no importers: import with a Worker of its own, on "
-                "one of client.partitions"
-            )
         self._numbers = sorted(range(client.count) if only is None else set(only))
         for number in self._numbers:
             if number not in range(client.count):

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.contrib.foreign_queues import ForeignQueues
-from aioqless.worker.importer import ImportLoop
+from aioqless.contrib.foreign_queues import ForeignQueues, ImportLoop
 from aioqless.worker.outage import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import Push, existing_job
@@ -61,10 +60,8 @@ async def test_worker_runs_jobs_of_sidekiq_in_order(here: Client, push: Push, un
     async def hard(job: Job, number: int) -> None:
         done.append((job.jid, number))
 
-    settings = Settings(
-        queues=("mail",), concurrency=1, poll=0.05, importers=[ForeignQueues(format="sidekiq")]
-    )
-    async with Worker(here, hard, settings=settings):
+    settings = Settings(queues=("mail",), concurrency=1, poll=0.05)
+    async with Worker(here, hard, settings=settings, parts=[ForeignQueues(format="sidekiq")]):
         jids = await push("many")
         await until(lambda: len(done) == 1000, 30)
     assert done == [(jid, number) for number, jid in enumerate(jids, 1)]

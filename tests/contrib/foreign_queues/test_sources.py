@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from aioqless import Client, Settings
-from aioqless.contrib.foreign_queues import ForeignQueues
-from aioqless.worker.importer import ImportLoop
+from aioqless import Client
+from aioqless.contrib.foreign_queues import ForeignQueues, ImportLoop
 from aioqless.worker.outage import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import existing_job
@@ -190,10 +189,3 @@ async def test_import_waits_at_the_memory_limit(here: Client, lines: Lines, unti
 def test_invalid_source_is_refused_with_the_reason(wrong: dict[str, Any], why: str) -> None:
     with pytest.raises((ValueError, TypeError), match=why):
         ForeignQueues(**wrong)
-
-
-def test_settings_accept_a_list_of_sources() -> None:
-    with pytest.raises(TypeError, match="importers must be a list of sources"):
-        Settings(importers=ForeignQueues(format="exq"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="importers must be a list of sources"):
-        Settings(importers=["exq"])  # type: ignore[list-item]

@@ -11,9 +11,8 @@ from aioqless.cli.connect import check_one_partition, run_with_client
 from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
-from aioqless.contrib.foreign_queues import ForeignQueues, Format
+from aioqless.contrib.foreign_queues import ForeignQueues, Format, ImportLoop
 from aioqless.runtime import log
-from aioqless.worker.importer import ImportLoop
 from aioqless.worker.outage import Outage
 
 
