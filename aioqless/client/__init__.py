@@ -29,15 +29,15 @@ extensions.py                          where a client reaches extensions
 
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url
-from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection
+from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, RedisCommand
 from aioqless.store import PutManyRow
 
 __all__ = [
     "REDIS_UNAVAILABLE",
     "Client",
-    "Command",
     "CommandConnection",
     "PutManyRow",
+    "RedisCommand",
     "redis_url",
     "worker_name",
 ]

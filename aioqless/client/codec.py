@@ -31,7 +31,7 @@ class Codec(Protocol):
         """Return stored data as it was before `encode`.
 
         Raises:
-            DecryptionError: It can't be trusted, or not be read.
+            DecryptionError: Its signature is wrong, or no key decrypts it.
         """
 
     def encode_result(self, text: bytes, jid: str) -> bytes:
@@ -41,7 +41,7 @@ class Codec(Protocol):
         """Return a stored result, decoded from JSON, as the handler returned it.
 
         Raises:
-            DecryptionError: It can't be trusted, or not be read.
+            DecryptionError: Its signature is wrong, or no key decrypts it.
         """
 
 

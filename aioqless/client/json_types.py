@@ -67,7 +67,7 @@ class JsonType(Generic[T]):
         return msgspec.json.Decoder(self._hint, dec_hook=_decode_other).decode
 
     def find_problem(self, *, optional: bool = False) -> str | None:
-        """Return why JSON has no values of the type, if it hasn't.
+        """Return why values of the type can't be written as JSON; None if they can.
 
         A type that refers to a class which is defined later has no problem that can be found.
 

@@ -22,7 +22,7 @@ from aioqless.handlers.job_options import JobOptions
 from aioqless.handlers.lag_alerts import on_lag
 from aioqless.handlers.middleware_stack import (
     ENDS,
-    Call,
+    CallNext,
     Hook,
     Middleware,
     MiddlewareStack,
@@ -35,7 +35,7 @@ from aioqless.handlers.signature import Inject
 
 __all__ = [
     "ENDS",
-    "Call",
+    "CallNext",
     "Handler",
     "Handlers",
     "Hook",

@@ -14,7 +14,7 @@ from aioqless.handlers.resources import Resources
 from aioqless.handlers.signature import injected_parameters
 from aioqless.runtime.log import log
 
-Call: TypeAlias = Callable[[], Awaitable[Any]]
+CallNext: TypeAlias = Callable[[], Awaitable[Any]]
 
 # How a run may end: the events that are logged then, with the same fields.
 ENDS = (
@@ -38,7 +38,7 @@ class Middleware:
 
 
 def middleware(fn: Callable[..., Awaitable[Any]]) -> Middleware:
-    """Make a middleware: `async def timed(job: Job, call: Call) -> Any`.
+    """Make a middleware: `async def timed(job: Job, call: CallNext) -> Any`.
 
     It returns or raises what `await call()` does, or something else, which then counts as the
     handler's. Of several, the first one collected is the outermost. It runs on the loop, wherever
@@ -107,7 +107,7 @@ class MiddlewareStack:
         for hook in hooks:
             self.resources.check(hook.fn, hook.needs)
 
-    def wrap(self, job: Job, call: Call) -> Awaitable[Any]:
+    def wrap(self, job: Job, call: CallNext) -> Awaitable[Any]:
         """Make a call within all middleware."""
         for each in self._middleware:
             call = partial(each.fn, job, call, **self.resources.values(each.needs))

@@ -22,10 +22,10 @@ from aioqless.redis.error_replies import (
     SlotMigrating,
     SlotMoved,
 )
-from aioqless.redis.resp_protocol import Command, Reply, RespProtocol, Word
+from aioqless.redis.resp_protocol import RedisCommand, Reply, RespProtocol, Word
 from aioqless.runtime.tasks import cancel_and_wait
 
-__all__ = ["REDIS_UNAVAILABLE", "Command", "CommandConnection", "Connection", "Reply", "Word"]
+__all__ = ["REDIS_UNAVAILABLE", "CommandConnection", "Connection", "RedisCommand", "Reply", "Word"]
 
 CLOSE_TIMEOUT = 1.0  # seconds
 _REDIRECTS = (ReadOnlyServer, SlotMoved, SlotMigrating)
@@ -42,7 +42,7 @@ class CommandConnection(Protocol):
         """
 
     async def execute_many(
-        self, commands: list[Command], *, raise_errors: bool = True
+        self, commands: list[RedisCommand], *, raise_errors: bool = True
     ) -> list[Reply]:
         """Send commands in one write and return their replies.
 
@@ -102,7 +102,7 @@ class Connection:
         return reply
 
     async def execute_many(
-        self, commands: list[Command], *, raise_errors: bool = True
+        self, commands: list[RedisCommand], *, raise_errors: bool = True
     ) -> list[Reply]:
         """Send commands in one write and return their replies."""
         protocol = self._protocol

@@ -8,7 +8,7 @@ from redis import exceptions
 
 from aioqless.errors import AioqlessError, NotDurable
 from aioqless.redis.batcher import Batcher
-from aioqless.redis.connection import Command, CommandConnection, Reply, Word
+from aioqless.redis.connection import CommandConnection, RedisCommand, Reply, Word
 from aioqless.validation import Duration
 
 MAX_BATCH = 200
@@ -49,7 +49,7 @@ class Durability:
             )
 
     @property
-    def wait_command(self) -> Command:
+    def wait_command(self) -> RedisCommand:
         """The command that waits for the writes before it on their connection."""
         milliseconds = max(1, round(self.timeout * 1000))
         return (
@@ -81,7 +81,7 @@ class DurableWrites:
     def __init__(self, connection: CommandConnection, durability: Durability) -> None:
         self.connection = connection
         self._durability = durability
-        self._batcher: Batcher[Command, Reply] = Batcher(
+        self._batcher: Batcher[RedisCommand, Reply] = Batcher(
             self._send, name="durable writes", max_items=MAX_BATCH
         )
 
@@ -99,7 +99,7 @@ class DurableWrites:
         await self.connection.aclose()
         await self._batcher.finish()
 
-    async def _send(self, batch: list[Command]) -> list[Reply]:
+    async def _send(self, batch: list[RedisCommand]) -> list[Reply]:
         *replies, waited = await self.connection.execute_many(
             [*batch, self._durability.wait_command], raise_errors=False
         )

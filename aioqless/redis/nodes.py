@@ -9,7 +9,7 @@ from redis.asyncio.connection import AbstractConnection
 
 from aioqless.redis.address import Address, Endpoint
 from aioqless.redis.cluster import ClusterSlots, slot_of
-from aioqless.redis.connection import Command, Connection, Reply, Word
+from aioqless.redis.connection import Connection, RedisCommand, Reply, Word
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
 
 
@@ -102,7 +102,7 @@ class NamespaceConnection:
             raise
 
     async def execute_many(
-        self, commands: list[Command], *, raise_errors: bool = True
+        self, commands: list[RedisCommand], *, raise_errors: bool = True
     ) -> list[Reply]:
         """Send commands in one write and return their replies."""
         connection = self._connection or await self._find()

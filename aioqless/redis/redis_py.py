@@ -144,7 +144,7 @@ class _TargetConnection(AbstractConnection):
         except (exceptions.ReadOnlyError, exceptions.MovedError) as error:
             await self.disconnect()
             raise exceptions.ConnectionError(
-                f"the server isn't the one to ask any more: {error}"
+                f"this server is no longer the primary: {error}"
             ) from None
 
     def detach(self, protocol: asyncio.Protocol) -> asyncio.StreamWriter:

@@ -12,7 +12,7 @@ from redis import exceptions
 from aioqless.redis.error_replies import make_error
 
 Word: TypeAlias = str | bytes | int | float
-Command: TypeAlias = tuple[Word, ...]
+RedisCommand: TypeAlias = tuple[Word, ...]
 Reply: TypeAlias = Any  # bytes, int, None, or a list of these and of errors
 
 _NO_REPLY = object()
@@ -54,7 +54,7 @@ class RespProtocol(asyncio.Protocol):
         self._writer = writer  # kept: a StreamWriter that is deleted closes its transport
         self._transport = writer.transport
 
-    def send(self, command: Command, *, at_once: bool = True) -> asyncio.Future[Reply]:
+    def send(self, command: RedisCommand, *, at_once: bool = True) -> asyncio.Future[Reply]:
         """Send a command.
 
         Args:

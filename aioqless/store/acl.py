@@ -1,6 +1,6 @@
 """Least-privilege Redis users for each role, derived from the commands that the role may call.
 
-Which commands these are say the `@role` directives of their headers. A command's keys and Redis
+The `@role` directives of the headers say which commands these are. A command's keys and Redis
 commands are those that its Lua names.
 """
 
@@ -83,7 +83,8 @@ def user(
 ) -> str:
     """Return the line of an ACL file, or of redis.conf, for a user with a role.
 
-    Behind the word `user` it is what ACL SETUSER takes. It holds only a hash of the password.
+    Everything after the word `user` can be passed to ACL SETUSER. It holds only a hash of the
+    password.
 
     Args:
         role: One of ROLES.

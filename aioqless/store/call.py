@@ -177,7 +177,7 @@ def read_answers(reply: list[bytes | Exception]) -> list[str | Exception]:
 
 
 def read_list(reply: list[Reply]) -> list[Reply]:
-    """Read a list, as it is but for strings of which it is the list itself."""
+    """Read a list: decode its own strings, leave nested values as they are."""
     return [decode_text(item) if isinstance(item, bytes) else item for item in reply]
 
 

@@ -18,7 +18,7 @@ from redis import exceptions
 
 from aioqless import errors
 from aioqless.lua import constant
-from aioqless.redis.connection import REDIS_UNAVAILABLE, Command, CommandConnection, Reply
+from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, RedisCommand, Reply
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Call, T
 from aioqless.store.commands import Store
@@ -140,7 +140,7 @@ class ScriptStore(Store):
 
         Calls may be carried out in another order than given if Redis has to be sent a script first.
         """
-        commands: list[Command] = [
+        commands: list[RedisCommand] = [
             ("EVALSHA", compose(call.command, self.namespace).sha, *call.words(call.request))
             for call in calls
         ]

@@ -18,19 +18,19 @@ class EventRecorder:
         self.events: list[Event] = []
         self._more = asyncio.Condition()
 
-    async def wait_for(self, name: str, jid: str | None = None, *, patience: float = 5.0) -> Event:
+    async def wait_for(self, name: str, jid: str | None = None, *, timeout: float = 5.0) -> Event:
         """Return the first event of a name; wait for it if there is none yet.
 
         Args:
             name: The name, such as "completed".
             jid: The job; default: any.
-            patience: Maximum number of seconds to wait.
+            timeout: Maximum number of seconds to wait.
 
         Raises:
             AssertionError: There was none in that time; the message lists those that there were.
         """
         try:
-            async with asyncio.timeout(patience), self._more:
+            async with asyncio.timeout(timeout), self._more:
                 while True:
                     for event in self.events:
                         if event.name == name and jid in (None, event.jid):
@@ -39,7 +39,7 @@ class EventRecorder:
         except TimeoutError:
             happened = ", ".join(f"{event.name} {event.jid}" for event in self.events) or "none"
             raise AssertionError(
-                f"no {name} {jid or ''} within {patience} s; the events were: {happened}"
+                f"no {name} {jid or ''} within {timeout} s; the events were: {happened}"
             ) from None
 
     async def record(self, events: AsyncIterator[Event]) -> None:

@@ -42,8 +42,8 @@ def server() -> Iterator[str]:
         binary = import_module("aioqless.contrib.private_redis").find_server_binary()
         process = subprocess.Popen([str(binary.path), *options], stdout=subprocess.DEVNULL)
         try:
-            patience = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
-            with Redis(unix_socket_path=str(socket), retry=patience) as redis:
+            retry = Retry(ConstantBackoff(0.01), 1000, supported_errors=(NotConnected,))
+            with Redis(unix_socket_path=str(socket), retry=retry) as redis:
                 redis.ping()
             yield f"unix://{socket}"
         finally:

@@ -24,7 +24,7 @@ from aioqless import (
     on_finish,
     resource,
 )
-from aioqless.handlers import Call
+from aioqless.handlers import CallNext
 from aioqless.testing import drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
@@ -101,7 +101,7 @@ async def test_middleware_runs_in_the_worker_around_a_process_handler(
     client: Client, work: Work
 ) -> None:
     @middleware
-    async def tenant(job: Job[Any], call: Call) -> Any:
+    async def tenant(job: Job[Any], call: CallNext) -> Any:
         in_processes.TENANT.set("Ann")
         return (await call()).split()[0]
 

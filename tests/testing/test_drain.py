@@ -83,7 +83,7 @@ async def test_events_can_be_awaited(aioqless_client: Client) -> None:
         with pytest.raises(
             AssertionError, match=f"no failed .* the events were: put {jid}, completed {jid}"
         ):
-            await events.wait_for("failed", patience=0.05)
+            await events.wait_for("failed", timeout=0.05)
 
 
 async def test_drain_serves_every_queue_also_those_that_jobs_put_into(

@@ -10,7 +10,7 @@ import pytest
 
 import aioqless
 from aioqless import AioqlessError, Client, Fail, Inject, Job, Retry, Worker, job, resource
-from aioqless.handlers import Call
+from aioqless.handlers import CallNext
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -71,7 +71,7 @@ async def test_worker_with_a_failing_resource_pops_nothing(client: Client, lines
 
 
 @aioqless.middleware
-async def outer(job: Job[Any], call: Call) -> Any:
+async def outer(job: Job[Any], call: CallNext) -> Any:
     seen.append("outer begins")
     try:
         return await call()
@@ -80,7 +80,7 @@ async def outer(job: Job[Any], call: Call) -> Any:
 
 
 @aioqless.middleware
-async def inner(job: Job[Any], call: Call, pool: Pool = Inject) -> Any:
+async def inner(job: Job[Any], call: CallNext, pool: Pool = Inject) -> Any:
     traced.set(job.jid)
     seen.append(pool.open)
     return await call()
@@ -104,7 +104,7 @@ async def test_exception_of_middleware_is_the_outcome(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     @aioqless.middleware
-    async def refuse(job: Job[Any], call: Call) -> Any:
+    async def refuse(job: Job[Any], call: CallNext) -> Any:
         raise Fail("closed", "we are closed")
 
     async with work(blocking, refuse):

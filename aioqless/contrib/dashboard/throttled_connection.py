@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aioqless.client import Command, CommandConnection
+from aioqless.client import CommandConnection, RedisCommand
 
 SHARE = 0.2  # of Redis' time, at most
 MAX_PAUSE = 0.25  # seconds between two calls: a slow network must not stop live updates
@@ -29,7 +29,7 @@ class ThrottledConnection:
         return reply
 
     async def execute_many(
-        self, commands: list[Command], *, raise_errors: bool = True
+        self, commands: list[RedisCommand], *, raise_errors: bool = True
     ) -> list[Any]:
         """Send commands and return their replies."""
         loop = asyncio.get_running_loop()

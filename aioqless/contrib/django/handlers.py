@@ -31,7 +31,7 @@ from aioqless.contrib.django.task_framework import (
     task_started,
 )
 from aioqless.handlers import (
-    Call,
+    CallNext,
     Hook,
     JobOptions,
     Middleware,
@@ -137,7 +137,7 @@ def _around_tasks(backend: Backend) -> list[Source]:
     """Return the middleware that prepares a task's result, and the hook that reports its end."""
 
     @middleware
-    async def prepare(job: Job[Any], call: Call, client: Client = Inject) -> Any:
+    async def prepare(job: Job[Any], call: CallNext, client: Client = Inject) -> Any:
         if task := declared_tasks.get(job.klass):
             details = None
             # The run needs no details: it continues without them if Redis doesn't answer.

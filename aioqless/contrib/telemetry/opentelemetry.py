@@ -22,7 +22,7 @@ from aioqless.contrib.telemetry.queue_readings import (
     reading_queues,
 )
 from aioqless.errors import require_extra
-from aioqless.handlers import ENDS, Call
+from aioqless.handlers import ENDS, CallNext
 
 with require_extra("opentelemetry"):
     from opentelemetry import propagate, trace
@@ -80,7 +80,7 @@ async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
 
 
 @middleware
-async def trace_run(job: Job[Any], call: Call) -> Any:
+async def trace_run(job: Job[Any], call: CallNext) -> Any:
     """Trace each run within the trace that the job was put in; record exceptions."""
     attributes: dict[str, str | int] = {
         **_attributes_of(job),
@@ -100,7 +100,7 @@ class Metrics:
 
 
 @middleware
-async def measure(job: Job[Any], call: Call) -> Any:
+async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
     attributes = _attributes_of(job)
     if job.waited is not None:

@@ -29,7 +29,7 @@ from aioqless.contrib.telemetry.queue_readings import (
     reading_queues,
 )
 from aioqless.errors import require_extra
-from aioqless.handlers import ENDS, Call
+from aioqless.handlers import ENDS, CallNext
 
 with require_extra("prometheus"):
     from prometheus_client import REGISTRY, Counter, Gauge, Histogram, values
@@ -69,7 +69,7 @@ class Metrics:
 
 
 @middleware
-async def measure(job: Job[Any], call: Call) -> Any:
+async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
     if job.waited is not None:
         waited.labels(job.queue).observe(job.waited)

@@ -18,7 +18,7 @@ import msgspec
 
 from aioqless import Fail, Job, Retry, Snooze, middleware
 from aioqless.errors import AioqlessError, require_extra
-from aioqless.handlers import Call
+from aioqless.handlers import CallNext
 
 with require_extra("sentry"):
     import sentry_sdk
@@ -55,7 +55,7 @@ GIVEN = ("data", "tags")
 
 
 @middleware
-async def report(job: Job[Any], call: Call) -> Any:
+async def report(job: Job[Any], call: CallNext) -> Any:
     """Run the handler in an isolation scope named after the klass; capture its exceptions."""
     with sentry_sdk.isolation_scope() as scope:
         scope.set_transaction_name(job.klass)
