@@ -15,6 +15,8 @@ from aioqless.lua import list_scripts
 from tests.unit.source import PACKAGE
 
 EXTENSIONS = sorted(each.parent.name for each in (PACKAGE / "contrib").glob("*/__init__.py"))
+# These cannot be imported without another one, and are deleted with it.
+DEPENDENTS = {"http_sessions": ("dashboard", "human_tasks")}
 # Of the core, without a server: the one of the tests is found by the private Redis.
 FAST_TESTS = [
     f"tests/unit/test_{name}.py"
@@ -47,9 +49,10 @@ def test_core_works_without_an_extension(extension: str, tmp_path: Path) -> None
     """`*` is all of them."""
     package = tmp_path / "aioqless"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in (package / "contrib").glob(extension):
-        if folder.is_dir():
-            shutil.rmtree(folder)
+    for name in (extension, *DEPENDENTS.get(extension, ())):
+        for folder in (package / "contrib").glob(name):
+            if folder.is_dir():
+                shutil.rmtree(folder)
 
     def run(*arguments: str) -> str:
         return subprocess.run(
