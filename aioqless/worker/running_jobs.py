@@ -8,18 +8,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
 from aioqless.runtime.log import log
-
-
-class Renewer(Protocol):
-    """Renews the locks of some runs."""
-
-    def watch(self, run: Run) -> None:
-        """Wake up in time for the lock of a run that begins."""
 
 
 @dataclass(eq=False, slots=True)
@@ -35,7 +27,7 @@ class Run:
     started: float
     lock: float
     deadline: float
-    renewer: Renewer | None = None  # who renews the lock
+    renewer: object = None  # the lock renewer of the worker whose run it is
     handler: Handler | None = None  # None: no handler here claims the klass
     task: asyncio.Task[None] | None = None  # runs the handler, while it may be canceled
     watcher: asyncio.Task[None] | None = None  # the runner's; ends when the outcome is stored
