@@ -79,7 +79,11 @@ class Outage:
 
         Raises:
             AioqlessError: Permissions are missing that this worker has never had.
+            redis.exceptions.AuthenticationError: Redis refuses a login that has never worked; one
+                that has is being changed, as tokens that expire are.
         """
+        if isinstance(error, exceptions.AuthenticationError) and self._answered < 0:
+            raise error
         if isinstance(error, exceptions.NoPermissionError) and not self._permitted:
             raise AioqlessError(
                 f"the Redis user lacks permissions that a worker needs: {error}. "

@@ -16,6 +16,7 @@ import httpx
 import pytest
 import uvloop
 from litestar.testing import TestClient
+from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless import AioqlessError, Client, Handler, Inject, Job, Settings, Worker, job, resource
@@ -201,13 +202,29 @@ async def test_sys_exit_in_a_resource_ends_the_worker_and_not_the_host(
     assert lines.of("worker.crashed")
 
 
-async def test_host_serves_requests_while_the_worker_retries_a_refused_password(
+async def test_worker_ends_if_its_password_has_never_worked(
     own_server: OwnServer, until: Until, lines: Lines
 ) -> None:
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
         await operator.config_set("requirepass", "secret")
         app = App(client)
         async with HOSTS["fastapi"](app.lifespan, app.put) as running:
+            await until(lambda: not app.healthy)
+            assert await answers(running)
+            await running.stop()
+        assert isinstance(app.left, exceptions.AuthenticationError)
+        assert "refused this client" in str(app.left) and lines.of("worker.crashed")
+
+
+async def test_host_serves_requests_while_the_worker_retries_a_password_that_has_worked(
+    own_server: OwnServer, until: Until, lines: Lines
+) -> None:
+    async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
+        app = App(client)
+        async with HOSTS["fastapi"](app.lifespan, app.put) as running:
+            await until(lambda: app.worker and app.worker.ready)
+            await operator.config_set("requirepass", "secret")
+            await operator.client_kill_filter(_type="normal", skipme=True)
             await until(lambda: lines.of("worker.redis_lost"))
             assert app.worker and app.healthy and not app.worker.ready
             assert await answers(running)
@@ -222,9 +239,11 @@ async def test_host_stops_while_redis_refuses_the_password(
     own_server: OwnServer, until: Until, lines: Lines
 ) -> None:
     async with Redis.from_url(own_server.url) as operator, Client(own_server.url) as client:
-        await operator.config_set("requirepass", "secret")
         app = App(client)
         async with HOSTS["aiohttp"](app.lifespan, app.put) as running:
+            await until(lambda: app.worker and app.worker.ready)
+            await operator.config_set("requirepass", "secret")
+            await operator.client_kill_filter(_type="normal", skipme=True)
             await until(lambda: lines.of("worker.redis_lost"))
             await asyncio.wait_for(running.stop(), 60)
     assert app.left is None
