@@ -16,20 +16,20 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
-from redis import exceptions
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
+from aioqless.client.access import RedisAccess
 from aioqless.client.archive import Archive
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
 from aioqless.client.events import Events
-from aioqless.client.extensions import codec_from_environment, ensure_private_server
+from aioqless.client.extensions import codec_from_environment
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
@@ -42,17 +42,14 @@ from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.recurring.pages import iterate_recurring, recurring_page
 from aioqless.client.redis_server import Server
-from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
-from aioqless.errors import ServerUnavailable
 from aioqless.hints import suggest_options, suggest_put
-from aioqless.redis import Address, Topology, make_redis, make_topology, redact_url
-from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, Connection
-from aioqless.redis.durability import Durability, DurableWrites
-from aioqless.redis.pubsub import Subscriber
-from aioqless.store import ATTEMPTS, ScriptStore, TickRow
+from aioqless.redis import redact_url
+from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection
+from aioqless.redis.durability import Durability
+from aioqless.store import ScriptStore, TickRow
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
@@ -73,7 +70,6 @@ class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
     Attributes:
-        url: URL of Redis; None for the private server before it is started.
         namespace: Prefix of all keys.
         name: Name of the client.
         max_data: Maximum size of a job's data, in bytes.
@@ -93,6 +89,7 @@ class Client:
         durability: Durability | None = None,
         codec: Codec | None = None,
         clock: Callable[[], float] | None = None,
+        access: RedisAccess | None = None,
     ) -> None:
         """Make a client; it connects when it is entered.
 
@@ -116,49 +113,42 @@ class Client:
             codec: Encodes data and results, such as `Encryption`; default: what
                 AIOQLESS_ENCRYPTION_KEYS asks for.
             clock: Returns the time in place of Redis' clock, for tests.
+            access: What makes its connections, in place of the options that say how.
 
         Raises:
             TypeError: An option has the wrong type.
             ValueError: An option is out of range, or the URL isn't one of Redis.
         """
-        self.url = find_url(url)
         self.namespace = (
             (os.environ.get("AIOQLESS_NAMESPACE") or "ql") if namespace is None else namespace
         )
         self.name = validation.check_name("name", worker_name() if name is None else name)
         self.max_data = int(validation.check_number("max_data", max_data, least=1))
         self.codec = codec or codec_from_environment()
-        self._clock = clock
-        self._durability = durability
-        self._credentials = credentials
-        self._address = self._read_address()
-        self._connection_name = self._choose_connection_name()
-        self._timeout = choose_timeout(self._address, timeout)
-        self._patience = choose_patience(self._address, patience)
+        self._access = access or RedisAccess(
+            find_url(url),
+            self.namespace,
+            self.name,
+            timeout=timeout,
+            patience=patience,
+            credentials=credentials,
+            durability=durability,
+            clock=clock,
+        )
         self._default_context: DefaultContext | None = None
-        self._private: dict[str, str] = {}
         self._connected: _Connected | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # where it is open
 
     async def __aenter__(self) -> Self:
-        await self._start()
-        self._loop = asyncio.get_running_loop()
-        _open_clients.setdefault(self._loop, WeakSet()).add(self)
-        return self
-
-    async def _start(self) -> None:
-        if self.url is None:
-            await self._ensure_private()
-        store = self._shared_store()
-        if self._private:  # the private server stops without connections
+        await self._access.open()
+        store = self._access.make_store()
+        if self._access.private:  # the private server stops without connections
             await store.connection.execute("PING")
-        redis = make_redis(
-            self._topology(),
-            connect_timeout=self._timeout / ATTEMPTS,
-            reply_timeout=self._timeout,
-            name=f"{self._connection_name}.redis",
-        )
-        self._connected = self._connect(redis, store)
+        self._connected = self._connect(self._access.make_redis(), store)
+        if not self._access.is_part:
+            self._loop = asyncio.get_running_loop()
+            _open_clients.setdefault(self._loop, WeakSet()).add(self)
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._loop is not None:
@@ -172,12 +162,20 @@ class Client:
             await connected.redis.aclose()
 
     @property
+    def url(self) -> str | None:
+        """URL of Redis; None for the private server before it is started."""
+        return self._access.url
+
+    @property
     def endpoint(self) -> dict[str, str]:
         """The Redis that is used, for logs.
 
         Its URL without the password; for a private server its program and data directory, too.
         """
-        return {"url": re.sub(r"//[^@/]*@", "//", redact_url(self.url or "")), **self._private}
+        return {
+            "url": re.sub(r"//[^@/]*@", "//", redact_url(self.url or "")),
+            **self._access.private,
+        }
 
     @property
     def redis(self) -> Redis:
@@ -528,9 +526,7 @@ class Client:
             name: Name of the connection, after that of the client.
             timeout: Seconds for one call, if the client's own timeout isn't shorter.
         """
-        timeout = min(timeout, self._timeout)
-        connection = self._connection(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
-        return self._store_over(connection, timeout)
+        return self._access.make_dedicated_store(name, timeout)
 
     def with_connection(self, wrap: Callable[[CommandConnection], CommandConnection]) -> Client:
         """Return a view of this client whose commands go over a wrapped connection.
@@ -541,9 +537,8 @@ class Client:
         Args:
             wrap: Wraps the client's connection.
         """
-        connection = wrap(self.store.connection)
         other = copy.copy(self)
-        store = self._store_over(connection, self._timeout)
+        store = self._access.wrap_store(self.store, wrap)
         other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
 
@@ -556,80 +551,21 @@ class Client:
         return self._connected
 
     def _connect(self, redis: Redis, store: ScriptStore) -> _Connected:
-        subscriber = self._make_subscriber(redis)
+        subscriber = self._access.make_subscriber(redis)
         watcher = JobWatcher(subscriber)
         backend = JobBackend(store, self.codec, self.max_data, watcher, ProgressReporter(store))
         return _Connected(
             redis=redis,
             store=store,
             backend=backend,
-            sender=self._make_sender(store),
+            sender=self._access.make_sender(
+                store, self.codec, self.max_data, self._default_context
+            ),
             jobs=Jobs(backend),
             workers=Workers(redis, store),
             config=Config(store),
             events=Events(subscriber, store),
         )
-
-    def _make_subscriber(self, redis: Redis) -> Subscriber:
-        return Subscriber(redis, self.namespace)
-
-    def _make_sender(self, store: ScriptStore) -> PutSender:
-        return PutSender(store, self.codec, self.max_data, self._default_context)
-
-    def _read_address(self) -> Address | None:
-        """Parse the URL, and check that it fits the namespace."""
-        address = None if self.url is None else Address.parse(self.url, self._credentials)
-        if address is not None:
-            make_topology(address, self.namespace)
-        return address
-
-    def _choose_connection_name(self) -> str:
-        """Return the name of connections in Redis: as the URL says, or the name of the client."""
-        return (
-            str(self._address.options.get("client_name", self.name)) if self._address else self.name
-        )
-
-    def _topology(self) -> Topology:
-        """Return the topology for one connection, which learns of a fail-over on its own."""
-        assert self._address is not None
-        return make_topology(self._address, self.namespace)
-
-    def _shared_store(self) -> ScriptStore:
-        name, timeout = self._connection_name, self._timeout
-        connection, durable = self._connection(name, timeout / ATTEMPTS), None
-        if self._durability is not None:
-            extra = self._durability.timeout
-            dedicated = self._connection(f"{name}.durable", timeout / ATTEMPTS + extra)
-            durable, timeout = DurableWrites(dedicated, self._durability), timeout + extra
-        return self._store_over(connection, timeout, durable)
-
-    def _store_over(
-        self, connection: CommandConnection, timeout: float, durable: DurableWrites | None = None
-    ) -> ScriptStore:
-        return ScriptStore(
-            connection,
-            self.namespace,
-            limit=timeout,
-            patience=self._patience,
-            durable=durable,
-            clock=self._clock,
-        )
-
-    def _connection(self, name: str, timeout: float) -> CommandConnection:
-        before = self._rejoin_private if self._private else None
-        return Connection(self._topology(), timeout=timeout, name=name, before_connect=before)
-
-    async def _ensure_private(self) -> None:
-        """Start the private server unless it runs."""
-        self.url, self._private = await asyncio.to_thread(ensure_private_server)
-        self._address = self._read_address()
-
-    async def _rejoin_private(self) -> None:
-        """Start the private server before a connection; failing to counts as an outage."""
-        try:
-            await self._ensure_private()
-        except ServerUnavailable as error:
-            raise exceptions.ConnectionError(str(error)) from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from aioqless.client import Client
+from aioqless.client.access import RedisAccess
 from aioqless.client.codec import PlainCodec
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler
@@ -48,11 +49,9 @@ class MemoryClient(Client):
 
     def __init__(self) -> None:
         """Make a client; it may put when it is entered."""
-        super().__init__("redis://memory.invalid", codec=PlainCodec())
         self.puts: list[PutJob] = []
-
-    def _shared_store(self) -> ScriptStore:
-        return _MemoryStore(super()._shared_store().connection, self.namespace, self.puts.append)
+        access = _MemoryAccess(self.puts.append)
+        super().__init__(codec=PlainCodec(), access=access)
 
 
 def put_jobs(client: Client, klass: Handler[..., Any] | str | None = None) -> list[PutJob]:
@@ -75,6 +74,18 @@ def put_jobs(client: Client, klass: Handler[..., Any] | str | None = None) -> li
     if klass is not None and not isinstance(klass, str):
         raise TypeError(f"klass must be a handler or the name of a klass (got {klass!r})")
     return [put for put in client.puts if klass in (None, put.klass)]
+
+
+class _MemoryAccess(RedisAccess):
+    """Reaches no Redis."""
+
+    def __init__(self, keep: Callable[[PutJob], object]) -> None:
+        super().__init__("redis://memory.invalid", "ql", "memory")
+        self._keep = keep
+
+    def make_store(self) -> ScriptStore:
+        """Return a store of memory."""
+        return _MemoryStore(self.connect(self.name, self.timeout), self.namespace, self._keep)
 
 
 class _MemoryStore(ScriptStore):

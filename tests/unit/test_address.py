@@ -118,7 +118,7 @@ def test_password_alone_makes_no_address(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_timeout_comes_from_the_argument_or_the_url(
     url: str, given: float | None, timeout: float
 ) -> None:
-    assert Client(url, timeout=given)._timeout == timeout
+    assert Client(url, timeout=given)._access.timeout == timeout
 
 
 @pytest.mark.parametrize("url", ["redis://h?socket_timeout=soon", "redis://h?socket_timeout=0"])

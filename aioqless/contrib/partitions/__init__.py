@@ -1,7 +1,7 @@
 """Partitions: one namespace over all nodes of a Redis Cluster.
 
 client.py         PartitionedClient   a client of all partitions
-queue.py          PartitionedQueue    a queue whose jobs are in all partitions
+access.py         PartitionedAccess   a client of each partition, over shared connections
 routing.py                            which partition a job belongs to, and their namespaces
 record.py         WrongPartitions     the number of partitions, as Redis has it
 sender.py         PartitionedSender   puts each job into its partition

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypedDict, cast
+from typing import Any, Self, cast
 
 import msgspec
-from redis.asyncio import Redis
-from redis.credentials import CredentialProvider
 from typing_extensions import TypeVar, Unpack
 
-from aioqless.client import Client, CommandConnection
-from aioqless.client.codec import Codec
-from aioqless.client.consistency import Finding
+from aioqless.client import Client, worker_name
+from aioqless.client.consistency import Finding, check_consistency
+from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Jid, Klass, NewJob, PutSender
+from aioqless.client.put import Jid, Klass, NewJob
 from aioqless.client.put_options import OnFailed, PutOptions
 from aioqless.client.redis_server import Server
+from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
+from aioqless.contrib.partitions.access import ClientOptions, PartitionedAccess
 from aioqless.contrib.partitions.distribution import (
     NodeLoad,
     PartitionLoad,
     measure_nodes,
     measure_partitions,
 )
-from aioqless.contrib.partitions.queue import PartitionedQueue
 from aioqless.contrib.partitions.record import compare_count, record_count, wrong_number
 from aioqless.contrib.partitions.routing import (
     check_count,
@@ -35,55 +33,12 @@ from aioqless.contrib.partitions.routing import (
     name_partitions,
     partition_of,
 )
-from aioqless.contrib.partitions.sender import PartitionedSender
+from aioqless.contrib.partitions.sender import place, place_flow
 from aioqless.contrib.partitions.store import PartitionedStore
-from aioqless.contrib.partitions.subscriber import PartitionedSubscriber
-from aioqless.redis import Topology, make_topology
-from aioqless.redis.connection import Connection
-from aioqless.redis.durability import Durability, DurableWrites
-from aioqless.redis.nodes import NodeConnections
-from aioqless.redis.pubsub import Subscriber
-from aioqless.store import ATTEMPTS, Keys, ScriptStore, TickRow
+from aioqless.store import Keys, TickRow
 from aioqless.validation import Seconds
 
 R = TypeVar("R", default=Any)
-
-
-class ClientOptions(TypedDict, total=False):
-    """The options of `Client`."""
-
-    timeout: Seconds | None
-    max_data: int
-    name: str | None
-    patience: Seconds | None
-    credentials: CredentialProvider | None
-    durability: Durability | None
-    codec: Codec | None
-    clock: Callable[[], float] | None
-
-
-class Partition(Client):
-    """The client of one partition, which the partitioned client opens and closes.
-
-    It isn't the current client of its event loop.
-    """
-
-    def __init__(
-        self, url: str | None, store: ScriptStore, **options: Unpack[ClientOptions]
-    ) -> None:
-        super().__init__(url, namespace=store.namespace, **options)
-        self._given = store
-
-    async def open(self) -> None:
-        """Open it."""
-        await self._start()
-
-    async def aclose(self) -> None:
-        """Close it."""
-        await self.__aexit__()
-
-    def _shared_store(self) -> ScriptStore:
-        return self._given
 
 
 class PartitionedClient(Client):
@@ -113,27 +68,48 @@ class PartitionedClient(Client):
             TypeError: An option has the wrong type.
             ValueError: An option is out of range, or there is no number of partitions.
         """
-        name = namespace or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
+        whole = namespace or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
+        name, codec = options.pop("name", None) or worker_name(), options.pop("codec", None)
+        max_data = options.pop("max_data", MAX_BYTES)
         self.count = _read_count() if partitions is None else check_count(partitions)
-        self._first_of_many = name_partitions(name, 2)[0]
-        self._namespaces = name_partitions(name, self.count)
-        super().__init__(url, namespace=self._namespaces[0], **options)
-        if self.count > 1 and self._address is not None and self._address.kind == "sentinel":
+        self._first_of_many = name_partitions(whole, 2)[0]
+        self._parts = PartitionedAccess(
+            find_url(url), name_partitions(whole, self.count), name, codec, max_data, options
+        )
+        address = self._parts.address
+        if self.count > 1 and address is not None and address.kind == "sentinel":
             raise ValueError(
-                f"the URL {self._address} names one master behind sentinels, which {self.count} "
+                f"the URL {address} names one master behind sentinels, which {self.count} "
                 "partitions can't make faster: name the nodes of a Cluster "
                 "(redis+cluster://...), or use an ordinary client"
             )
-        self.namespace = name
-        self._options = options
-        self._partitions: tuple[Partition, ...] | None = None
+        super().__init__(
+            namespace=whole, name=name, codec=codec, max_data=max_data, access=self._parts
+        )
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        try:
+            await self._compare_count()
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)
+        await self._parts.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.__aexit__()
 
     @property
     def partitions(self) -> tuple[Client, ...]:
         """The ordinary clients of the partitions."""
-        if self._partitions is None:
+        if not self._parts.clients:
             raise RuntimeError("the client isn't connected: use it within `async with`")
-        return self._partitions
+        return self._parts.clients
 
     def partition_of(self, jid: str) -> int:
         """Return the number of the partition that a jid, or a key, belongs to."""
@@ -146,14 +122,6 @@ class PartitionedClient(Client):
             key: A partition key, a unique key, a concurrency key, or another job's jid.
         """
         return generate_jid(self.partition_of(key), self.count)
-
-    def queue(self, name: str) -> PartitionedQueue:
-        """Return a queue; it needn't exist yet.
-
-        Args:
-            name: Name of the queue.
-        """
-        return PartitionedQueue(self, self._sender, name)
 
     async def put(
         self,
@@ -178,7 +146,7 @@ class PartitionedClient(Client):
         Raises:
             ValueError: Its jid, keys and dependencies belong to several partitions; or as `Client`.
         """
-        new = self._sender.place(NewJob.of(job, data, options), partition_key)
+        new = place(NewJob.of(job, data, options), partition_key, self.count)
         return await super().put(new, queue=queue, wait=wait)
 
     async def put_flow(
@@ -203,7 +171,7 @@ class PartitionedClient(Client):
         Raises:
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
-        placed = self._sender.place_flow(flow, partition_key)
+        placed = place_flow(flow, partition_key, self.count)
         return await super().put_flow(placed, queue=queue, on_failed=on_failed, wait=wait)
 
     @contextmanager
@@ -244,24 +212,20 @@ class PartitionedClient(Client):
             What was found; the problem `unreachable` for each node that wasn't checked.
         """
         with self.partial_reads() as missing:
-            found = await super().check(resolve=resolve, step=step)
+            store = self._partitioned_store
+            found = await check_consistency(
+                store, self._move_in_partitions, resolve=resolve, step=step
+            )
             away = [
                 Finding(problem="unreachable", mended=False, about=msgspec.to_builtins(each))
                 for each in missing
             ]
         return found + away
 
-    async def _move_ticks(self, moves: Sequence[TickRow]) -> None:
-        of_partition: dict[int, list[TickRow]] = {}
-        for row in moves:
-            of_partition.setdefault(self.partition_of(row["jid"]), []).append(row)
-        for number, rows in of_partition.items():
-            await self.partitions[number].store.tick(batch=rows)
-
     async def measure_partitions(self) -> list[PartitionLoad]:
         """Return where each partition is, and how many jobs it has."""
-        assert self._address is not None
-        return await measure_partitions(self.partitions, self._address)
+        assert self._parts.address is not None
+        return await measure_partitions(self.partitions, self._parts.address)
 
     async def measure_nodes(self, loads: Sequence[PartitionLoad]) -> list[NodeLoad]:
         """Return the load of the nodes.
@@ -271,65 +235,16 @@ class PartitionedClient(Client):
         """
         return await measure_nodes(self.partitions, loads)
 
-    def dedicated_store(self, name: str, timeout: float) -> ScriptStore:
-        """Return a store with connections of its own, for an event loop in another thread.
-
-        Args:
-            name: Name of the connections, after that of the client.
-            timeout: Seconds for one call, if the client's own timeout isn't shorter.
-        """
-        timeout = min(timeout, self._timeout)
-        connections = self._connections(f"{self._connection_name}.{name}", timeout / ATTEMPTS)
-        stores = [
-            self._store_of(namespace, connection, timeout)
-            for namespace, connection in zip(self._namespaces, connections, strict=True)
-        ]
-        return cast(ScriptStore, PartitionedStore(stores, clock=self._clock))
-
-    def with_connection(
-        self, wrap: Callable[[CommandConnection], CommandConnection]
-    ) -> PartitionedClient:
-        """Return a view of this client whose commands go over wrapped connections.
-
-        Args:
-            wrap: Wraps the connection of each partition.
-        """
-        stores = [
-            self._store_of(store.namespace, wrap(store.connection), self._timeout)
-            for store in self._partitioned_store.stores
-        ]
-        other = copy.copy(self)
-        store = cast(ScriptStore, PartitionedStore(stores, clock=self._clock))
-        other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
-        return other
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self.__aexit__()
-
-    async def __aexit__(self, *error: object) -> None:
-        await super().__aexit__(*error)
-        for partition in self._partitions or ():
-            await partition.aclose()
-        self._partitions = None
-
-    async def _start(self) -> None:
-        await super()._start()
-        try:
-            await self._compare_count()
-            options: ClientOptions = {**self._options, "name": self.name}
-            self._partitions = tuple(
-                Partition(self.url, store, **options) for store in self._partitioned_store.stores
-            )
-            for partition in self._partitions:
-                await partition.open()
-        except BaseException:
-            await self.__aexit__()
-            raise
+    async def _move_in_partitions(self, moves: Sequence[TickRow]) -> None:
+        of_partition: dict[int, list[TickRow]] = {}
+        for row in moves:
+            of_partition.setdefault(self.partition_of(row["jid"]), []).append(row)
+        for number, rows in of_partition.items():
+            await self.partitions[number].store.tick(batch=rows)
 
     async def _compare_count(self) -> None:
         """Compare the number of partitions with that in Redis, or record it on first use."""
-        stores, address = self._partitioned_store.stores, self._address
+        stores, address = self._partitioned_store.stores, self._parts.address
         assert address is not None
         if self.count == 1:
             other = self._first_of_many
@@ -345,76 +260,15 @@ class PartitionedClient(Client):
 
     async def _execute(self, *command: str | bytes, within: str) -> Any:
         """Send a command to the node of another namespace."""
-        assert self._address is not None
-        topology = make_topology(self._address, within)
-        connection = Connection(topology, timeout=self._timeout / ATTEMPTS)
+        store = self._parts.of(within).make_store()
         try:
-            return await connection.execute(*command)
+            return await store.connection.execute(*command)
         finally:
-            await connection.aclose()
-
-    @property
-    def _sender(self) -> PartitionedSender:
-        sender = self._open.sender
-        assert isinstance(sender, PartitionedSender)
-        return sender
+            await store.aclose()
 
     @property
     def _partitioned_store(self) -> PartitionedStore:
         return cast(PartitionedStore, self.store)
-
-    def _shared_store(self) -> ScriptStore:
-        name, timeout = self._connection_name, self._timeout
-        connections = self._connections(name, timeout / ATTEMPTS)
-        durable: list[DurableWrites | None] = [None] * self.count
-        if self._durability is not None:
-            extra = self._durability.timeout
-            dedicated = self._connections(f"{name}.durable", timeout / ATTEMPTS + extra)
-            durable = [DurableWrites(each, self._durability) for each in dedicated]
-            timeout += extra
-        stores = [
-            self._store_of(namespace, connection, timeout, writes)
-            for namespace, connection, writes in zip(
-                self._namespaces, connections, durable, strict=True
-            )
-        ]
-        return cast(ScriptStore, PartitionedStore(stores, clock=self._clock))
-
-    def _store_of(
-        self,
-        namespace: str,
-        connection: CommandConnection,
-        timeout: float,
-        durable: DurableWrites | None = None,
-    ) -> ScriptStore:
-        return ScriptStore(
-            connection,
-            namespace,
-            limit=timeout,
-            patience=self._patience,
-            durable=durable,
-            clock=self._clock,
-        )
-
-    def _connections(self, name: str, timeout: float) -> list[CommandConnection]:
-        """Return the connection of each partition, which those on the same node share."""
-        assert self._address is not None
-        if self._address.kind == "cluster" and self.count > 1:
-            nodes = NodeConnections(self._address, timeout=timeout, name=name)
-            return [nodes.of(namespace) for namespace in self._namespaces]
-        return [self._connection(name, timeout)] * self.count
-
-    def _topology(self) -> Topology:
-        assert self._address is not None
-        return make_topology(self._address, self._namespaces[0])
-
-    def _make_subscriber(self, redis: Redis) -> Subscriber:
-        return PartitionedSubscriber(redis, self._namespaces[0], lambda: self.partitions)
-
-    def _make_sender(self, store: ScriptStore) -> PutSender:
-        return PartitionedSender(
-            cast(PartitionedStore, store), self.codec, self.max_data, self._default_context
-        )
 
 
 def _read_count(environ: Mapping[str, str] = os.environ) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
 from aioqless.client.codec import Codec
-from aioqless.client.put import DefaultContext, NewJob, PutSender
+from aioqless.client.put import DefaultContext, NewJob, PutSender, encode_job
 from aioqless.client.workflows import Chain, Group, Placed, Step
 from aioqless.contrib.partitions.routing import check_together, generate_jid, keys_of, partition_of
 from aioqless.contrib.partitions.store import PartitionedStore
@@ -53,28 +54,6 @@ class PartitionedSender(PutSender):
         self._turn_ends = 0.0
         self._burst = 0  # how many were put without a pause
 
-    def place(self, job: NewJob, partition_key: str | None) -> NewJob:
-        """Return a job with a jid in the partition of a key.
-
-        Raises:
-            ValueError: It has a jid of another partition.
-        """
-        if partition_key is None:
-            return job
-        partition = self._choose([partition_key, *_given_jid(job)])
-        return job.with_options(jid=job.options.get("jid") or generate_jid(partition, self._count))
-
-    def place_flow(self, flow: Step, partition_key: str | None = None) -> Step:
-        """Return a workflow with jids that are all in one partition.
-
-        Raises:
-            ValueError: Its jids, keys and dependencies belong to several partitions.
-        """
-        names = [partition_key] if partition_key is not None else []
-        for job in _jobs_of(flow):
-            names += [*_given_jid(job), *_names(super().encode(job))]
-        return _with_jids(flow, self._choose(names), self._count)
-
     def encode(self, job: NewJob) -> PutManyRow:
         """Check and encode a job, and give it a jid of the partition of its keys.
 
@@ -84,9 +63,9 @@ class PartitionedSender(PutSender):
         row = super().encode(job)
         names = _names(row)
         if job.options.get("jid") is not None:
-            self._choose([row["jid"], *names])
+            _choose([row["jid"], *names], self._count)
             return row
-        partition = self._choose(names) if names else self._next_partition()
+        partition = _choose(names, self._count) if names else self._next_partition()
         return {**row, "jid": generate_jid(partition, self._count, row["jid"])}
 
     async def put(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
@@ -106,7 +85,7 @@ class PartitionedSender(PutSender):
         numbers: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
             try:
-                partition = self._choose([job["jid"], *_names(job)])
+                partition = _choose([job["jid"], *_names(job)], self._count)
             except ValueError as error:
                 answers[number] = error
             else:
@@ -138,15 +117,6 @@ class PartitionedSender(PutSender):
     def _sender_of(self, job: PutManyRow) -> PutSender:
         return self._senders[partition_of(job["jid"], self._count)]
 
-    def _choose(self, names: Sequence[str]) -> int:
-        """Return the partition of jids and keys; the next, if there are none."""
-        if not names:
-            return next(self._turns)
-        first, *others = names
-        partition = partition_of(first, self._count)
-        check_together(first, others, self._count)
-        return partition
-
     def _next_partition(self) -> int:
         """Return the partition of a job without keys."""
         now = time.monotonic()
@@ -158,6 +128,42 @@ class PartitionedSender(PutSender):
         self._turn_left -= 1
         self._burst += 1
         return self._turn
+
+
+def place(job: NewJob, partition_key: str | None, count: int) -> NewJob:
+    """Return a job with a jid in the partition of a key.
+
+    Raises:
+        ValueError: It has a jid of another partition.
+    """
+    if partition_key is None:
+        return job
+    partition = _choose([partition_key, *_given_jid(job)], count)
+    return job.with_options(jid=job.options.get("jid") or generate_jid(partition, count))
+
+
+def place_flow(flow: Step, partition_key: str | None, count: int) -> Step:
+    """Return a workflow with jids that are all in one partition.
+
+    Raises:
+        ValueError: Its jids, keys and dependencies belong to several partitions.
+    """
+    names = [partition_key] if partition_key is not None else []
+    for job in _jobs_of(flow):
+        names += [*_given_jid(job), *_names(encode_job(job, sys.maxsize))]
+    partition = _choose(names, count) if names else random.randrange(count)
+    return _with_jids(flow, partition, count)
+
+
+def _choose(names: Sequence[str], count: int) -> int:
+    """Return the partition of jids and keys.
+
+    Raises:
+        ValueError: They belong to several.
+    """
+    first, *others = names
+    check_together(first, others, count)
+    return partition_of(first, count)
 
 
 def _given_jid(job: NewJob) -> list[str]:

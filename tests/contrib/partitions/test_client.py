@@ -113,7 +113,7 @@ async def test_jobs_with_a_partition_key_share_a_partition(
     home = partitioned.partition_of("customer-7")
     jids = [
         await partitioned.put("Greet", partition_key="customer-7"),
-        await partitioned.queue("mail").put("Greet", partition_key="customer-7"),
+        await partitioned.put("Greet", queue="mail", partition_key="customer-7"),
         await partitioned.put("Greet", jid=partitioned.jid_for("customer-7")),
     ]
     assert [partitioned.partition_of(jid) for jid in jids] == [home] * 3
@@ -130,7 +130,7 @@ async def test_workflow_is_in_one_partition(partitioned: PartitionedClient) -> N
     steps = chain(NewJob("A"), group(NewJob("B"), NewJob("C", unique="c")), NewJob("D"))
     flow = await partitioned.put_flow(steps)
     assert {partitioned.partition_of(jid) for jid in flow.jids} == {partitioned.partition_of("c")}
-    keyed = await partitioned.queue("mail").put_flow(chain(NewJob("A")), partition_key="k")
+    keyed = await partitioned.put_flow(chain(NewJob("A")), queue="mail", partition_key="k")
     assert partitioned.partition_of(keyed.last[0]) == partitioned.partition_of("k")
 
 
@@ -152,8 +152,8 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
         queue.put("Greet", jid=other, unique=one),
         queue.put("Greet", jid=other, max_concurrent=1, concurrency_key=one),
         queue.put("Greet", unique=other, max_concurrent=1, concurrency_key=one),
-        queue.put("Greet", unique=other, partition_key=one),
-        queue.put("Greet", jid=other, partition_key=one),
+        partitioned.put("Greet", unique=other, partition_key=one),
+        partitioned.put("Greet", jid=other, partition_key=one),
         queue.put("Greet", jid=other, depends=[waiting]),
         queue.put("Greet", depends=[one, other]),
         queue.put_many([NewJob("Greet"), NewJob("Greet", jid=other, unique=one)]),

@@ -1,0 +1,160 @@
+"""PartitionedAccess: a client of each partition, over connections that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypedDict, cast
+
+from redis.asyncio import Redis
+from redis.credentials import CredentialProvider
+from typing_extensions import override
+
+from aioqless.client import Client, CommandConnection
+from aioqless.client.access import Connect, RedisAccess
+from aioqless.client.codec import Codec
+from aioqless.client.put import DefaultContext, PutSender
+from aioqless.contrib.partitions.sender import PartitionedSender
+from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.contrib.partitions.subscriber import PartitionedSubscriber
+from aioqless.redis.durability import Durability
+from aioqless.redis.nodes import NodeConnections
+from aioqless.redis.pubsub import Subscriber
+from aioqless.store import ScriptStore
+from aioqless.validation import Seconds
+
+
+class AccessOptions(TypedDict, total=False):
+    """The options of `Client` that say how it reaches Redis."""
+
+    timeout: Seconds | None
+    patience: Seconds | None
+    credentials: CredentialProvider | None
+    durability: Durability | None
+    clock: Callable[[], float] | None
+
+
+class ClientOptions(AccessOptions, total=False):
+    """The options of `Client`."""
+
+    max_data: int
+    name: str | None
+    codec: Codec | None
+
+
+class PartitionedAccess(RedisAccess):
+    """Owns the clients of the partitions, and the connections that those on one node share.
+
+    Attributes:
+        clients: The clients of the partitions; none while they are closed.
+
+    Args:
+        url: URL of Redis.
+        namespaces: The namespaces of the partitions.
+        name: Name of the client.
+        codec: Encodes data and results.
+        max_data: Maximum size of a job's data, in bytes.
+        options: How each reaches Redis.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        namespaces: Sequence[str],
+        name: str,
+        codec: Codec | None,
+        max_data: int,
+        options: AccessOptions,
+    ) -> None:
+        super().__init__(url, namespaces[0], name, **options)
+        self.clients: tuple[Client, ...] = ()
+        self._namespaces = namespaces
+        self._client_name = name
+        self._codec = codec
+        self._max_data = max_data
+        self._options = options
+        self._parts: list[RedisAccess] = []
+        self._ways: dict[str, list[CommandConnection]] = {}  # to the partitions, by name
+
+    def of(self, namespace: str, connect: Connect | None = None) -> RedisAccess:
+        """Return the access to one namespace.
+
+        Args:
+            namespace: The namespace.
+            connect: Makes its connections; default: they are its own.
+        """
+        options = self._options
+        return RedisAccess(self.url, namespace, self._client_name, **options, connect=connect)
+
+    @override
+    async def open(self) -> None:
+        await super().open()
+        self._ways.clear()
+        self._parts = [
+            self.of(namespace, partial(self._connect_part, number))
+            for number, namespace in enumerate(self._namespaces)
+        ]
+        self.clients = tuple(
+            Client(
+                namespace=part.namespace,
+                name=self._client_name,
+                max_data=self._max_data,
+                codec=self._codec,
+                access=part,
+            )
+            for part in self._parts
+        )
+        for client in self.clients:
+            await client.__aenter__()
+
+    async def aclose(self) -> None:
+        """Close the clients."""
+        clients, self.clients = self.clients, ()
+        for client in clients:
+            await client.__aexit__()
+
+    @override
+    def make_store(self) -> ScriptStore:
+        return self._unite([client.store for client in self.clients])
+
+    @override
+    def make_dedicated_store(self, name: str, timeout: float) -> ScriptStore:
+        self._ways.pop(f"{self.name}.{name}", None)  # each has connections of its own
+        return self._unite([part.make_dedicated_store(name, timeout) for part in self._parts])
+
+    @override
+    def wrap_store(
+        self, store: ScriptStore, wrap: Callable[[CommandConnection], CommandConnection]
+    ) -> ScriptStore:
+        stores = cast(PartitionedStore, store).stores
+        return self._unite(
+            [part.wrap_store(own, wrap) for part, own in zip(self._parts, stores, strict=True)]
+        )
+
+    @override
+    def make_subscriber(self, redis: Redis) -> Subscriber:
+        return PartitionedSubscriber(redis, self._namespaces[0], lambda: self.clients)
+
+    @override
+    def make_sender(
+        self,
+        store: ScriptStore,
+        codec: Codec,
+        max_data: int,
+        default_context: DefaultContext | None,
+    ) -> PutSender:
+        return PartitionedSender(cast(PartitionedStore, store), codec, max_data, default_context)
+
+    def _unite(self, stores: Sequence[ScriptStore]) -> ScriptStore:
+        return cast(ScriptStore, PartitionedStore(stores, clock=self.clock))
+
+    def _connect_part(self, number: int, name: str, timeout: float) -> CommandConnection:
+        """Return the way to a partition over a connection that those on the same node share."""
+        if name not in self._ways:
+            assert self.address is not None
+            if self.address.kind == "cluster" and len(self._namespaces) > 1:
+                nodes = NodeConnections(self.address, timeout=timeout, name=name)
+                self._ways[name] = [nodes.of(each) for each in self._namespaces]
+            else:
+                self._ways[name] = [self.connect(name, timeout)] * len(self._namespaces)
+        return self._ways[name][number]
