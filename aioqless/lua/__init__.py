@@ -5,6 +5,7 @@ An extension's own scripts are in `contrib/NAME/lua`, in the same layout.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from importlib.resources import files
@@ -45,6 +46,16 @@ def read_script(name: str) -> str:
 def _locate(name: str) -> Traversable:
     inside = name.removeprefix("contrib/")
     return CONTRIB / inside if inside != name else LUA / name
+
+
+@cache
+def usual_functions() -> dict[str, list[str]]:
+    """Return the library functions that the usual call of each frequent command runs.
+
+    The file is recorded by tests/lua/test_usual_calls.py.
+    """
+    recorded: dict[str, list[str]] = json.loads((LUA / "usual.json").read_text("utf-8"))
+    return recorded
 
 
 def constant(name: str) -> int:

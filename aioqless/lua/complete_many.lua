@@ -8,10 +8,6 @@
 -- @role    worker
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
--- @usual   clock.now completion.complete completion.flush history.append history.encode
--- @usual   layout.batch presence.has queue_sets.remove_running record.format_time
--- @usual   record.read_running record.require_held stats.add stats.find_bins stats.flush
--- @usual   stats.write
 
 local states = each(function(jid, queue, fence, data, next, delay, depends, result)
   return completion.complete({

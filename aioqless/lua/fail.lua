@@ -12,11 +12,6 @@
 -- @durable
 -- @returns text                   the jid
 -- @raises  NOJOB BADSTATE LOCKLOST
--- @usual   archive.is_on cascade.run_deferred clock.now config.number events.publish
--- @usual   events.publish_tracked failures.fail failures.store history.append history.encode
--- @usual   layout.options presence.has queue_sets.remove queue_sets.remove_running
--- @usual   record.delete_fields record.read record.require_held record.set_fields
--- @usual   retention.find_rule retention.prune_failed retention.schedule_failed stats.count
 
 local job
 if worker ~= '' then

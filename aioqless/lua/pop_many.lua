@@ -12,11 +12,6 @@
 -- @present rotation.reply(answer, worker, count, each, now)
 -- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become
 --                                 due ('': the batch is full, or none is in sight), and now
--- @usual   args.between args.count clock.is_used clock.now history.append history.encode
--- @usual   job_row.keep job_row.list job_row.read layout.batch locks.compute_expiry pop.lock
--- @usual   pop.take presence.has priority_score.read_since queue_sets.read_ready_since
--- @usual   rotation.pop_in_order rotation.read_queues rotation.reply stats.add stats.find_bins
--- @usual   stats.flush stats.write
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then

@@ -12,8 +12,6 @@
 -- @durable
 -- @returns text                   the jid, or that of the job that already has the unique key
 -- @raises  EXISTS FULL
--- @usual   args.data args.new_queue args.queue clock.now enqueue.put enqueue.write history.append
--- @usual   history.encode presence.has queue_sets.add_waiting queue_sets.register_queue
 
 return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,

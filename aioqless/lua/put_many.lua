@@ -9,9 +9,6 @@
 -- @durable
 -- @returns answers                the jid, as of put, or an error for each
 -- @raises  EXISTS FULL
--- @usual   args.data args.new_queue args.queue clock.now enqueue.put enqueue.write history.append
--- @usual   history.encode layout.batch presence.has queue_sets.add_waiting
--- @usual   queue_sets.register_queue
 
 -- A microsecond apart, so that they are popped in this order: equal scores would be ordered by jid.
 local before = 0

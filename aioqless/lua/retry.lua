@@ -15,10 +15,6 @@
 -- @durable
 -- @returns count                  the remaining retries; negative: the job has failed
 -- @raises  NOJOB BADSTATE LOCKLOST
--- @usual   archive.is_on args.between clock.now config.number enqueue.add json.format_number
--- @usual   json.number layout.options presence.has queue_sets.add queue_sets.add_waiting
--- @usual   queue_sets.remove queue_sets.remove_running record.delete_fields record.format_time
--- @usual   record.read record.require_held record.set_fields release.remove_from_worker stats.count
 
 local job = record.require_held(jid, worker, fence)
 if job.queue ~= queue then errors.bad_state(job, 'the job runs in another queue') end

@@ -23,8 +23,6 @@
     -- @reads   *                       keys that it reads without naming them: functions of
                                         lib/keys.lua, or patterns
     -- @writes  job history             keys that it changes without naming them
-    -- @usual   job.put record.find     the library functions that its usual call reaches; a call
-                                        that needs another one defines those of its library
     -- @durable                         its caller relies on it: it is retried for as long as a
                                         fail-over may take, and sent durably
     -- @returns json                    how to read the reply: json, number, count, text, strings,
@@ -42,7 +40,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import takewhile
 
-from aioqless.lua import list_scripts, read_script
+from aioqless.lua import list_scripts, read_script, usual_functions
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Command:
         lead: The arguments before the word, or all of them where there is none.
         forms: The arguments after each word.
         key_uses: Keys that it uses without naming them, and whether it writes them.
-        usual: The library functions that its usual call reaches.
+        usual: The library functions that its usual call runs, as recorded (lua/usual.json).
     """
 
     name: str
@@ -148,7 +146,7 @@ def read_command(name: str) -> Command:
         HeaderError: Its header says something unknown.
     """
     lines = read_script(command_files()[name]).splitlines()
-    command = Command(name)
+    command = Command(name, usual=list(usual_functions().get(name, ())))
     form = command.lead
     for number, line in enumerate(lines, 1):
         if not line.startswith("--"):
@@ -216,8 +214,6 @@ def _directive(  # noqa: C901, PLR0912  # one short case for each directive read
             command.roles = tuple(rest)
         case "reads" | "writes":
             command.key_uses |= dict.fromkeys(rest, word == "writes")
-        case "usual":
-            command.usual += rest
         case "durable":
             command.durable = True
         case _:

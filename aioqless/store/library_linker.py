@@ -54,15 +54,6 @@ class Block:
         return frozenset(names[1].split(", ")) if self.shared and names else frozenset()
 
     @property
-    def is_state(self) -> bool:
-        """Whether it is a local that changes; the names of those that don't are in capitals."""
-        return (
-            self.shared
-            and not self.name.isupper()
-            and not self.lines[0][1].startswith("local function")
-        )
-
-    @property
     def text(self) -> str:
         """Its lines."""
         return "\n".join(text for _, text in self.lines)
@@ -96,6 +87,11 @@ def _split(library: str) -> list[tuple[re.Match[str], _Lines]]:
     inside = False
     for number, line in enumerate(read_script(file).splitlines(), 1):
         if begin := begins.match(line):
+            if begin[3] and not begin[3].isupper():
+                raise HeaderError(
+                    f"{file}:{number}: {begin[3]} is no constant, whose name is in capitals; "
+                    "what lives for one call is a field of the table `call`"
+                )
             pieces.append((begin, []))
             inside = True
         elif line.startswith("--"):
@@ -174,34 +170,16 @@ def known_libraries() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Unit:
-    """Functions that are defined together, since they see the same locals that change.
-
-    Attributes:
-        blocks: The functions, and the locals of their library that they mention.
-    """
-
-    blocks: list[Block]
-
-    @property
-    def functions(self) -> list[Block]:
-        """The functions alone."""
-        return [block for block in self.blocks if not block.shared]
-
-
-@dataclass(frozen=True)
 class Reached:
     """The blocks that a script needs, in the order in which they are defined.
 
     Attributes:
-        states: Locals that change, which all functions see.
         usual: What every call defines.
-        deferred: What a call defines when it first needs one of the functions.
+        deferred: What a call defines when it first needs a function.
     """
 
-    states: list[Block]
     usual: list[Block]
-    deferred: list[Unit]
+    deferred: dict[Block, list[Block]]
 
 
 def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
@@ -212,30 +190,18 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
         usual: The functions that the usual call reaches, as `library.name`.
 
     Raises:
-        HeaderError: A function is unknown or not needed, or two locals that change have one name.
+        HeaderError: A function is unknown or not needed.
     """
     reached = _closure(_mentions(None, text))
-    states = [block for block in reached if block.is_state]
     functions = {block for block in reached if not block.shared}
     wanted = set(usual)
     if unknown := wanted - {block.path for block in functions}:
         raise HeaderError(f"{', '.join(sorted(unknown))}: the command doesn't reach it")
     first = {block for block in functions if block.path in wanted}
-    owners: dict[str, Block] = {}
-    for block in states:
-        for name in block.locals:
-            if owners.setdefault(name, block) is not block:
-                raise HeaderError(
-                    f"{known_libraries()[block.lib]}: {owners[name].lib} has a {name}, too; "
-                    "two locals that change can't have one name"
-                )
-    seen = _with_locals(first)
-    early = {block for block in seen if block.is_state}
-    return Reached(
-        _in_order(early),
-        _in_order(seen - early),
-        _units(functions - first, early),
-    )
+    deferred = {
+        function: _in_order(_with_locals({function})) for function in _in_order(functions - first)
+    }
+    return Reached(_in_order(_with_locals(first)), deferred)
 
 
 def find_sources(text: str) -> list[str]:
@@ -269,19 +235,6 @@ def _with_locals(functions: set[Block]) -> set[Block]:
             found.add(block)
             todo += [each for each in block.needs if each.shared]
     return found
-
-
-def _units(functions: set[Block], early: set[Block]) -> list[Unit]:
-    """Group functions by the locals that change which they see, except for those defined early."""
-    units: list[set[Block]] = []
-    for function in _in_order(functions):
-        unit = _with_locals({function}) - early
-        states = {block for block in unit if block.is_state}
-        for other in [each for each in units if each & states]:
-            units.remove(other)
-            unit |= other
-        units.append(unit)
-    return [Unit(_in_order(unit)) for unit in units]
 
 
 def _in_order(blocks: Iterable[Block]) -> list[Block]:

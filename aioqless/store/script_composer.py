@@ -2,9 +2,9 @@
 
 A library is a file of top-level functions `function lib.name(...)`. Only those that a command
 mentions, directly or through others, are put into its script. Redis pays for each definition at
-each call. So only the functions that a command's usual call reaches, named by its header
-(`-- @usual`), are defined at once, as locals; each of the others is defined when a call first
-needs it.
+each call. So only the functions that a command's usual call runs, as recorded, are defined at once,
+as locals; each of the others is defined when a call first needs it. What lives for one call is in
+the table `call`, which is empty when a call starts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from aioqless.store.inlining import escape, insert_namespace
 from aioqless.store.library_linker import (
     MENTION,
     Block,
-    Unit,
     find_blocks,
     find_sources,
     known_libraries,
@@ -102,7 +101,7 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
     body = [] if answer_only else [(number, write_out(text)) for number, text in command.body]
     usual = () if answer_only else command.usual
     reached = find_blocks("\n".join([*arguments, *tail, *(text for _, text in body)]), usual)
-    lines: list[Line] = [*_state_definitions(reached.states)]
+    lines: list[Line] = [("local call = {}", None)]
     names = [*usual, "lib"] if reached.deferred else usual
     if names:
         lines.append((f"local {', '.join(names)}", None))
@@ -144,12 +143,6 @@ def _stored(command: Command) -> Iterator[str]:
     yield from (line.replace("COMMAND", f"'{command.name}'") for line in _STORED)
 
 
-def _state_definitions(states: list[Block]) -> Iterator[Line]:
-    """Yield the locals that change, which all functions see."""
-    for block in states:
-        yield from ((text, (known_libraries()[block.lib], number)) for number, text in block.lines)
-
-
 def _definitions(blocks: list[Block]) -> Iterator[Line]:
     """Yield the definitions; blocks of one library share its locals."""
     for library, of_library in itertools.groupby(blocks, lambda block: block.lib):
@@ -170,17 +163,16 @@ setmetatable(lib, {__index = function(_, name)
 end})""".splitlines()
 
 
-def _definitions_on_demand(units: list[Unit]) -> Iterator[Line]:
+def _definitions_on_demand(deferred: dict[Block, list[Block]]) -> Iterator[Line]:
     """Yield Lua that defines a function when it is first needed."""
-    if not units:
+    if not deferred:
         return
     yield "lib = {}", None
     yield "local function define(name)", None
     word = "if"
-    for unit in units:
-        named = [f"name == {_quoted(f'{block.lib}__{block.name}')}" for block in unit.functions]
-        yield f"{word} {' or '.join(named)} then", None
-        yield from _definitions(unit.blocks)
+    for function, blocks in deferred.items():
+        yield f"{word} name == {_quoted(f'{function.lib}__{function.name}')} then", None
+        yield from _definitions(blocks)
         word = "elseif"
     yield "end", None
     yield from ((text, None) for text in _ON_DEMAND)

@@ -22,6 +22,7 @@ from tests.unit.source import LUA
 Write = Callable[..., None]
 
 CACHES = (
+    lua.usual_functions,
     command_header.command_names,
     command_header.command_files,
     command_header.read_command,
@@ -176,6 +177,7 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     """Write a command beside the package's libraries; `lib/x` writes a library."""
     shutil.copytree(str(lua.LUA / "lib"), tmp_path / "lib")
+    (tmp_path / "usual.json").write_text('{"usual": ["greet.hello"], "lost": ["json.poem"]}')
     monkeypatch.setattr(lua, "LUA", tmp_path)
 
     def write(name: str, *lines: str) -> None:
@@ -450,36 +452,19 @@ def test_script_contains_only_reachable_functions(write: Write) -> None:
 
 def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) -> None:
     write(
-        "lib/greet", "local HELLO = {'hello'}", "local greeted = {}", "",
-        "function greet.hello(name)", "  greeted[name] = true", "  return HELLO[1] .. name", "end",
+        "lib/greet", "local HELLO = {'hello'}", "",
+        "function greet.hello(name)", "  call.greeted = name", "  return HELLO[1] .. name", "end",
         "function greet.shout(name)", "  return HELLO[1] .. greet.twice(name)", "end", "",
-        "function greet.twice(name)", "  greeted[name] = true", "  return name .. name", "end",
+        "function greet.twice(name)", "  call.greeted = name", "  return name .. name", "end",
     )  # fmt: skip
     write(
-        "do", "-- do: it.", "-- @flags no-writes", "-- @usual greet.hello", "",
+        "usual", "-- usual: it.", "-- @flags no-writes", "",
         "return greet.hello('Ada') .. greet.shout('Bob')",
     )  # fmt: skip
-    usual, _, others = compose("do", "ql").text.partition("local function define(name)")
-    assert usual.count("local greeted") == 1 and "local greeted" not in others
+    usual, _, others = compose("usual", "ql").text.partition("local function define(name)")
     assert usual.count("local HELLO") == others.count("local HELLO") == 1
     assert "function greet__hello(" in usual and "greet__twice(" not in usual
     assert "function lib.greet__shout(" in others and "function lib.greet__twice(" in others
-
-
-def test_functions_that_see_the_same_changing_local_are_defined_together(write: Write) -> None:
-    write(
-        "lib/greet", "local first, latest", "",
-        "function greet.hello(name)", "  latest = name", "  return greet.other()", "end", "",
-        "function greet.latest()", "  first = first or latest", "  return latest", "end", "",
-        "function greet.other()", "  local name = 'x'", "  return name", "end",
-    )  # fmt: skip
-    write(
-        "do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello('Ada')..greet.latest()"
-    )
-    text = compose("do", "ql").text
-    assert "if name == 'greet__hello' or name == 'greet__latest' then" in text
-    assert "if name == 'greet__other' then" in text
-    assert text.count("local first, latest") == 1
 
 
 def test_numbers_and_strings_of_a_library_are_written_out(write: Write) -> None:
@@ -494,20 +479,17 @@ def test_numbers_and_strings_of_a_library_are_written_out(write: Write) -> None:
     assert "local HELLO" not in text and "local MOST" not in text
 
 
-def test_two_libraries_with_a_changing_local_of_one_name_are_refused(write: Write) -> None:
-    write(
-        "lib/greet", "local met = {}", "", "function greet.hello(name)", "  met[name] = true", "end"
-    )
-    write("lib/leave", "local met = {}", "", "function leave.now(name)", "  met[name] = nil", "end")
-    write("do", "-- do: it.", "", "greet.hello('Ada') leave.now('Ada')")
-    with pytest.raises(HeaderError, match="two locals that change can't have one name"):
+def test_local_that_is_no_constant_is_refused(write: Write) -> None:
+    write("lib/greet", "local met = {}", "", "function greet.hello(name)", "  met[1] = name", "end")
+    write("do", "-- do: it.", "", "greet.hello('Ada')")
+    with pytest.raises(HeaderError, match=r"lib/greet\.lua:1: met is no constant.*`call`"):
         compose("do", "ql")
 
 
 def test_usual_function_that_the_command_does_not_reach_is_refused(write: Write) -> None:
-    write("do", "-- do: it.", "-- @usual json.poem", "", "return 1")
+    write("lost", "-- lost: it.", "", "return 1")
     with pytest.raises(HeaderError, match=r"json\.poem: the command doesn't reach it"):
-        compose("do", "ql")
+        compose("lost", "ql")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ function archive.is_on() return config.number('archive') == 'on' end
 local MOST_RUNS = 100
 local LONGEST_MESSAGE = 200
 local IN_LINE = {waiting = true, scheduled = true, depends = true}
-local formatted_times = {}  -- times as text: a batch formats the same ones many times
 -- Append the end of a stage. `job` is its record before the change; its hash still exists. `more`
 -- has what the record doesn't say: to, state, group, message; if another client ended it also
 -- queue, worker, put, popped, history.
@@ -24,15 +23,17 @@ function archive.append(job, what, ended, more)
   if popped and runs and fence and string.find(runs, '"fence":"' .. fence .. '"', 1, true) then
     put, fence = nil, nil
   end
-  if ended ~= formatted_times[1] then
-    formatted_times[1], formatted_times[2] = ended, string.format('%.6f', ended)
+  local times = call.formatted_times or {}  -- a batch formats the same ones many times
+  call.formatted_times = times
+  if ended ~= times[1] then
+    times[1], times[2] = ended, string.format('%.6f', ended)
   end
-  if popped ~= formatted_times[3] then
-    formatted_times[3], formatted_times[4] = popped, popped and string.format('%.6f', popped)
+  if popped ~= times[3] then
+    times[3], times[4] = popped, popped and string.format('%.6f', popped)
   end
   local e = {
     'v', '1', 'what', what, 'jid', job.jid, 'klass', f[1] or '', 'queue',
-    more.queue or job.queue or '', 'ended', formatted_times[2],
+    more.queue or job.queue or '', 'ended', times[2],
     'priority', f[2] == '0' and '0' or json.number(priority_score.negate(tonumber(f[2]) or 0)),
     'retries', job.retries or constants.DEFAULT_RETRIES, 'remaining',
     f[4] or job.retries or constants.DEFAULT_RETRIES,
@@ -41,7 +42,7 @@ function archive.append(job, what, ended, more)
   if more.state then e[n + 1], e[n + 2], n = 'state', more.state, n + 2 end
   if put then e[n + 1], e[n + 2], n = 'put', string.format('%.6f', put), n + 2 end
   if popped then
-    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', formatted_times[4], 'worker',
+    e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'popped', times[4], 'worker',
       more.worker or job.worker, n + 4
   end
   if not more.history then e[n + 1], e[n + 2], n = 'was', was, n + 2 end

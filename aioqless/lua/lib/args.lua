@@ -3,7 +3,6 @@
 
 local LONGEST_LISTS = 10000
 local CHECKED_DATA = 65536
-local listed = 0
 
 function args.is_given(value) return value and value ~= '' end
 
@@ -164,8 +163,8 @@ function args.list(name, value, check)
   if #parsed > constants.MAX_BATCH then
     errors.bad_argument(name, value, 'has more than ' .. constants.MAX_BATCH .. ' entries')
   end
-  listed = listed + #parsed
-  if listed > LONGEST_LISTS then
+  call.listed = (call.listed or 0) + #parsed
+  if call.listed > LONGEST_LISTS then
     errors.bad_argument(name, nil,
       'exceeds the maximum size of all lists of a call; call again for this one')
   end

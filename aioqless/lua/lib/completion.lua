@@ -1,8 +1,5 @@
 -- completion: complete a run; the job ends, or moves on to another queue.
 
-local left_queues, ended_jobs, ended_at = {}, {}, {}
-local encoded_queue, encoded_end
-
 -- Complete one job. `done` has the checked arguments of the command `complete`. Return the job's
 -- new state. completion.flush writes what the completions of a call have in common.
 function completion.complete(done)
@@ -24,21 +21,22 @@ function completion.complete(done)
   if job.grace or job.scheduled then record.delete_fields(jid, 'grace', 'scheduled') end
   if done.next then return completion.advance(job, done) end
   if result then results.store(job, result) end
-  if encoded_queue ~= job.queue then
-    encoded_queue, encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
+  if call.encoded_queue ~= job.queue then
+    call.encoded_queue, call.encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
   end
   redis.call('PUBLISH', keys.log_channel(),
-    '{"event":"completed","jid":' .. cjson.encode(jid) .. encoded_end)
+    '{"event":"completed","jid":' .. cjson.encode(jid) .. call.encoded_end)
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
   if job.constraints then job_constraints.release(job) end
-  local left = left_queues[job.queue] or {}
-  left_queues[job.queue] = left
+  if not call.ended_jobs then call.left_queues, call.ended_jobs, call.ended_at = {}, {}, {} end
+  local left = call.left_queues[job.queue] or {}
+  call.left_queues[job.queue] = left
   left[#left + 1] = jid
-  ended_jobs[#ended_jobs + 1] = jid
+  call.ended_jobs[#call.ended_jobs + 1] = jid
   if presence.has('retention_rules') then
-    ended_at[jid] = retention.compute_completed_at(job, now)
+    call.ended_at[jid] = retention.compute_completed_at(job, now)
   end
   return 'complete'
 end
@@ -88,26 +86,27 @@ end
 -- completed jobs, of which old ones are deleted, and release their dependents. There are at most
 -- 1,000 per call, so they can be unpacked.
 function completion.flush(worker, now)
-  for queue, jids in pairs(left_queues) do
+  for queue, jids in pairs(call.left_queues or {}) do
     queue_sets.remove_running(queue, unpack(jids))
     redis.call('ZREM', keys.worker_jobs(worker), unpack(jids))
     if #jids > 1 or redis.call('EXISTS', keys.dependents(jids[1])) == 1 then
       dependency.release_dependents(jids, now)
     end
   end
-  if #ended_jobs > 0 then
+  local ended = call.ended_jobs
+  if ended then
     local at, added = string.format('%.17g', now), {}
-    for i, jid in ipairs(ended_jobs) do
-      added[2 * i - 1], added[2 * i] = ended_at[jid] or at, jid
+    for i, jid in ipairs(ended) do
+      added[2 * i - 1], added[2 * i] = call.ended_at[jid] or at, jid
     end
     redis.call('ZADD', keys.completed(), unpack(added))
   end
   local prunes = stats.flush(now)
-  if #ended_jobs == 0 then return end
+  if not ended then return end
   -- Without options, a set of 50,000 jobs and a week need not be exact.
   if presence.has('config') then
-    retention.prune_completed(now, 20 + 2 * #ended_jobs)
+    retention.prune_completed(now, 20 + 2 * #ended)
   elseif prunes then
-    retention.prune_completed(now, constants.PRUNED_EVERY * 2 + 2 * #ended_jobs)
+    retention.prune_completed(now, constants.PRUNED_EVERY * 2 + 2 * #ended)
   end
 end

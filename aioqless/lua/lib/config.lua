@@ -19,14 +19,14 @@ local NUMBERS = {
   'max-worker-age', 'max-job-history',
   'max-lost', 'archive',
 }
-local numbers
-local queue_options = {}
 
 -- One of NUMBERS; a value that isn't a number counts as unset, except for `archive`: `on`, or
 -- anything else.
 function config.number(option)
-  if not numbers then numbers = presence.has('config') and config.read_numbers() or DEFAULTS end
-  return numbers[option]
+  if not call.config_numbers then
+    call.config_numbers = presence.has('config') and config.read_numbers() or DEFAULTS
+  end
+  return call.config_numbers[option]
 end
 
 -- For how many seconds completed jobs are kept, how many of them, and for how many seconds a worker
@@ -54,8 +54,10 @@ function config.read_numbers()
 end
 
 function config.queue(queue)
-  queue_options[queue] = queue_options[queue] or config.read_queue(queue)
-  return queue_options[queue]
+  local known = call.queue_options or {}
+  call.queue_options = known
+  known[queue] = known[queue] or config.read_queue(queue)
+  return known[queue]
 end
 
 -- Live clients write `<queue>-heartbeat`, the specification says `heartbeat-<queue>`.
@@ -96,20 +98,19 @@ local ARCHIVE = {
   ['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold',
   ['archive-data'] = 0,
 }
-local archiving
 
 -- The options of the archive.
 function config.archive_settings()
-  if not archiving then
+  if not call.archive_settings then
     local values = redis.call('HMGET', keys.config(), 'archive-when-full', 'archive-length',
       'archive-data')
-    archiving = {
+    call.archive_settings = {
       when_full = values[1] or ARCHIVE['archive-when-full'],
       length = tonumber(values[2]) or ARCHIVE['archive-length'],
       data = tonumber(values[3]) or ARCHIVE['archive-data'],
     }
   end
-  return archiving
+  return call.archive_settings
 end
 
 function config.archive_defaults() return ARCHIVE end

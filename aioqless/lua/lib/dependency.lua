@@ -1,7 +1,7 @@
 -- dependency: which jobs wait for which. Each pair is stored on both sides.
 
 local PORTION = 200
-local releases_left = 1000
+local MOST_RELEASES = 1000
 
 -- Link a job to those of `jids` that exist and aren't complete; the others count as done.
 function dependency.link(jid, jids)
@@ -73,7 +73,7 @@ end
 -- Run work that earlier calls deferred.
 function dependency.run_deferred(now)
   local most = PORTION
-  while most > 0 and releases_left > 0 do
+  while most > 0 and (call.releases_left or MOST_RELEASES) > 0 do
     local note = redis.call('SRANDMEMBER', keys.deferred())
     if not note then return end
     most = most - math.max(1, dependency.run_portion(note, now, most))
@@ -84,8 +84,9 @@ end
 -- number of jobs. Pairs that have been linked again since are left alone.
 function dependency.run_portion(note, now, most)
   local what, jid = string.match(note, '^(%l+):%d+:(.*)$')
-  local others = redis.call('SPOP', keys.deferred_jids(note), math.min(most, releases_left))
-  releases_left = releases_left - #others
+  local left = call.releases_left or MOST_RELEASES
+  local others = redis.call('SPOP', keys.deferred_jids(note), math.min(most, left))
+  call.releases_left = left - #others
   for _, other in ipairs(others) do
     if what == 'release' and redis.call('SISMEMBER', keys.dependents(jid), other) == 0 then
       redis.call('SREM', keys.dependencies(other), jid)

@@ -2,11 +2,11 @@
 -- live clients write and read it; the fraction of a second is ours, and omitted if zero.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
-local event_now, event_what, event_extra, event_item
 
 -- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
-  if event_now ~= now or event_what ~= what or event_extra ~= extra then
+  local known = call.event
+  if not known or known.now ~= now or known.what ~= what or known.extra ~= extra then
     local whole = math.floor(now)
     local item = '[' .. string.format('%d', whole) .. ',' .. cjson.encode(what)
     if now - whole >= 1e-6 then
@@ -14,9 +14,10 @@ function history.encode(now, what, extra)
     else
       item = item .. (extra and ',' .. extra .. ']' or ']')
     end
-    event_now, event_what, event_extra, event_item = now, what, extra, item
+    known = {now = now, what = what, extra = extra, item = item}
+    call.event = known
   end
-  return event_item
+  return known.item
 end
 
 -- `extra` is JSON or nil. `job` is the job's record, nil for a new one.

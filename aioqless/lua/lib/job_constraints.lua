@@ -61,11 +61,10 @@ function job_constraints.find_conflict(own, job, now)
   return other
 end
 
-local claimed = {}
-
 -- Refuse a job that conflicts with another one, or with an earlier job of the same call.
 function job_constraints.require_no_conflict(text, jid, now)
-  local own = job_constraints.parse(text)
+  local own, claimed = job_constraints.parse(text), call.claimed or {}
+  call.claimed = claimed
   local other = own.if_exists and redis.call('EXISTS', keys.job(jid)) == 1 and jid
     or own.unique and (claimed[own.unique] or uniqueness.find_holder(own.unique, now))
   if other then errors.raise('EXISTS', 'such a job exists already', {jid = other}) end

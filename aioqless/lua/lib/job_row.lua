@@ -13,7 +13,6 @@ local RAREST = 14
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
-local rows = {}
 
 -- Read a job that is about to be popped, with its row. Not to read the rare fields saves time.
 function job_row.read(jid)
@@ -51,13 +50,14 @@ function job_row.keep(job, expires, fence, now)
   row[EXPIRES], row[FENCE] = expires, fence
   row[(job.has_rare and RAREST or FENCE) + 1] = since
     and string.format('%.3f', math.max(0, now - since)) or false
-  rows[job.jid] = row
+  call.rows = call.rows or {}
+  call.rows[job.jid] = row
 end
 
 -- The rows of the jobs that the worker holds. A repeated call has none in memory and reads them,
 -- without the wait.
 function job_row.list(jids, worker)
-  local held = {}
+  local held, rows = {}, call.rows or {}
   for _, jid in ipairs(jids) do held[#held + 1] = rows[jid] or job_row.read_held(jid, worker) end
   return held
 end

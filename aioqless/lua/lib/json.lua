@@ -1,13 +1,13 @@
 -- json: reliable encoding: empty lists stay `[]`, numbers keep all their digits.
 
-local number_texts = {}
-
 -- Cached, since a batch formats most of its numbers many times.
 function json.number(number)
-  local text = number_texts[number]
+  local texts = call.number_texts or {}
+  call.number_texts = texts
+  local text = texts[number]
   if not text then
     text = json.format_number(number)
-    if number == number then number_texts[number] = text end
+    if number == number then texts[number] = text end
   end
   return text
 end

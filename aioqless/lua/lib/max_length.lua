@@ -1,20 +1,20 @@
 -- max_length: the maximum length of a queue (backpressure). It applies to puts; retries, advances
 -- and recurring jobs are always accepted.
 
-local max_lengths = {}
-
 -- Refuse a job that would exceed the maximum length, after `ahead` others of this call. A job that
 -- is in the queue already is accepted.
 function max_length.check(queue, jid, ahead)
-  if max_lengths[queue] == nil then
-    max_lengths[queue] = tonumber(redis.call('HGET', keys.config(), queue .. '-max-length')) or 0
+  local known = call.max_lengths or {}
+  call.max_lengths = known
+  if known[queue] == nil then
+    known[queue] = tonumber(redis.call('HGET', keys.config(), queue .. '-max-length')) or 0
   end
-  if max_lengths[queue] <= 0 or redis.call('HGET', keys.job(jid), 'queue') == queue then return end
+  if known[queue] <= 0 or redis.call('HGET', keys.job(jid), 'queue') == queue then return end
   local length = redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZCARD', keys.locks(queue))
     + redis.call('ZCARD', keys.scheduled(queue)) + redis.call('ZCARD', keys.depends(queue))
-  if length + (ahead or 0) >= max_lengths[queue] then
+  if length + (ahead or 0) >= known[queue] then
     errors.raise('FULL', 'the queue has reached its maximum length', {
-      queue = queue, length = length, limit = max_lengths[queue],
+      queue = queue, length = length, limit = known[queue],
     })
   end
 end

@@ -1,8 +1,6 @@
 -- pop: select the next jobs of a queue, and lock them for a worker.
 
 local MOST_HELD_BACK = 50
-local cut_short
-local known_dues = {}
 
 -- Create due instances of recurring jobs, and move scheduled jobs that are due.
 function pop.prepare(queue, now, wanted)
@@ -41,12 +39,13 @@ function pop.take(queue, worker, count, now, prefers_waiting)
       end
     end
     local more = #top == 2 * wanted and #jobs < count
-    cut_short = cut_short or more and held_back >= MOST_HELD_BACK
+    call.cut_short = call.cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
   if #jobs < count and enough then
-    cut_short = true
+    call.cut_short = true
   elseif #jobs < count and first > now and not prepared and held_back == 0 then
-    known_dues[queue] = first
+    call.known_dues = call.known_dues or {}
+    call.known_dues[queue] = first
   end
   return #jobs == 0 and jobs or pop.lock(queue, jobs, worker, now)
 end
@@ -59,12 +58,12 @@ function pop.take_expired(queue, jobs, count, now)
     local score = job and priority_score.compute(job.priority, job.put or now)
     if job and pop.may_start(queue, job, score, now) then jobs[#jobs + 1] = job end
   end
-  cut_short = cut_short or #expired == count and #jobs < count
+  call.cut_short = call.cut_short or #expired == count and #jobs < count
 end
 
 -- When the next job of a queue becomes due by itself, as far as this call knows: that of a lock, if
 -- there is nothing else.
-function pop.get_known_due(queue) return known_dues[queue] end
+function pop.get_known_due(queue) return call.known_dues and call.known_dues[queue] end
 
 function pop.is_paused(queue)
   return presence.has('paused') and redis.call('SISMEMBER', keys.paused(), queue) == 1
@@ -85,7 +84,7 @@ function pop.may_start(queue, job, score, now)
 end
 
 -- Whether a queue may have more jobs than this call could look for.
-function pop.was_cut_short() return cut_short end
+function pop.was_cut_short() return call.cut_short end
 
 function pop.lock(queue, jobs, worker, now)
   local fence, rate = redis.call('INCRBY', keys.fence(), #jobs) - #jobs, config.rate(queue)
@@ -108,16 +107,15 @@ function pop.lock(queue, jobs, worker, now)
   redis.call('ZADD', keys.locks(queue), unpack(locked))
   redis.call('ZADD', keys.worker_jobs(worker), unpack(locked))
   if rate then rates.record_starts('q:' .. queue, rate, jids, now) end
-  if known_dues[queue] then known_dues[queue] = math.min(known_dues[queue], expires_at) end
+  local dues = call.known_dues
+  if dues and dues[queue] then dues[queue] = math.min(dues[queue], expires_at) end
   return jids
 end
 
-local registered_worker
-
 -- Register a worker that asks for jobs, and forget workers that have been silent for too long.
 function pop.register_worker(worker, now)
-  if registered_worker == worker then return end
-  registered_worker = worker
+  if call.registered_worker == worker then return end
+  call.registered_worker = worker
   redis.call('ZADD', keys.workers(), now, worker)
   local oldest = now - config.max_worker_age()
   local all_silent = redis.call('ZRANGE', keys.workers(), '-inf', oldest, 'BYSCORE', 'LIMIT',

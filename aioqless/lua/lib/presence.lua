@@ -1,19 +1,17 @@
 -- presence: which keys of the namespace exist, of those that most calls don't find. One `EXISTS`
 -- asks for all of them.
 
-local found_keys
-
 -- Whether there is such a key: config (options that differ from the defaults), tracked, paused,
 -- retention_rules, deferred.
 function presence.has(name)
-  if not found_keys then
+  if not call.found_keys then
     -- All but `config` are named twice, so that the count tells when it is the only one.
     local count = redis.call('EXISTS', keys.config(), keys.tracked(), keys.tracked(), keys.paused(),
       keys.paused(), keys.retention_rules(), keys.retention_rules(), keys.deferred(),
       keys.deferred())
-    found_keys = count < 2 and {config = count == 1} or presence.read_each()
+    call.found_keys = count < 2 and {config = count == 1} or presence.read_each()
   end
-  return found_keys[name]
+  return call.found_keys[name]
 end
 
 function presence.read_each()
@@ -28,5 +26,5 @@ end
 
 -- This call has created such a key.
 function presence.add(name)
-  if found_keys then found_keys[name] = true end
+  if call.found_keys then call.found_keys[name] = true end
 end

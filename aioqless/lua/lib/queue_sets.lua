@@ -1,17 +1,14 @@
 -- queue_sets: the sets of a queue's jobs: waiting, scheduled, held by dependencies. (Running:
 -- locks.lua.)
 
-local registered_queue
-local moved = {} -- when the jobs that this call moved were due
-
 -- Add the queue to the known ones, by when it was first seen.
 function queue_sets.register_queue(queue, now)
-  if registered_queue == queue then return end
+  if call.registered_queue == queue then return end
   if not redis.call('ZRANK', keys.queues(), queue) then
     redis.call('ZADD', keys.queues(), now, queue)
     redis.call('ZADD', keys.stats_days(), 'LT', stats.start_of_day(now), queue)
   end
-  registered_queue = queue
+  call.registered_queue = queue
 end
 
 -- Add to the waiting jobs; the first one wakes idle workers. `others`: whether there are any, if
@@ -71,7 +68,10 @@ function queue_sets.move_due(queue, now, most)
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
       local held = job[3] and limits.take_held_score(job[3], jid)
-      if not held then moved[jid] = tonumber(due[i + 1]) end
+      if not held then
+        call.moved = call.moved or {}  -- when the jobs that this call moved were due
+        call.moved[jid] = tonumber(due[i + 1])
+      end
       queue_sets.add_waiting(queue, jid,
         held or priority_score.compute(tonumber(job[2]) or 0, now))
       record.set_fields(jid, 'state', 'waiting')
@@ -81,7 +81,8 @@ end
 
 -- Since when a waiting job could have been popped; nil if it isn't known.
 function queue_sets.read_ready_since(jid, score, priority)
-  return moved[jid] or priority_score.read_since(tonumber(score), tonumber(priority) or 0)
+  return call.moved and call.moved[jid]
+    or priority_score.read_since(tonumber(score), tonumber(priority) or 0)
 end
 
 -- The number of scheduled jobs that are due.

@@ -1,8 +1,6 @@
 -- record: a job's hash, read as one table and checked before a command writes.
 -- Callers may name a jid that ends as another key of a job does (`a-history`): an unknown one.
 
-local formatted_time, formatted_text
-
 -- The fields that commands decide by; nil for a job that doesn't exist.
 function record.read(jid)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'state', 'queue', 'worker', 'priority',
@@ -71,10 +69,10 @@ end
 
 -- Seconds as live clients write the field `time`.
 function record.format_time(seconds)
-  if seconds ~= formatted_time then
-    formatted_time, formatted_text = seconds, string.format('%.20f', seconds)
+  if seconds ~= call.formatted_time then
+    call.formatted_time, call.formatted_text = seconds, string.format('%.20f', seconds)
   end
-  return formatted_text
+  return call.formatted_text
 end
 
 function record.set_fields(jid, ...) redis.call('HSET', keys.job(jid), ...) end

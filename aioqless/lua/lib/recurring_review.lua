@@ -5,7 +5,6 @@
 local MOST_TICKS = 100
 local MOST_QUEUES = 20
 local MOST_PER_QUEUE = 100
-local later, moved, following
 
 -- When a recurring job with an interval is due by its former rhythm; nil if its next run is right.
 -- `first` is that of its first one if that is later than an interval; the first stays.
@@ -20,8 +19,11 @@ function recurring_review.run(page, now)
     (page + 1) * MOST_QUEUES - 1)
   local ticks = redis.call('ZRANGE', keys.ticks(), page * MOST_TICKS, (page + 1) * MOST_TICKS - 1,
     'WITHSCORES')
-  later, moved = {}, {}
-  following = (#queues == MOST_QUEUES or #ticks == 2 * MOST_TICKS) and page + 1
+  local later = {}
+  call.review = {
+    later = later, moved = {},
+    following = (#queues == MOST_QUEUES or #ticks == 2 * MOST_TICKS) and page + 1,
+  }
   for i = 1, #ticks, 2 do
     if tonumber(ticks[i + 1]) > now + constants.CLOCK_TOLERANCE then
       later[#later + 1] = cron.encode_tick(ticks[i], ticks[i + 1])
@@ -31,6 +33,7 @@ function recurring_review.run(page, now)
 end
 
 function recurring_review.run_queue(queue, now)
+  local moved = call.review.moved
   local far = redis.call('ZRANGE', keys.recurring(queue), '+inf',
     json.number(now + constants.CLOCK_TOLERANCE), 'BYSCORE', 'REV', 'LIMIT', 0, MOST_PER_QUEUE,
     'WITHSCORES')
@@ -49,7 +52,8 @@ end
 
 -- The members of the answer of `tick`; none if this call found nothing out.
 function recurring_review.encode()
-  if not later then return '' end
-  return ',"later":' .. json.list(later) .. ',"moved":' .. json.list(moved) .. ',"page":'
-    .. (following and json.number(following) or 'null')
+  local found = call.review
+  if not found then return '' end
+  return ',"later":' .. json.list(found.later) .. ',"moved":' .. json.list(found.moved)
+    .. ',"page":' .. (found.following and json.number(found.following) or 'null')
 end

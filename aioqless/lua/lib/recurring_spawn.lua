@@ -1,7 +1,6 @@
 -- recurring_spawn: put instances of recurring jobs with an interval.
 
 local MOST_PASSED = 100
-local passed = 0
 
 -- Create due instances, at most `most`; later calls create the others.
 function recurring_spawn.run(queue, now, most)
@@ -81,11 +80,11 @@ end
 -- deleted and created again, are skipped: those jobs may be running. If there are too many, return
 -- nil; later calls continue.
 function recurring_spawn.find_free_jid(key, template)
-  while passed < MOST_PASSED do
+  while (call.passed_jids or 0) < MOST_PASSED do
     local jid = template .. '-' .. string.format('%.0f', redis.call('HINCRBY', key, 'count', 1))
     if redis.call('EXISTS', keys.job(jid)) == 0 then return jid end
     redis.call('HINCRBY', key, 'x-uncounted', 1)
-    passed = passed + 1
+    call.passed_jids = (call.passed_jids or 0) + 1
   end
 end
 

@@ -3,8 +3,6 @@
 local DAY = 86400
 -- The lower bounds of our bins within the first second.
 local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
-local pending = {}
-local latest_day
 
 function stats.start_of_day(time) return time - time % DAY end
 
@@ -49,11 +47,12 @@ end
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
 function stats.add(kind, queue, now, seconds)
   if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
-  local day, date = latest_day, now - now % DAY
+  local day, date = call.latest_day, now - now % DAY
   if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= date then
-    local key = keys.stats(kind, date, queue)
+    local key, pending = keys.stats(kind, date, queue), call.pending_stats or {}
+    call.pending_stats = pending
     day = pending[key] or {kind = kind, queue = queue, date = date}
-    pending[key], latest_day = day, day
+    pending[key], call.latest_day = day, day
   end
   day[#day + 1] = seconds
 end
@@ -78,9 +77,9 @@ end
 -- Write the additions of this call. A call without any prunes old statistics instead. Return
 -- whether it is time to prune.
 function stats.flush(now)
-  local prunes = not latest_day and stats_pruning.is_due(now)
-  for key, day in pairs(pending) do prunes = stats.write(key, day) or prunes end
-  pending, latest_day = {}, nil
+  local prunes = not call.latest_day and stats_pruning.is_due(now)
+  for key, day in pairs(call.pending_stats or {}) do prunes = stats.write(key, day) or prunes end
+  call.pending_stats, call.latest_day = nil, nil
   if prunes then stats_pruning.run(now) end
   return prunes
 end

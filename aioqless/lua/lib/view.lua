@@ -3,8 +3,6 @@
 local MOST_EVENTS = 10000
 local MOST_LINKS = 1000
 local MOST_NESTED = 500
-local shown_events = constants.MAX_BATCH
-local shown_links = constants.MAX_BATCH
 -- An event with one more member, a name of plain characters: a queue or a worker.
 local PLAIN_EVENT = '^%[([1-9]%d*),"(%l+)",{"(%l+)":"([%w_.:-]+)"},0(%.%d+)%]$'
 
@@ -12,8 +10,8 @@ local PLAIN_EVENT = '^%[([1-9]%d*),"(%l+)",{"(%l+)":"([%w_.:-]+)"},0(%.%d+)%]$'
 -- dependencies and dependents.
 function view.limit_lists(jobs)
   jobs = math.max(1, jobs)
-  shown_events = math.min(constants.MAX_BATCH, math.floor(MOST_EVENTS / jobs))
-  shown_links = math.max(10, math.floor(MOST_LINKS / jobs))
+  call.shown_events = math.min(constants.MAX_BATCH, math.floor(MOST_EVENTS / jobs))
+  call.shown_links = math.max(10, math.floor(MOST_LINKS / jobs))
 end
 
 -- nil for a job that doesn't exist, or that the worker, if there is one, doesn't hold. It is one
@@ -83,18 +81,19 @@ end
 
 -- A limited list, with the total beside it.
 function view.encode_set(name, key)
-  local total = redis.call('SCARD', key)
+  local total, shown = redis.call('SCARD', key), call.shown_links or constants.MAX_BATCH
   local some = {}
   if total > 0 then
-    some = total <= shown_links and redis.call('SMEMBERS', key)
-      or redis.call('SRANDMEMBER', key, shown_links)
+    some = total <= shown and redis.call('SMEMBERS', key)
+      or redis.call('SRANDMEMBER', key, shown)
   end
   return ',"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
 end
 
 function view.encode_history(jid, old)
-  local items = redis.call('LRANGE', keys.history(jid), -shown_events, -1)
-  local total = #items < shown_events and #items or redis.call('LLEN', keys.history(jid))
+  local shown = call.shown_events or constants.MAX_BATCH
+  local items = redis.call('LRANGE', keys.history(jid), -shown, -1)
+  local total = #items < shown and #items or redis.call('LLEN', keys.history(jid))
   if old then
     local all = history.convert_old(old)
     total = total + #all
@@ -102,7 +101,7 @@ function view.encode_history(jid, old)
     items = all
   end
   local presented = {}
-  for i = math.max(1, #items - shown_events + 1), #items do
+  for i = math.max(1, #items - shown + 1), #items do
     presented[#presented + 1] = view.encode_event(items[i])
   end
   return ',"history":' .. json.list(presented) .. ',"history_total":' .. total

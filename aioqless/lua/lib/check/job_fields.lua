@@ -16,7 +16,6 @@ local STATES = {
   waiting = true, scheduled = true, depends = true, running = true, stalled = true, failed = true,
   complete = true,
 }
-local reached
 
 -- Return the cost of the check.
 function job_fields.check(here, jid)
@@ -79,11 +78,12 @@ function job_fields.find_default(jid, job, places, name, now)
 end
 
 function job_fields.check_fence(jid, fence)
-  reached = reached or tonumber(redis.call('GET', keys.fence())) or 0
+  local reached = call.reached_fence or tonumber(redis.call('GET', keys.fence())) or 0
+  call.reached_fence = reached
   if fence <= reached or fence > 1e15 then return end
   findings.add('fence-behind', {jid = jid, fence = fence, counter = reached}, function()
     redis.call('SET', keys.fence(), string.format('%.0f', fence))
-    reached = fence
+    call.reached_fence = fence
   end)
 end
 

@@ -3,11 +3,10 @@
 
 local PORTION = 100
 
-local families
 
 -- The kinds of keys: type, name below the namespace, check, and what the check needs besides.
 function key_types.families()
-  families = families or {
+  call.families = call.families or {
     {'hash', '^j:(.*)$', job_fields.check},
     {'list', '^j:(.*)%-history$', key_types.check_history},
     {'set', '^j:(.*)%-dependencies$', dependency_links.check_dependencies},
@@ -40,7 +39,7 @@ function key_types.families()
     {'stream', '^x:archive$', function() return 1 end},
     {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},
   }
-  return families
+  return call.families
 end
 
 function key_types.check(here)

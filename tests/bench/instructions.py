@@ -1,0 +1,285 @@
+"""The instructions of the server for each command, counted by callgrind.
+
+They don't depend on the load of the machine, so two commits can be compared: each writes a file by
+`python -m tests.bench.instructions FILE`, and `python -m tests.bench.instructions BEFORE AFTER`
+prints a table. Each figure is the mean of 20 calls in a namespace of some hundred jobs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError as NotConnected
+from redis.retry import Retry
+
+from aioqless.store import OfflineStore
+from aioqless.store.command_header import command_names
+from aioqless.store.script_composer import compose
+from tests.command_calls import make_call
+from tests.server import free_port
+
+CALLS = 20
+JOBS = 200
+DATA = '{"id":12345,"email":"someone@example.com"}'
+MARK = 1.03  # a command that gets dearer than this times its former figure is marked
+Arguments: TypeAlias = dict[str, Any]
+
+_JOB: Arguments = {"klass": "Greet", "data": DATA}
+_RUN: Arguments = {"worker": "ann", "now": None}
+_DECLARED: Arguments = {
+    "queue": "mail", "klass": "Greet", "data": DATA, "now": None, "next": 5e9,
+}  # fmt: skip
+_HELD: Arguments = {"worker": "person:ann", "now": None}
+
+
+def _jid(kind: str) -> Callable[[int], Arguments]:
+    return lambda n: {"jid": f"{kind}{n}"}
+
+
+def _none(_: int) -> Arguments:
+    return {}
+
+
+# The calls of each form: the command, its word, the arguments of all calls, those of one.
+# Jobs named w wait, r run, f failed, c are complete, t recur.
+_Each: TypeAlias = tuple[str, str | None, Arguments, Callable[[int], Arguments]]
+MEASURED: dict[str, _Each] = {
+    "put": ("put", None, {"queue": "mail", **_JOB, "now": None}, _jid("n")),
+    "put, delayed": ("put", None, {"queue": "mail", **_JOB, "now": None, "delay": 60}, _jid("n")),
+    "put, tags, priority": (
+        "put", None,
+        {"queue": "mail", **_JOB, "now": None, "tags": '["a","b"]', "priority": 5}, _jid("n"),
+    ),
+    "put_many of 10": (
+        "put_many", None, {"queue": "mail", "now": None},
+        lambda n: {"batch": [{"jid": f"n{n}x{i}", **_JOB} for i in range(10)]},
+    ),
+    "put_flow": (
+        "put_flow", None, {"now": None},
+        lambda n: {"batch": [{"queue": "mail", "jid": f"n{n}x{i}", **_JOB} for i in range(3)]},
+    ),
+    "requeue": ("requeue", None, {"queue": "other", **_JOB, "now": None}, _jid("w")),
+    "pop": ("pop", None, {"queue": "mail", "count": 1, **_RUN}, _none),
+    "pop_many of 1": (
+        "pop_many", None, {"count": 1, "order": "waiting", **_RUN},
+        lambda _: {"batch": [{"queue": "mail"}]},
+    ),
+    "pop_many of 5": (
+        "pop_many", None, {"count": 5, "order": "ordered", **_RUN},
+        lambda _: {"batch": [{"queue": "mail"}, {"queue": "other"}]},
+    ),
+    "heartbeat": ("heartbeat", None, _RUN, _jid("r")),
+    "heartbeat_many of 2": (
+        "heartbeat_many", None, _RUN,
+        lambda n: {"batch": [{"jid": f"r{2 * n}"}, {"jid": f"r{2 * n + 1}"}]},
+    ),
+    "complete": ("complete", None, {"queue": "run", **_RUN}, _jid("r")),
+    "complete, next": ("complete", None, {"queue": "run", "next": "mail", **_RUN}, _jid("r")),
+    "complete_many of 1": (
+        "complete_many", None, _RUN, lambda n: {"batch": [{"jid": f"r{n}", "queue": "run"}]},
+    ),
+    "complete_many of 5": (
+        "complete_many", None, _RUN,
+        lambda n: {"batch": [{"jid": f"r{5 * n + i}", "queue": "run"} for i in range(5)]},
+    ),
+    "fail": ("fail", None, {"group": "g", "message": "no", **_RUN}, _jid("r")),
+    "retry": ("retry", None, {"queue": "run", "delay": 0, **_RUN}, _jid("r")),
+    "release": ("release", None, _RUN, _jid("r")),
+    "decline": (
+        "decline", None,
+        {"delay": 1, "timeout": 60, "group": "g", "message": "no", **_RUN}, _jid("r"),
+    ),
+    "timeout": ("timeout", None, {"now": None}, lambda n: {"jids": [f"r{n}"]}),
+    "log": ("log", None, {"message": "hello", "now": None}, _jid("w")),
+    "cancel": ("cancel", None, {}, lambda n: {"jids": [f"w{n}"]}),
+    "clear": (
+        "clear", None,
+        {"queue": "mail", "state": "waiting", "offset": 0, "now": None, "states": ["waiting"]},
+        _none,
+    ),
+    "priority": ("priority", None, {"priority": 3}, _jid("w")),
+    "tag add": ("tag", "add", {"now": None, "tags": ["a", "b"]}, _jid("w")),
+    "tag get": ("tag", "get", {"tag": "a"}, _none),
+    "tag top": ("tag", "top", {}, _none),
+    "track": ("track", "track", {"now": None, "tags": []}, _jid("w")),
+    "track list": ("track", "list", {}, _none),
+    "depends on": ("depends", "on", {"jids": ["w199"]}, _jid("d")),
+    "dependency_results": ("dependency_results", None, {}, _jid("d")),
+    "get": ("get", None, {}, _jid("w")),
+    "multiget": ("multiget", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}", f"c{n}"]}),
+    "result": ("result", None, {}, _jid("c")),
+    "states": ("states", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}"]}),
+    "glances": ("glances", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}"]}),
+    "jobs": ("jobs", None, {"state": "running", "now": None, "queue": "run"}, _none),
+    "peek": ("peek", None, {"queue": "mail", "count": 5, "now": None}, _none),
+    "find": ("find", None, {"klass": "Greet"}, _none),
+    "failed": ("failed", None, {}, _none),
+    "failures": ("failures", None, {"names": ["g"]}, _none),
+    "group": ("group", None, {"group": "g"}, _none),
+    "unfail": ("unfail", None, {"queue": "mail", "group": "g", "now": None, "count": 1}, _none),
+    "revive group": ("revive", "group", {"group": "g", "now": None, "count": 1}, _none),
+    "revive job": ("revive", "job", {"now": None}, _jid("f")),
+    "queues": ("queues", None, {"now": None}, _none),
+    "queue_names": ("queue_names", None, {}, _none),
+    "length": ("length", None, {"queue": "mail"}, _none),
+    "lag": ("lag", None, {"queues": ["mail", "run"], "now": None}, _none),
+    "delays": ("delays", None, {"queues": ["mail", "run"], "now": None}, _none),
+    "stats": ("stats", None, {"queue": "run", "date": None}, _none),
+    "days": ("days", None, {"queue": "run", "date": None}, _none),
+    "pause": ("pause", None, {"queues": ["mail"]}, _none),
+    "unpause": ("unpause", None, {"queues": ["mail"]}, _none),
+    "forget": ("forget", None, {"queues": ["empty"]}, _none),
+    "config get": ("config", "get", {}, _none),
+    "config set": ("config", "set", {"option": "heartbeat", "value": "60"}, _none),
+    "workers": ("workers", None, {"now": None}, _none),
+    "working": ("working", None, {"now": None, "most": 5, "workers": ["ann"]}, _none),
+    "register": ("register", None, {"queues": ["mail"], **_RUN}, _none),
+    "deregister": ("deregister", None, {}, lambda n: {"workers": [f"b{n}"]}),
+    "declare": (
+        "declare", "interval", {**_DECLARED, "interval": 60}, _jid("n"),
+    ),
+    "recur get": ("recur", "get", {}, _jid("t")),
+    "recur pause": ("recur", "pause", {"now": None}, _jid("t")),
+    "recur run": ("recur", "run", {"now": None}, _jid("t")),
+    "recur update": ("recur", "update", {"pairs": ["priority", "5"]}, _jid("t")),
+    "recurring": ("recurring", None, {}, _none),
+    "tick": ("tick", None, {"now": None, "batch": []}, _none),
+    "check": ("check", None, {"now": None}, _none),
+    "archive_state": ("archive_state", None, {}, _none),
+    "archive_trim": ("archive_trim", None, {"id": "0-1", "reader": "r", "now": None}, _none),
+    "sweep": ("sweep", "completed", {}, _none),
+    "name_lease": ("name_lease", "claim", {"told": "{}", **_RUN}, _none),
+    "remote_control": ("remote_control", "pause", {"worker": "ann"}, lambda n: {"answer": f"a{n}"}),
+    "remote_reply": ("remote_reply", None, {"told": "{}"}, lambda n: {"answer": f"a{n}"}),
+    "audit_log": (
+        "audit_log", "add", {"who": "ann", "act": "pause", "about": "{}", "outcome": ""}, _none,
+    ),
+    "import": ("import", "queues", {"prefix": "", "into": "", "now": None}, _none),
+    "session": ("session", "keep", {"proof": "p", "seconds": 60}, lambda n: {"id": f"s{n}"}),
+    "reserve": (
+        "reserve", None,
+        {"queue": "mail", "person": "ann", "limit": 60, "worker": "person:ann", "now": None},
+        _none,
+    ),
+    "reservation": ("reservation", None, {"queue": "mail", **_HELD}, _none),
+    "extend": ("extend", None, {"limit": 60, **_HELD}, _jid("h")),
+    "hand_over": ("hand_over", None, {"to": "bob", "limit": 60, **_HELD}, _jid("h")),
+    "skip": ("skip", None, {"person": "ann", **_HELD}, _jid("h")),
+}  # fmt: skip
+
+
+class Counted:
+    """A server under callgrind."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        port = free_port()
+        options = f"--bind 127.0.0.1 --port {port} --save '' --hz 1 --dir {folder}".split(" ")
+        options[options.index("''")] = ""
+        self.process = subprocess.Popen(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=out", "redis-server", *options],
+            cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        patience = Retry(ConstantBackoff(0.1), 600, supported_errors=(NotConnected,))
+        self.redis = Redis(port=port, retry=patience, socket_timeout=None)
+        self.redis.ping()
+        self._known: set[str] = set()
+        self._store = OfflineStore()
+        self._store.namespace = "ql"
+        self._request = 0
+        self._worker = self.redis.pubsub()
+        self._worker.subscribe("ql:w:ann")  # remote control needs a worker that listens
+
+    def call(self, command: str, word: str | None, arguments: Arguments) -> Any:
+        """Send one call by EVALSHA, or EVAL the first time."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        call = make_call(self._store, command, word, **given)
+        self._request += 1
+        words = call.words(f"bench:{self._request}" if call.writes else None)
+        script = compose(command, "ql")
+        if command in self._known:
+            return self.redis.execute_command("EVALSHA", script.sha, *words)
+        self._known.add(command)
+        return self.redis.execute_command("EVAL", script.text, *words)
+
+    def count(self) -> int:
+        """Return the instructions since the previous count."""
+        for old in self._folder.glob("out.*"):
+            old.unlink()
+        subprocess.run(
+            ["callgrind_control", "-d", str(self.process.pid)],
+            cwd=self._folder, check=True, capture_output=True,
+        )  # fmt: skip
+        (written,) = self._folder.glob("out.*")
+        found = re.search(r"^(?:totals|summary): (\d+)", written.read_text(), re.MULTILINE)
+        assert found is not None
+        return int(found[1])
+
+    def prepare(self) -> None:
+        """Put jobs in all states, and recurring ones."""
+        self.redis.flushdb()
+        for queue, kind in (("run", "r"), ("done", "c"), ("bad", "f"), ("desk", "h")):
+            jobs = [{"jid": f"{kind}{n}", **_JOB} for n in range(JOBS)]
+            self.call("put_many", None, {"queue": queue, "batch": jobs})
+            worker = "person:ann" if kind == "h" else "ann"
+            self.call("pop", None, {"queue": queue, "worker": worker, "count": JOBS})
+        done = [{"jid": f"c{n}", "queue": "done", "result": "60 1"} for n in range(JOBS)]
+        self.call("complete_many", None, {"worker": "ann", "batch": done})
+        for n in range(JOBS):
+            failed = {"jid": f"f{n}", "worker": "ann", "group": "g", "message": "no"}
+            self.call("fail", None, failed)
+        jobs = [{"jid": f"w{n}", **_JOB} for n in range(JOBS)]
+        self.call("put_many", None, {"queue": "mail", "batch": jobs})
+        jobs = [{"jid": f"d{n}", **_JOB, "depends": '["w198"]'} for n in range(CALLS + 1)]
+        self.call("put_many", None, {"queue": "mail", "batch": jobs})
+        for n in range(CALLS + 1):
+            job = {**_DECLARED, "jid": f"t{n}", "interval": 60}
+            self.call("declare", "interval", job)
+
+
+def measure() -> dict[str, int]:
+    """Return the instructions of one call, by the names of MEASURED."""
+    if missing := set(command_names()) - {each[0] for each in MEASURED.values()}:
+        raise LookupError(f"no call is measured of {', '.join(sorted(missing))}")
+    figures = {}
+    with tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
+        server = Counted(Path(folder))
+        try:
+            for name, (command, word, shared, each) in MEASURED.items():
+                server.prepare()
+                server.call(command, word, {**shared, **each(CALLS)})
+                server.count()
+                for n in range(CALLS):
+                    server.call(command, word, {**shared, **each(n)})
+                figures[name] = server.count() // CALLS
+                print(f"{name:22} {figures[name]:11,}", flush=True)
+        finally:
+            server.process.terminate()
+            server.process.wait()
+    return figures
+
+
+def main(*files: str) -> None:
+    """Measure into one file, or compare two."""
+    if len(files) == 1:
+        Path(files[0]).write_text(json.dumps(measure(), indent=1))
+        return
+    before, after = (json.loads(Path(file).read_text()) for file in files)
+    print("| call | before | after | ratio |\n|---|---|---|---|")
+    for name in after:
+        ratio = after[name] / before[name]
+        mark = " dearer" if ratio > MARK else ""
+        print(f"| {name} | {before[name]:,} | {after[name]:,} | {ratio:.3f}{mark} |")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
