@@ -130,6 +130,27 @@ async def complete_many(story: Story, store: TracingStore) -> None:
     await store.complete_many(worker="ann", batch=[in_mail(held[52])])
 
 
+async def complete(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    held = await pop_all(story)
+    for job in held[:52]:
+        await story.store.complete_many(worker="ann", batch=[in_mail(job)])
+    await store.complete(worker="ann", **in_mail(held[52]))
+
+
+async def requeue(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    for jid in ("j0", "j1"):
+        which = story.store if jid == "j0" else store
+        await which.requeue(queue="other", jid=jid, klass="Greet", data="{}")
+
+
+async def heartbeat(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    held = await pop_all(story)
+    await store.heartbeat(worker="ann", **held[0])
+
+
 async def heartbeat_many(story: Story, store: TracingStore) -> None:
     await put_all(story)
     held = await pop_all(story)
@@ -158,7 +179,19 @@ def record_usual(name: str, ran: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario", [put, put_many, pop_many, complete_many, heartbeat_many, retry, fail]
+    "scenario",
+    [
+        put,
+        put_many,
+        requeue,
+        pop_many,
+        complete,
+        complete_many,
+        heartbeat,
+        heartbeat_many,
+        retry,
+        fail,
+    ],
 )
 async def test_usual_call_runs_the_recorded_functions(
     scenario: Scenario, story: Story, declared: dict[str, list[str]]
