@@ -10,6 +10,7 @@ from typing import NamedTuple
 from aioqless.client import Client
 from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.record import count_key
+from aioqless.contrib.partitions.routing import partition_of
 from aioqless.runtime.log import bound, log
 from aioqless.worker import Shared, Worker
 from aioqless.worker.outage import NOT_NOW
@@ -39,8 +40,11 @@ class Turns:
     Owns the slots that were given for pops under way.
     """
 
-    def __init__(self, shared: Shared, outages: NodeOutages) -> None:
+    def __init__(self, shared: Shared, outages: NodeOutages, count: int) -> None:
         self.running = shared.running
+        self.running.on_end.append(self._note_end)
+        self._count = count
+        self._of_partition: dict[int, TurnSlots] = {}
         self.lifecycle = shared.lifecycle
         self._outages = outages.partitions
         self.slots: list[TurnSlots] = []
@@ -55,10 +59,16 @@ class Turns:
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self) -> TurnSlots:
-        """Return the slots of one more partition."""
+    def add(self, number: int) -> TurnSlots:
+        """Return the slots of one more partition, by its number."""
         self.slots.append(TurnSlots(self, len(self.slots)))
+        self._of_partition[number] = self.slots[-1]
         return self.slots[-1]
+
+    def _note_end(self, run: Run) -> None:
+        """Tell the poller of the run's partition alone: with all of them, each job costs 12 µs."""
+        for call in self._of_partition[partition_of(run.job.jid, self._count)].on_end:
+            call(run)
 
     def serve(self, workers: Sequence[Worker], clients: Sequence[Client]) -> None:
         """Give turns to these workers, whose slots were added in this order.
@@ -191,6 +201,7 @@ class TurnSlots:
     """The slots of a worker, as the poller of one partition takes them."""
 
     def __init__(self, turns: Turns, index: int) -> None:
+        self.on_end: list[Callable[[Run], None]] = []  # for the runs of its partition
         self._turns = turns
         self._index = index
 
@@ -203,11 +214,6 @@ class TurnSlots:
     def slots(self) -> Collection[Run]:
         """The runs of all partitions whose code has not stopped."""
         return self._turns.running.slots
-
-    @property
-    def on_end(self) -> list[Callable[[Run], None]]:
-        """Called when the code of a run has stopped, and when its outcome is stored."""
-        return self._turns.running.on_end
 
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for a turn, and take slots; 0: look again."""

@@ -66,7 +66,7 @@ class PartitionedWorker(HostedWorker):
         shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=stop)
         super().__init__(client, shared)
         outages = NodeOutages(self.settings.reconnect)
-        self._turns = Turns(shared, outages)
+        self._turns = Turns(shared, outages, client.count)
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
         locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
         clients = [client.partitions[number] for number in self._numbers]
@@ -76,7 +76,7 @@ class PartitionedWorker(HostedWorker):
                 shared=shared,
                 outage=outages.add(number, each.store.connection),
                 locks=locks[number],
-                slots=self._turns.add(),
+                slots=self._turns.add(number),
                 declarations=self._declarations_of(number, client),
                 controlled=self,
                 listens=False,
