@@ -116,8 +116,7 @@ def test_duplicated_window_gets_its_own_item(open_browsers: Sit) -> None:
     ):  # a window that another one opens copies its session storage
         ada.page.evaluate("window.open(location.href)")
     copy = opened.value
-    copy.wait_for_selector("#idle:visible")
-    copy.wait_for_load_state("networkidle")  # until then the page looks for an item to resume
+    copy.wait_for_selector("body:not([aria-busy]) #idle-text:not(:empty):visible")  # else busy
     copy.keyboard.press("n")
     copy.wait_for_selector("#work:visible")
     assert copy.inner_text("#item-name") != name.rpartition(".")[2]
