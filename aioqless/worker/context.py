@@ -59,7 +59,7 @@ class Lifecycle:
         self._found_empty[wake] = None
 
     def note_empty(self, wake: Callable[[], object]) -> bool:
-        """Note that a poller found nothing while nothing ran, and wake those that must look again.
+        """Note that a poller found no job while none ran; wake pollers that must look again.
 
         Returns:
             Whether a burst has ended: every poller found nothing since the last job began.

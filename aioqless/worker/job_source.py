@@ -154,5 +154,5 @@ class JobSource:
 
 
 def _have_caught_up(*parts: object) -> bool:
-    """Return whether those of these parts that put jobs have put what was due at the start."""
+    """Return whether the parts that put jobs have put those due at the start."""
     return all(getattr(part, "caught_up", True) for part in parts)

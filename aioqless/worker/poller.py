@@ -79,7 +79,7 @@ class Poller:
         self._outage = context.outage
         self._lifecycle = context.lifecycle
         self._lease = lease
-        self._caught_up = caught_up  # parts that put jobs have put what was due at the start
+        self._caught_up = caught_up  # the parts have put the jobs due at the start
         self._woken = asyncio.Event()
         self._resumed = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are

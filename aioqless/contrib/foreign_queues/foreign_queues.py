@@ -69,7 +69,7 @@ class ForeignQueues:
 
     @property
     def caught_up(self) -> bool:
-        """Whether what was there at the start is imported, or can't be now."""
+        """Whether the jobs found at the start are imported, or can't be at present."""
         return self._loop is not None and self._loop.caught_up
 
     async def run(self, context: WorkerContext) -> None:
@@ -214,7 +214,7 @@ class ImportLoop:
     def __init__(
         self, client: Client, source: ForeignQueues, outage: Outage, poll: float = 1.0
     ) -> None:
-        self.caught_up = False  # what was there at the start is imported, or can't be now
+        self.caught_up = False  # the jobs found at the start are imported, or can't be at present
         self._importer = ForeignImporter(client, source)
         self._source = source
         self._outage = outage
