@@ -29,15 +29,15 @@ class Ledger:
     )  # puts whose caller got an error: the job exists or not
     ran: dict[str, list[float]] = field(default_factory=dict)
     killed: float = 0.0
+    stopped: float = float("inf")  # no jobs are put any more, and those that are left may be lost
 
     def recovered(self, times: list[float]) -> float:
         """Return the seconds from the kill to the first record that was not already on its way.
 
-        This is the end of the longest pause.
+        This is the end of the longest pause before the load was stopped.
         """
-        late = sorted(
-            [self.killed, *(each for each in times if each > self.killed), time.monotonic()]
-        )
+        end = min(self.stopped, time.monotonic())
+        late = sorted([self.killed, *(each for each in times if self.killed < each < end), end])
         _, end = max((after - before, after) for before, after in itertools.pairwise(late))
         return end - self.killed
 
@@ -73,6 +73,8 @@ class Load:
                 yield ledgers
             finally:
                 stop.set()
+                for ledger in ledgers.values():
+                    ledger.stopped = time.monotonic()
 
     async def _run(self, namespace: str, ledger: Ledger, stop: asyncio.Event) -> None:
         @job(klass="Note", retries=20)

@@ -116,6 +116,14 @@ async def test_any_node_leads_to_the_node_of_the_namespace(cluster: Cluster, nod
         assert await client.queue("mail").length() == 0
 
 
+async def test_pause_of_a_ledger_ends_when_its_load_is_stopped() -> None:
+    """A job that the dead master had not replicated never runs, and is waited for."""
+    now = time.monotonic()
+    ledger = Ledger(put={"first": now - 99, "second": now - 80}, killed=now - 100)
+    ledger.stopped = now - 79
+    assert ledger.put_again == pytest.approx(20)
+
+
 # Slot migration
 
 
