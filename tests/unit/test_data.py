@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioqless import InvalidData
-from aioqless.client.job_data import MAX_BYTES, MAX_DEPTH, decode, encode
+from aioqless.client.put import Jid
+from aioqless.client.job_data import MAX_BYTES, MAX_DEPTH, decode, encode, shape
 from tests.unit.typed import Box, Point
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -68,6 +69,30 @@ def test_unusual_values_are_valid_data(value: Any) -> None:
 
 def test_dataclasses_and_structs_become_json_objects() -> None:
     assert encode(Box([Point(1), Point(2, 3)])) == b'{"points":[{"x":1,"y":0},{"x":2,"y":3}]}'
+
+
+class Money(float):
+    """A number with a class of its own, such as NumPy's."""
+
+
+class Count(int):
+    """An integer with a class of its own."""
+
+
+class SafeText(str):
+    """A string whose str() is itself, such as Django's."""
+
+    def __str__(self) -> str:
+        return self
+
+
+def test_subclasses_of_strings_and_numbers_are_what_they_are_made_of() -> None:
+    jid = Jid("5f3c", cast(Any, None))
+    value = {jid: [jid, SafeText("a"), Money(1.5), Count(3)]}
+    assert encode(value) == b'{"5f3c":["5f3c","a",1.5,3]}'
+    assert shape(value) == shape({"5f3c": ["5f3c", "a", 1.5, 3]})
+    with pytest.raises(InvalidData):
+        encode([Money("nan")])
 
 
 def test_times_become_strings() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import msgspec
+import pydantic
 import pytest
 
 from aioqless import Client, Job, Retry, Snooze, job
@@ -167,3 +168,38 @@ async def test_unserializable_data_fails_the_job(client: Client, work: Work, unt
     async with work(spoil):
         failed = await after(client, until, jid, "failed")
     assert failed.failure and failed.failure.group == "mail-InvalidData" and failed.data == {}
+
+
+async def test_jid_of_a_job_put_by_a_handler_is_a_string_everywhere(
+    client: Client, work: Work, until: Until
+) -> None:
+    class Model(pydantic.BaseModel):
+        child: str
+
+    @dataclasses.dataclass
+    class Made:
+        child: str
+        children: dict[str, str]
+
+    @job(klass="Child")
+    async def child(job: Job[Any], parent: str) -> None: ...
+
+    @job(klass="Parent", result_ttl=60)
+    async def parent(job: Job[Any], above: str, model: Model, context: str) -> Made:
+        jid = await child.put(parent=above)
+        job.data["jid"] = jid
+        await job.log("made", child=jid, model=Model(child=jid))
+        return Made(jid, {jid: jid})
+
+    above = await client.put(child, {"parent": "none"})
+    model = Model(child=above)
+    jid = await client.put(
+        parent.data(above=above, model=model, context=above), context={"above": above}
+    )
+    async with work(parent, child, queues=["default"]):
+        made = await jid.result(timeout=20)
+    assert made.children == {made.child: made.child}
+    done = await client.jobs.get(jid)
+    assert done is not None
+    assert done.data["jid"] == made.child and done.context == {"above": above}
+    assert (await client.jobs.get(made.child)) is not None

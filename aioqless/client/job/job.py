@@ -10,7 +10,6 @@ from contextlib import aclosing
 from operator import attrgetter
 from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, cast
 
-import msgspec
 from typing_extensions import TypeVar
 
 from aioqless import validation
@@ -613,10 +612,12 @@ class Job(JobFields, Generic[Data]):
         Args:
             message: What happened.
             fields: Any JSON values, which are stored with it.
+
+        Raises:
+            InvalidData: JSON has no such value.
         """
-        await self._store.log(
-            jid=self.jid, message=message, data=msgspec.json.encode(fields) if fields else None
-        )
+        data = job_data.encode(fields, self.max_data) if fields else None
+        await self._store.log(jid=self.jid, message=message, data=data)
 
     @property
     def _store(self) -> Store:
