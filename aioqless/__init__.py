@@ -21,7 +21,8 @@ import typing
 if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
     from aioqless.client.job import Job, JobState
-    from aioqless.client.put import NewJob
+    from aioqless.client.put import Jid, NewJob
+    from aioqless.client.put_options import Key
     from aioqless.client.queue import Queue
     from aioqless.client.workflows import chain, group, in_queue
     from aioqless.errors import (
@@ -46,9 +47,11 @@ __all__ = [
     "Handler",
     "Inject",
     "InvalidData",
+    "Jid",
     "Job",
     "JobFailed",
     "JobState",
+    "Key",
     "LockLost",
     "NewJob",
     "Next",
@@ -77,7 +80,15 @@ __version__ = "0.1.0"
 # Where they are, those that are imported fastest first. A module is imported when the first name of
 # it is used, so that command-line programs start fast.
 _HOMES = (
-    *("errors", "client", "client.job", "client.put", "client.queue", "client.workflows"),
+    *(
+        "errors",
+        "client",
+        "client.job",
+        "client.put",
+        "client.put_options",
+        "client.queue",
+        "client.workflows",
+    ),
     *("redis.durability", "handlers", "worker"),
 )
 

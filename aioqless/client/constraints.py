@@ -47,25 +47,25 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         encoded |= {"for": seconds} if seconds is not None else {"until": until or "done"}
     elif until or seconds is not None:
         raise ValueError("unique_until and unique_for need unique, which is the key")
-    key = options.get("concurrency_key")
+    key = options.get("limit_key")
     if most is not None or rate is not None:
-        encoded["key"] = _make_key("concurrency_key", () if key is None else key, klass, values)
+        encoded["key"] = _make_key("limit_key", () if key is None else key, klass, values)
         encoded |= {"limit": most} if most is not None else {}
         encoded |= {"rate": rate} if rate is not None else {}
     elif key is not None:
-        raise ValueError("concurrency_key needs max_concurrent or rate_limit, which count by it")
+        raise ValueError("limit_key needs max_concurrent or rate_limit, which count by it")
     return msgspec.json.encode(encoded)
 
 
 def key_fields(options: CheckedOptions) -> set[str]:
     """Return the fields of the data that the keys are made of."""
-    keys = (options.get("unique"), options.get("concurrency_key"))
+    keys = (options.get("unique"), options.get("limit_key"))
     return {field for key in keys if isinstance(key, tuple) for field in key}
 
 
-def _make_key(what: str, key: Key, klass: str, values: Values) -> str:
-    if isinstance(key, str):
-        return key
+def _make_key(what: str, key: Key | tuple[str, ...], klass: str, values: Values) -> str:
+    if isinstance(key, Key):
+        return str.__str__(key)  # msgspec takes no subclasses
     if not key:
         return klass
     data = values()

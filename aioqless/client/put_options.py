@@ -23,9 +23,18 @@ MAX_CONCURRENT = constant("MAX_CONCURRENT")
 MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_PERIOD = 1e10  # seconds
 
-Key: TypeAlias = str | tuple[str, ...]
 CheckedOptions: TypeAlias = Mapping[str, Any]  # as their checks return them
 OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
+
+
+class Key(str):
+    """A key that is the same for all jobs: `unique=Key("daily-report")`.
+
+    A key for each combination of some fields of the data is a tuple of their names:
+    `unique=("customer",)`.
+    """
+
+    __slots__ = ()
 
 
 def check_every(name: str, interval: Seconds) -> float:
@@ -49,12 +58,17 @@ def _check_jid(_: str, jid: str) -> str:
     return validation.check_jid(jid)
 
 
-def _check_key(name: str, key: Key) -> Key:
-    if isinstance(key, str):
-        return validation.check_name(name, key)
-    if not (isinstance(key, tuple) and all(isinstance(field, str) for field in key)):
+def _check_key(name: str, key: Key | tuple[str, ...]) -> Key | tuple[str, ...]:
+    if isinstance(key, Key):
+        validation.check_name(name, key)
+    elif isinstance(key, str):
         raise TypeError(
-            f"{name} must be a string, or a tuple of the names of fields of the data (got {key!r})"
+            f"{name} must be a tuple or a Key (got {key!r}): write ({key!r},) for one key per "
+            f"value of the field {key!r}, or Key({key!r}) for one key"
+        )
+    elif not (isinstance(key, tuple) and all(isinstance(field, str) for field in key)):
+        raise TypeError(
+            f"{name} must be a tuple of the names of fields of the data, or a Key (got {key!r})"
         )
     return key
 
@@ -129,14 +143,14 @@ _IfExists: TypeAlias = Literal["keep", "raise"]
 class TemplateOptions(TypedDict, total=False):
     """Options of put, of recurring jobs and of `@job`.
 
-    A key is a string, which all jobs share that name it, or a tuple of names of fields of the data,
-    which gives a key for each combination of their values, separately for each klass.
+    A key is a tuple of names of fields of the data, which gives a key for each combination of their
+    values, separately for each klass, or a `Key("text")`, which all jobs share that name it.
 
     Attributes:
         unique: Key that one job has at a time; a put with a taken key returns that job's jid.
         unique_until: Whether the job has the key until it starts, or until it ends (the default).
         unique_for: Time from now for which the job has the key instead, whatever its state.
-        concurrency_key: What `max_concurrent` and `rate_limit` count; default: the klass.
+        limit_key: What `max_concurrent` and `rate_limit` count; default: the klass.
         max_concurrent: Maximum number of jobs of the key that run at once.
         rate_limit: Maximum number of jobs of the key that start within a period.
         priority: Lower runs sooner; default: 0.
@@ -144,10 +158,10 @@ class TemplateOptions(TypedDict, total=False):
         retries: Maximum number of retries; default: the handler's, else 5.
     """
 
-    unique: Annotated[Key | None, _check_key]
+    unique: Annotated[Key | tuple[str, ...] | None, _check_key]
     unique_until: Annotated[_UniqueUntil | None, _Choice(_UniqueUntil)]
     unique_for: Annotated[Seconds | None, _check_period]
-    concurrency_key: Annotated[Key | None, _check_key]
+    limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
     max_concurrent: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENT)]
     rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
     priority: Annotated[float | None, validation.check_number]

@@ -16,7 +16,7 @@ from typing import Any
 
 from redis import exceptions
 
-from aioqless import Client, Durability, NewJob, QueueFull, chain, group
+from aioqless import Client, Durability, Key, NewJob, QueueFull, chain, group
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.errors import NotDurable
 from tests.chaos.ledger import Ledger
@@ -74,7 +74,7 @@ class Producer:
     def _job(self, how: str | None = None, tag: str = "") -> NewJob:
         how = how or self._chance.choices(list(MIX), list(MIX.values()))[0]
         self._made += 1
-        if how == "limited":  # as jobs with one concurrency key do
+        if how == "limited":  # as jobs with one limit key do
             tag = "{narrow}-"
         seconds = self._chance.uniform(0.3, 2.5) if how == "slow" else self._chance.uniform(0, 0.03)
         klass = "chaos.thread" if how == "thread" else "chaos.act"
@@ -86,9 +86,7 @@ class Producer:
             delay=delay,
         )
         return (
-            job.with_options(concurrency_key="narrow", max_concurrent=5)
-            if how == "limited"
-            else job
+            job.with_options(limit_key=Key("narrow"), max_concurrent=5) if how == "limited" else job
         )
 
     async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, NewJob, job
+from aioqless import Client, InvalidData, Job, Key, NewJob, job
 from aioqless.client.constraints import encode_constraints
 from aioqless.client.put import encode_job
 from aioqless.client.put_options import TemplateOptions
 from aioqless.errors import JobExists
 
 
-@job(klass="Sync", unique=("customer",), concurrency_key=("customer",), max_concurrent=1)
+@job(klass="Sync", unique=("customer",), limit_key=("customer",), max_concurrent=1)
 async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
 
 
-@job(klass="Call", concurrency_key="api", rate_limit=(2, 3600))
+@job(klass="Call", limit_key=Key("api"), rate_limit=(2, 3600))
 async def call(job: Job[Any], path: str) -> None: ...
 
 
@@ -31,16 +31,16 @@ async def test_put_of_a_duplicate_returns_the_jid_of_the_existing_job(
     client: Client,
 ) -> None:
     mail = client.queue("mail")
-    first = await mail.put("Greet", unique="a")
-    assert await mail.put("Greet", unique="a", jid="second") == first
+    first = await mail.put("Greet", unique=Key("a"))
+    assert await mail.put("Greet", unique=Key("a"), jid="second") == first
     assert await client.jobs.get("second") is None
 
 
 async def test_put_of_a_duplicate_can_raise(client: Client) -> None:
     mail = client.queue("mail")
-    first = await mail.put("Greet", unique="a")
+    first = await mail.put("Greet", unique=Key("a"))
     with pytest.raises(JobExists) as caught:
-        await mail.put("Greet", unique="a", if_exists="raise")
+        await mail.put("Greet", unique=Key("a"), if_exists="raise")
     assert caught.value.jid == first
     with pytest.raises(JobExists):
         await mail.put("Greet", jid=first, if_exists="raise")
@@ -62,7 +62,7 @@ async def test_unique_key_comes_from_the_data_and_the_klass(client: Client) -> N
 async def test_options_of_put_override_those_of_the_handler(client: Client) -> None:
     mail = client.queue("mail")
     first = await mail.put(sync.data(7))
-    assert await mail.put(sync.data(7), unique="else") != first
+    assert await mail.put(sync.data(7), unique=Key("else")) != first
     assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique_for=60,
         max_concurrent=5), 1000)["constraints"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
@@ -102,8 +102,10 @@ async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
     recurring = await client.queue("mail").recur(digest, every=3600, jid="digest", offset=3600)
     first = await recurring.run_now()
     assert await recurring.run_now() == first
-    plain = await client.queue("mail").recur("Plain", every=3600, unique="p", offset=3600, jid="r")
-    assert await plain.run_now() == await client.queue("post").put("Plain", unique="p")
+    plain = await client.queue("mail").recur(
+        "Plain", every=3600, unique=Key("p"), offset=3600, jid="r"
+    )
+    assert await plain.run_now() == await client.queue("post").put("Plain", unique=Key("p"))
 
 
 @pytest.mark.parametrize(
@@ -116,19 +118,23 @@ async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
         ),
         ({"max_concurrent": 1.5}, ValueError, "max_concurrent"),
         (
-            {"concurrency_key": "k"},
+            {"limit_key": Key("k")},
             ValueError,
-            "concurrency_key needs max_concurrent or rate_limit",
+            "limit_key needs max_concurrent or rate_limit",
         ),
         ({"rate_limit": 5}, TypeError, "rate_limit must be a tuple"),
         ({"rate_limit": (0, 60)}, ValueError, "rate_limit must be an integer from 1 to 10,000"),
         ({"rate_limit": (5, 0)}, ValueError, "rate_limit's period must be more than 0 seconds"),
-        ({"unique": 7}, TypeError, "unique must be a string, or a tuple"),
-        ({"unique": ""}, ValueError, "unique must not be empty"),
-        ({"unique": "k", "unique_for": 0}, ValueError, "unique_for must be more than 0"),
-        ({"unique": "k", "unique_until": "never"}, ValueError, "unique_until must be"),
         (
-            {"unique": "k", "unique_until": "done", "unique_for": 5},
+            {"unique": 7},
+            TypeError,
+            "unique must be a tuple of the names of fields of the data, or a Key",
+        ),
+        ({"unique": Key("")}, ValueError, "unique must not be empty"),
+        ({"unique": Key("k"), "unique_for": 0}, ValueError, "unique_for must be more than 0"),
+        ({"unique": Key("k"), "unique_until": "never"}, ValueError, "unique_until must be"),
+        (
+            {"unique": Key("k"), "unique_until": "done", "unique_for": 5},
             ValueError,
             "mutually exclusive",
         ),
@@ -161,3 +167,17 @@ async def test_unique_key_from_a_missing_field_is_refused(client: Client) -> Non
 async def test_if_exists_has_two_values(client: Client) -> None:
     with pytest.raises(ValueError, match="if_exists must be 'keep' or 'raise'"):
         await client.queue("mail").put("Greet", if_exists="move")  # type: ignore[arg-type]
+
+
+async def test_string_is_no_key_since_a_field_may_be_meant(client: Client) -> None:
+    """`("customer")` has no comma, and would be one key for all customers."""
+    for name in ("unique", "limit_key"):
+        options: Any = {name: ("customer")}
+        with pytest.raises(
+            TypeError,
+            match=rf"{name} must be a tuple or a Key \(got 'customer'\): write \('customer',\) for "
+            r"one key per value of the field 'customer', or Key\('customer'\) for one key",
+        ):
+            job(max_concurrent=1, **options)
+        with pytest.raises(TypeError, match=f"{name} must be a tuple or a Key"):
+            await client.put("Greet", {"customer": 7}, max_concurrent=1, **options)

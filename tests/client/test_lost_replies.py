@@ -15,6 +15,7 @@ from aioqless import (
     Client,
     Fail,
     Job,
+    Key,
     NewJob,
     Next,
     QueueFull,
@@ -134,9 +135,10 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("put", "put", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="new", tags=["x"],
         delay=5))),
     ("put", "put again", mail(lambda queue: queue.put("Greet", {"n": 1}, jid="a"))),
-    ("put", "put a unique one", mail(lambda queue: queue.put("Greet", jid="new", unique="only"))),
+    ("put", "put a unique one",
+        mail(lambda queue: queue.put("Greet", jid="new", unique=Key("only")))),
     ("put", "put a second unique one",
-        mail(lambda queue: queue.put("Greet", jid="new", unique="taken"))),
+        mail(lambda queue: queue.put("Greet", jid="new", unique=Key("taken")))),
     ("put_many", "put many",
         mail(lambda queue: queue.put_many(NewJob("Greet",
             jid=f"n{number}") for number in range(250)))),
@@ -226,7 +228,7 @@ async def build(client: Client, clock: Clock) -> None:
     await bad.fail("typo", "no such word")
     for jid in "abc":
         clock.now += 1
-        await queue.put("Greet", {"jid": jid}, jid=jid, unique="taken" if jid == "b" else None)
+        await queue.put("Greet", {"jid": jid}, jid=jid, unique=Key("taken") if jid == "b" else None)
     await queue.pop(2)
     await queue.pop(1, worker="bob")
     await (await job(client, "b")).track()

@@ -16,6 +16,7 @@ from aioqless import (
     Fail,
     Inject,
     Job,
+    Key,
     Retry,
     Settings,
     Worker,
@@ -76,12 +77,12 @@ async def test_job_of_a_thread_that_stops_is_released_and_frees_its_key(
             threading.Event().wait(0.005)
 
     await client.queue("mail").put(
-        pages, jid="a", concurrency_key="k", max_concurrent=1, unique="k"
+        pages, jid="a", limit_key=Key("k"), max_concurrent=1, unique=Key("k")
     )
     async with work(pages, shutdown_timeout=0):
         await until(lambda: lines.of("job.started"))
     (again,) = await client.queue("mail").pop()
-    assert (again.jid, again.remaining, await client.queue("mail").put(pages, unique="k")) == (
+    assert (again.jid, again.remaining, await client.queue("mail").put(pages, unique=Key("k"))) == (
         "a",
         5,
         "a",
@@ -170,7 +171,7 @@ async def test_hook_that_moves_the_failed_job_leaves_a_consistent_queue(
     async def set_aside(job: Job[Any], end: str, **fields: Any) -> None:
         await job.move("later")
 
-    @job(klass="Fails", unique="k", concurrency_key="k", max_concurrent=1)
+    @job(klass="Fails", unique=Key("k"), limit_key=Key("k"), max_concurrent=1)
     async def fails(job: Job[Any]) -> None:
         raise Fail("by-itself")
 
@@ -188,11 +189,11 @@ async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_depen
     mail = client.queue("mail")
     await mail.put("Fails", jid="a")
     await mail.put("Good", jid="b", depends=["a"])
-    await mail.put("Fails", jid="c", unique="k", concurrency_key="k", max_concurrent=1)
+    await mail.put("Fails", jid="c", unique=Key("k"), limit_key=Key("k"), max_concurrent=1)
     for failing in await mail.pop(2):
         await failing.fail("broken", "it is")
     assert await states(client, "a", "b", "c") == ["failed", "depends", None]
-    assert await mail.put("Fails", jid="d", unique="k") == "d"
+    assert await mail.put("Fails", jid="d", unique=Key("k")) == "d"
     await client.jobs.cancel("a", "b", "d")
 
 
@@ -224,8 +225,8 @@ async def test_incompatible_options_are_refused_by_name(client: Client) -> None:
     for options, why in (
         ({"unique_until": "started"}, "need unique, which is the key"),
         ({"max_concurrent": 0}, "max_concurrent must be an integer from 1"),
-        ({"concurrency_key": "k"}, "needs max_concurrent or rate_limit"),
-        ({"unique": "k", "unique_for": 5, "unique_until": "done"}, "mutually exclusive"),
+        ({"limit_key": Key("k")}, "needs max_concurrent or rate_limit"),
+        ({"unique": Key("k"), "unique_for": 5, "unique_until": "done"}, "mutually exclusive"),
         ({"every": 60, "cron": "* * * * *"}, "cron"),
         ({"cron": "0 0 31 2 *"}, "31"),
     ):
@@ -248,7 +249,7 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
         retry_on=(OSError,),
         backoff=lambda used: 0,
         unique=("n",),
-        concurrency_key="all",
+        limit_key=Key("all"),
         max_concurrent=3,
         result_ttl=60,
     )
@@ -258,7 +259,7 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
             raise OSError
         return n
 
-    @job(klass="Thread", concurrency_key="all", max_concurrent=3)
+    @job(klass="Thread", limit_key=Key("all"), max_concurrent=3)
     def thread(job: Job[Any], n: int) -> None:
         if n % 5 == 0:
             raise ValueError

@@ -10,7 +10,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from aioqless import Client, Job, NewJob, Retry, job
+from aioqless import Client, Job, Key, NewJob, Retry, job
 from aioqless.testing import Clock, drain
 from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
@@ -18,7 +18,7 @@ from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
-ONE: dict[str, Any] = {"concurrency_key": "k", "max_concurrent": 1}
+ONE: dict[str, Any] = {"limit_key": Key("k"), "max_concurrent": 1}
 
 
 async def test_jobs_of_a_limited_key_run_by_priority_and_then_as_they_were_put(
@@ -51,7 +51,7 @@ async def test_narrower_limit_of_queue_and_key_applies(
 
     await client.config.set("mail-max-concurrency", 3)
     await client.queue("mail").put_many(
-        NewJob(visit, jid=f"k{n}", concurrency_key="k", max_concurrent=2) for n in range(8)
+        NewJob(visit, jid=f"k{n}", limit_key=Key("k"), max_concurrent=2) for n in range(8)
     )
     await client.queue("mail").put_many(NewJob(visit, jid=f"free{n}") for n in range(8))
     async with (
@@ -72,7 +72,7 @@ async def test_several_workers_keep_one_rate_limit(
 ) -> None:
     ran: list[str] = []
 
-    @job(klass="Ask", concurrency_key="api", rate_limit=(2, 0.3))
+    @job(klass="Ask", limit_key=Key("api"), rate_limit=(2, 0.3))
     async def ask(job: Job[Any]) -> None:
         ran.append(job.jid)
 
@@ -97,7 +97,7 @@ async def test_several_workers_keep_one_rate_limit(
 async def test_rate_limit_follows_the_test_clock(clock_client: Client, clock: Clock) -> None:
     ran: list[str] = []
 
-    @job(klass="Ask", concurrency_key="api", rate_limit=(2, 3600))
+    @job(klass="Ask", limit_key=Key("api"), rate_limit=(2, 3600))
     async def ask(job: Job[Any]) -> None:
         ran.append(job.jid)
 
@@ -216,7 +216,7 @@ async def test_limited_job_with_too_many_lost_locks_frees_its_key(
 async def test_burst_ends_despite_declined_and_delayed_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    @job(klass="Visit", concurrency_key="api", rate_limit=(1, 3600))
+    @job(klass="Visit", limit_key=Key("api"), rate_limit=(1, 3600))
     async def visit(job: Job[Any]) -> None: ...
 
     await client.queue("mail").put_many(NewJob(visit) for _ in range(3))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from aioqless import Client, Job, NewJob, Retry, Settings, Worker, job
+from aioqless import Client, Job, Key, NewJob, Retry, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
 from aioqless.errors import JobExists
@@ -56,7 +56,7 @@ async def test_unique_job_of_a_killed_worker_keeps_its_key_until_it_has_run(
 ) -> None:
     await client.config.set("heartbeat", 2.4)
     await client.config.set("grace-period", 0)
-    today: dict[str, Any] = {"unique": "report"}
+    today: dict[str, Any] = {"unique": Key("report")}
     await client.queue("mail").put("Once", jid="monday", **today)
     async with start() as worker:
         await until(lambda: worker.logged("job.started"))
@@ -77,12 +77,12 @@ async def test_canceling_a_running_unique_job_stops_it_and_frees_its_key(
         await asyncio.Event().wait()
 
     async with work(stay):
-        await client.queue("mail").put(stay, jid="a", unique="k")
+        await client.queue("mail").put(stay, jid="a", unique=Key("k"))
         await until(lambda: lines.of("job.started"))
-        assert await client.queue("mail").put(stay, jid="b", unique="k") == "a"
+        assert await client.queue("mail").put(stay, jid="b", unique=Key("k")) == "a"
         await client.jobs.cancel("a")
         await until(lambda: lines.of("job.lock_lost", jid="a"))
-        assert await client.queue("mail").put(stay, jid="b", unique="k") == "b"
+        assert await client.queue("mail").put(stay, jid="b", unique=Key("k")) == "b"
         await until(lambda: lines.of("job.started", jid="b"))
         await client.jobs.cancel("b")
 

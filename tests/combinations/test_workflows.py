@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from aioqless import Client, Job, JobFailed, Next, NoSuchJob, Retry, chain, group, in_queue, job
+from aioqless import (
+    Client,
+    Job,
+    JobFailed,
+    Key,
+    Next,
+    NoSuchJob,
+    Retry,
+    chain,
+    group,
+    in_queue,
+    job,
+)
 from aioqless.errors import HasDependents, JobExists
 from aioqless.testing import Clock, drain
 from aioqless.worker import ExecutorLimits
@@ -165,15 +177,18 @@ async def test_context_and_constraints_are_stored_with_each_job_of_a_batch_or_wo
     first, second = await queue.put_many([step, total.data()])
     await queue.put_flow(
         chain(
-            in_queue("mail", flaky.data(), jid="x", context={"trace": "1"}, unique="k"),
+            in_queue("mail", flaky.data(), jid="x", context={"trace": "1"}, unique=Key("k")),
             total.data(),
         )
     )
     x = await existing_job(client, "x")
-    assert x.context == {"trace": "1"} and await queue.put("Sum", unique="k") == "x"
+    assert x.context == {"trace": "1"} and await queue.put("Sum", unique=Key("k")) == "x"
     with pytest.raises(JobExists):
         await queue.put_flow(
-            chain(in_queue("mail", flaky.data(), context={"trace": "2"}, unique="k"), total.data())
+            chain(
+                in_queue("mail", flaky.data(), context={"trace": "2"}, unique=Key("k")),
+                total.data(),
+            )
         )
     assert (await queue.counts()).depends == 1
     await client.jobs.cancel(first, second)

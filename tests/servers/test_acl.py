@@ -11,7 +11,7 @@ import pytest
 from redis import exceptions
 from redis.asyncio import Redis
 
-from aioqless import Client, Fail, Job, NewJob, Next, Retry, Settings, Worker, chain, job
+from aioqless import Client, Fail, Job, Key, NewJob, Next, Retry, Settings, Worker, chain, job
 from aioqless.client.archive.stream import Archive
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
@@ -134,11 +134,11 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
             priority=-1,
             delay=0,
             retries=2,
-            unique="one",
-            concurrency_key="k",
+            unique=Key("one"),
+            limit_key=Key("k"),
             max_concurrent=3,
         )
-        assert await mail.put("Greet", jid="again", unique="one") == "a"
+        assert await mail.put("Greet", jid="again", unique=Key("one")) == "a"
         await mail.put_many(
             [
                 NewJob("Greet", jid="b", depends=["a"]),
@@ -207,9 +207,9 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
                 await mail.put(
                     "Through",
                     jid=f"t{number}",
-                    concurrency_key="t",
+                    limit_key=Key("t"),
                     max_concurrent=2,
-                    unique=f"u{number}",
+                    unique=Key(f"u{number}"),
                 )
             for klass in ("Onward", "Again", "Wrong"):
                 await mail.put(klass, jid=klass, retries=3)

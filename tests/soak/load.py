@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 
-from aioqless import AioqlessError, Client, NewJob, chain, group
+from aioqless import AioqlessError, Client, Key, NewJob, chain, group
 
 HOWS = ("plain", "retry", "next", "fail")
 # Seconds between rounds of about thirty jobs. If a busy machine could not keep up, the number of
@@ -30,8 +30,8 @@ async def load(client: Client, seconds: float, chance: random.Random) -> int:
         await queue.put(
             "soak.act",
             {"how": "plain"},
-            unique=f"key-{chance.randrange(50)}",
-            concurrency_key="narrow",
+            unique=Key(f"key-{chance.randrange(50)}"),
+            limit_key=Key("narrow"),
             max_concurrent=3,
         )
         flow = await queue.put_flow(

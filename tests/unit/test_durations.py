@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from aioqless import Durability, Job, Next, Retry, Settings, job
+from aioqless import Durability, Job, Key, Next, Retry, Settings, job
 from aioqless.client.put import NewJob, encode_job
 from aioqless.client.put_options import RECUR
 from aioqless.client.recurring.schedule import Every
@@ -56,7 +56,7 @@ def test_time_without_time_zone_is_refused_with_a_way_out() -> None:
 
 
 def test_options_of_put_take_timedeltas() -> None:
-    options = {"delay": MINUTE, "expires_in": MINUTE, "unique": "a", "unique_for": MINUTE}
+    options = {"delay": MINUTE, "expires_in": MINUTE, "unique": Key("a"), "unique_for": MINUTE}
     with_timedeltas = NewJob("a", jid="a", rate_limit=(2, MINUTE), **cast(Any, options))
     seconds = {name: 60 if value is MINUTE else value for name, value in options.items()}
     with_numbers = NewJob("a", jid="a", rate_limit=(2, 60), **cast(Any, seconds))

@@ -15,7 +15,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 import aioqless
-from aioqless import Client, NewJob, chain
+from aioqless import Client, Key, NewJob, chain
 from aioqless.client.archive.stream import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
@@ -42,12 +42,12 @@ async def put_everything(client: Client) -> None:
     )
     await mail.put("Greet", jid="delayed", delay=60)
     await mail.put("Greet", jid="dependent", depends=["waiting"], on_failed="cancel")
-    await mail.put("Greet", {"user": 7}, jid="alone", unique="user", unique_for=1e9)
+    await mail.put("Greet", {"user": 7}, jid="alone", unique=Key("user"), unique_for=1e9)
     await mail.put(
         "Greet",
         {"user": 7},
         jid="few",
-        concurrency_key="user",
+        limit_key=Key("user"),
         max_concurrent=1,
         rate_limit=(1, 3600),
     )
@@ -97,7 +97,7 @@ async def put_relations(client: Client) -> None:
     """Put groups, workflows and other relations of jobs."""
     shared = client.queue("shared")
     await shared.put_many(
-        NewJob("Greet", jid=jid, concurrency_key="shared", max_concurrent=1, rate_limit=(9, 3600))
+        NewJob("Greet", jid=jid, limit_key=Key("shared"), max_concurrent=1, rate_limit=(9, 3600))
         for jid in ("holding", "held-back")
     )
     await shared.pop(2, worker="worker-shared")

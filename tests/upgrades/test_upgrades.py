@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import aioqless
-from aioqless import Client, Job, Settings, Worker, job
+from aioqless import Client, Job, Key, Settings, Worker, job
 from aioqless.client.archive.stream import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
@@ -175,7 +175,7 @@ async def test_data_beside_jobs_is_read(latest: Client) -> None:
 
 
 async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
-    assert await latest.queue("mail").put("Greet", jid="another", unique="user") == "alone"
+    assert await latest.queue("mail").put("Greet", jid="another", unique=Key("user")) == "alone"
     assert (
         await latest.queue("shared").pop(2, worker="now") == []
     )  # the job with the lock is in its grace period now

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aioqless import Client, Job, LockLost, NewJob, Settings, Worker, chain, job
+from aioqless import Client, Job, Key, LockLost, NewJob, Settings, Worker, chain, job
 from tests.command_calls import make_call
 from tests.conftest import Until
 
@@ -241,9 +241,9 @@ async def test_unique_key_of_one_version_holds_for_the_other(
     )
     if version == "earlier":
         assert await earlier.run(f"{given}, jid='a')") == "a"
-        assert await mail.put("Greet", {"user": 7}, jid="b", unique="user") == "a"
+        assert await mail.put("Greet", {"user": 7}, jid="b", unique=Key("user")) == "a"
     else:
-        assert await mail.put("Greet", {"user": 7}, jid="a", unique="user") == "a"
+        assert await mail.put("Greet", {"user": 7}, jid="a", unique=Key("user")) == "a"
         assert await earlier.run(f"{given}, jid='b')") == "a"
 
 
@@ -251,12 +251,12 @@ async def test_limits_of_one_version_hold_for_the_other(
     versions: tuple[Command, Command], earlier: Earlier, client: Client
 ) -> None:
     first, second = versions
-    limited = "concurrency_key='user', max_concurrent=1, rate_limit=(3, 3600))"
+    limited = "limit_key='user', max_concurrent=1, rate_limit=(3, 3600))"
     await earlier.run(f"client.queue('mail').put('Greet', {{'user': 7}}, jid='a', {limited}")
     for jid in "bcd":
         await client.queue("mail").put(
             *("Greet", {"user": 7}),
-            jid=jid, concurrency_key="user", max_concurrent=1, rate_limit=(3, 3600),
+            jid=jid, limit_key=Key("user"), max_concurrent=1, rate_limit=(3, 3600),
         )  # fmt: skip
 
     async def pop_and_complete(one: Command, other: Command) -> list[str]:

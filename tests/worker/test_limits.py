@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, NewJob, job
+from aioqless import Client, Job, Key, NewJob, job
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Work
 
@@ -40,7 +40,7 @@ async def test_two_workers_run_jobs_of_a_key_one_at_a_time_in_order_without_dela
 ) -> None:
     jids = [f"a{n:02}" for n in range(20)]
     await client.queue("mail").put_many(
-        NewJob(visit, jid=jid, concurrency_key="k", max_concurrent=1) for jid in jids
+        NewJob(visit, jid=jid, limit_key=Key("k"), max_concurrent=1) for jid in jids
     )
     await client.queue("mail").put(visit, jid="free")
     async with (
@@ -59,7 +59,7 @@ async def test_two_workers_keep_the_concurrency_limit_of_a_key(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").put_many(
-        NewJob(visit, concurrency_key="k", max_concurrent=3) for _ in range(30)
+        NewJob(visit, limit_key=Key("k"), max_concurrent=3) for _ in range(30)
     )
     async with (
         Client(client.url, namespace=client.namespace) as other,
@@ -79,7 +79,7 @@ async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
     async with work(visit) as worker:
         await idle(worker)
         rate: dict[str, Any] = (
-            {"concurrency_key": "k", "rate_limit": (2, 0.5)} if of == "key" else {}
+            {"limit_key": Key("k"), "rate_limit": (2, 0.5)} if of == "key" else {}
         )
         await client.queue("mail").put_many(NewJob(visit, **rate) for _ in range(6))
         await until(lambda: len(runs) == 6, 20)  # a poll is 30 away

@@ -119,7 +119,7 @@ class PartitionedClient(Client):
         """Return a new jid in the partition of a key.
 
         Args:
-            key: A partition key, a unique key, a concurrency key, or another job's jid.
+            key: A partition key, a unique key, a limit key, or another job's jid.
         """
         return generate_jid(self.partition_of(key), self.count)
 

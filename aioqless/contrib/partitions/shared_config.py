@@ -2,7 +2,7 @@
 
 The limits of a queue (`<queue>-max-concurrency`, `<queue>-rate-limit`, `<queue>-max-length`) are
 divided: each partition has an equal share, so that together they never exceed the limit. A limit
-that must hold over few jobs belongs to a `concurrency_key`: its jobs are in one partition.
+that must hold over few jobs belongs to a `limit_key`: its jobs are in one partition.
 
 The first partition is written first, so after a failure it tells what the others should have.
 """
@@ -42,7 +42,7 @@ def share_of(option: str, value: str, count: int) -> str:
         better = f"{below} or {below + count}" if below else str(count)
         raise ValueError(
             f"{option} must be a multiple of {count}, since as many partitions share it (got "
-            f"{value}): set it to {better}, or limit jobs by a concurrency_key, which are all in "
+            f"{value}): set it to {better}, or limit jobs by a limit_key, which are all in "
             "one partition"
         )
     return f"{number // count}{period}"

@@ -9,7 +9,7 @@ import time
 import httpx
 import pytest
 
-from aioqless import Client
+from aioqless import Client, Key
 from aioqless.client.redis_server import server_info
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.charts.timeline import strip
@@ -207,7 +207,7 @@ async def test_rate_limited_job_shows_its_limit_and_time(
 ) -> None:
     for jid in ("first", "second"):
         await client.queue("mail").put(
-            "Greet", {}, jid=jid, concurrency_key="<api>", rate_limit=(1, 60)
+            "Greet", {}, jid=jid, limit_key=Key("<api>"), rate_limit=(1, 60)
         )
     (running,) = await client.queue("mail").pop(count=2)
     page = (

@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperatio
 from django.core.management import call_command
 from django.utils import timezone
 
-from aioqless import Client, InvalidData, JobState
+from aioqless import Client, InvalidData, JobState, Key
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.task import declared_tasks
 from aioqless.contrib.django.task_framework import (
@@ -191,7 +191,7 @@ def test_job_options_of_a_task_retry_it(backend: Backend, run_tasks: RunTasks) -
 def test_job_options_of_the_settings_apply_to_all_tasks(
     make_backend: MakeBackend, run_tasks: RunTasks
 ) -> None:
-    backend = make_backend(job_options={"retries": 7, "unique": "one"})
+    backend = make_backend(job_options={"retries": 7, "unique": Key("one")})
     first, second = tasks.add.enqueue(1), tasks.add.enqueue(2)
     assert first.id == second.id
     assert backend.settings.client().get(first.id).retries == 7

@@ -13,6 +13,7 @@ from aioqless import (
     AioqlessError,
     Client,
     Job,
+    Key,
     NewJob,
     chain,
     group,
@@ -90,14 +91,14 @@ async def test_many_jobs_are_canceled_and_their_states_read_in_the_order_of_the_
 
 
 async def test_jobs_with_a_unique_key_meet(partitioned: PartitionedClient) -> None:
-    jids = [await partitioned.put("Greet", unique=f"key-{n % 5}") for n in range(20)]
+    jids = [await partitioned.put("Greet", unique=Key(f"key-{n % 5}")) for n in range(20)]
     assert len(set(jids)) == 5
     assert all(
         partitioned.partition_of(jid) == partitioned.partition_of(f"key-{n % 5}")
         for n, jid in enumerate(jids)
     )
     with pytest.raises(JobExists):
-        await partitioned.put("Greet", unique="key-1", if_exists="raise")
+        await partitioned.put("Greet", unique=Key("key-1"), if_exists="raise")
 
 
 async def test_concurrency_limit_of_a_handler_holds_over_all_of_its_jobs(
@@ -127,7 +128,7 @@ async def test_job_follows_those_that_it_depends_on(partitioned: PartitionedClie
 
 
 async def test_workflow_is_in_one_partition(partitioned: PartitionedClient) -> None:
-    steps = chain(NewJob("A"), group(NewJob("B"), NewJob("C", unique="c")), NewJob("D"))
+    steps = chain(NewJob("A"), group(NewJob("B"), NewJob("C", unique=Key("c"))), NewJob("D"))
     flow = await partitioned.put_flow(steps)
     assert {partitioned.partition_of(jid) for jid in flow.jids} == {partitioned.partition_of("c")}
     keyed = await partitioned.put_flow(chain(NewJob("A")), queue="mail", partition_key="k")
@@ -149,17 +150,17 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
     waiting = await partitioned.put("Greet", jid=one)
     queue = partitioned.queue("mail")
     for refused in (
-        queue.put("Greet", jid=other, unique=one),
-        queue.put("Greet", jid=other, max_concurrent=1, concurrency_key=one),
-        queue.put("Greet", unique=other, max_concurrent=1, concurrency_key=one),
-        partitioned.put("Greet", unique=other, partition_key=one),
+        queue.put("Greet", jid=other, unique=Key(one)),
+        queue.put("Greet", jid=other, max_concurrent=1, limit_key=Key(one)),
+        queue.put("Greet", unique=Key(other), max_concurrent=1, limit_key=Key(one)),
+        partitioned.put("Greet", unique=Key(other), partition_key=one),
         partitioned.put("Greet", jid=other, partition_key=one),
         queue.put("Greet", jid=other, depends=[waiting]),
         queue.put("Greet", depends=[one, other]),
-        queue.put_many([NewJob("Greet"), NewJob("Greet", jid=other, unique=one)]),
+        queue.put_many([NewJob("Greet"), NewJob("Greet", jid=other, unique=Key(one))]),
         queue.put_flow(chain(NewJob("A", jid=one), NewJob("B", jid=other))),
-        queue.put_flow(chain(NewJob("A", unique=one), NewJob("B", unique=other))),
-        queue.recur("Greet", jid=other, every=60, unique=one),
+        queue.put_flow(chain(NewJob("A", unique=Key(one)), NewJob("B", unique=Key(other)))),
+        queue.recur("Greet", jid=other, every=60, unique=Key(one)),
     ):
         with pytest.raises(ValueError, match=r"belongs to partition \d of 4, and '.+' to \d"):
             await refused
@@ -175,7 +176,11 @@ async def test_keys_with_the_same_part_in_braces_can_be_combined(
     partitioned: PartitionedClient,
 ) -> None:
     jid = await partitioned.put(
-        "Greet", unique="{c7}-order", max_concurrent=1, concurrency_key="{c7}-limit", jid="{c7}-1"
+        "Greet",
+        unique=Key("{c7}-order"),
+        max_concurrent=1,
+        limit_key=Key("{c7}-limit"),
+        jid="{c7}-1",
     )
     assert jid == "{c7}-1"
 
@@ -184,7 +189,7 @@ async def test_jobs_that_were_prepared_elsewhere_are_checked(
     partitioned: PartitionedClient,
 ) -> None:
     one, other = names_apart(partitioned)
-    job = encode_job(NewJob("Greet", jid=other, unique=one), 1000)
+    job = encode_job(NewJob("Greet", jid=other, unique=Key(one)), 1000)
     fine = encode_job(NewJob("Greet"), 1000)
     refused, jid = await partitioned.queue("mail").put_encoded([job, fine])
     assert "belongs to partition" in str(refused)
@@ -409,11 +414,11 @@ async def test_one_partition_has_the_keys_of_an_ordinary_client(
     redis: Redis, redis_url: str, namespace: str
 ) -> None:
     async with PartitionedClient(redis_url, namespace=namespace, partitions=1) as one:
-        await one.put("Greet", {"a": 1}, jid="x", tags=["t"], unique="u")
+        await one.put("Greet", {"a": 1}, jid="x", tags=["t"], unique=Key("u"))
         await one.recur("Greet", jid="nightly", every=60)
         await one.config.set("mail-max-concurrency", 3)
     async with Client(redis_url, namespace=f"{namespace}-b") as plain:
-        await plain.put("Greet", {"a": 1}, jid="x", tags=["t"], unique="u")
+        await plain.put("Greet", {"a": 1}, jid="x", tags=["t"], unique=Key("u"))
         await plain.recur("Greet", jid="nightly", every=60)
         await plain.config.set("mail-max-concurrency", 3)
     ours = {key.decode().partition(":")[2] async for key in redis.scan_iter(f"{namespace}:*")}
