@@ -154,12 +154,9 @@ def to_builtins(value: object) -> object:
 
 def _encode_other(value: object) -> object:
     """Return a value that msgspec doesn't know as one that it knows."""
-    if isinstance(value, str):  # of a subclass, such as a Jid, whose __str__ may return itself
-        return str.__str__(value)
-    if isinstance(value, float):
-        return float.__float__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
+    for kind in (str, float, int):  # a value of a subclass, such as a Jid, as one of the class
+        if isinstance(value, kind):
+            return kind.__getnewargs__(value)[0]
     if not is_pydantic(type(value)):
         raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
     from pydantic_core import to_json
