@@ -156,7 +156,7 @@ def _encode_other(value: object) -> object:
     """Return a value that msgspec doesn't know as one that it knows."""
     for kind in (str, float, int):  # a value of a subclass, such as a Jid, as one of the class
         if isinstance(value, kind):
-            return kind.__getnewargs__(value)[0]
+            return kind.__getnewargs__(value)[0]  # type: ignore[arg-type]  # it is of the class
     if not is_pydantic(type(value)):
         raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
     from pydantic_core import to_json

@@ -1,16 +1,13 @@
 """The worker: its parts, each with the state that it alone changes.
 
-worker.py          Worker         builds the parts, runs them, and stops them in order
+worker.py          Worker         builds its parts, runs them, and stops them in order
 settings.py        Settings       how one worker behaves
-job_source.py      JobSource      builds the parts that talk to Redis, of one namespace
-context.py         WorkerContext, Lifecycle   what its parts have in common; how near its end is
+context.py         WorkerContext  what its parts have in common; how near its end is; outages
 shared.py          Shared         what several workers in one process may have in common
-outage.py          Outage         whether Redis can be reached
 running_jobs.py    Run, RunningJobs   one attempt of one job; the table of all of them
 
 a job's way:
 poller.py          Poller         decides when to pop, and how many jobs
-pop_attempt.py     PopAttempt     one pop, sent again until Redis answers
 subscriptions.py   Subscriptions  which queues, with which limits, in which order
 runner.py          Runner         starts each job, calls its handler, sees it through
 executors/         ThreadPool, ProcessPool   where code runs that does not run on the loop
@@ -24,9 +21,8 @@ watchdog.py        LoopWatchdog   logs what blocks the event loop; stack dumps
 memory_checks.py   ArchiveMonitor eviction policy of Redis; an archive without readers
 
 messages:
-listener.py        Listener       owns the subscription to ready work, lost locks and commands
+listener.py        Listener       ready work, lost locks, and commands of `client.workers`
 registration.py    Registration   which queues it serves; warns of queues that no worker serves
-remote_control.py  RemoteControl  carries out commands of `client.workers`
 
 where they are needed:
 scheduler.py       Scheduler      recurring jobs: declares them, puts those that cron says are due
@@ -35,8 +31,7 @@ stable_name.py     NameLease      a stable name, and the jobs of a former proces
 
 from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.worker.context import Part, WorkerContext
-from aioqless.worker.outage import ReconnectDelays
-from aioqless.worker.settings import ExecutorLimits, RecycleLimits, Settings
+from aioqless.worker.settings import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
 from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import Worker

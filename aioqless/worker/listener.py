@@ -1,21 +1,25 @@
-"""Listen for messages to this worker: lost locks, ready work, earlier ticks, remote commands."""
+"""Messages to this worker: lost locks, ready work, earlier ticks, remote commands."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
 from redis import exceptions
 
+from aioqless.errors import ScriptError
 from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import read_event, subscribe
 from aioqless.runtime.log import log
-from aioqless.worker.context import WorkerContext
+from aioqless.store import Store
+from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.poller import Poller
 from aioqless.worker.registration import Registration
-from aioqless.worker.remote_control import RemoteControl
 from aioqless.worker.scheduler import Scheduler
+from aioqless.worker.shared import HostedWorker
 
 PAUSE = 1.0
 # Seconds without jobs after which the log channel is worth its subscription. A worker that gets one
@@ -113,3 +117,40 @@ class Listener:
                     self._renewer.check(jid)
                 case {"event": "remote_control"}:
                     await self._remote_control.handle(message)
+
+
+class RemoteControl:
+    """Handles remote commands."""
+
+    def __init__(self, store: Store, worker: HostedWorker) -> None:
+        self._store = store
+        self._worker = worker
+        self._commands: dict[str, Callable[[dict[str, Any]], None]] = {
+            "subscribe": lambda message: worker.subscribe(
+                message["queue"], limit=message.get("limit"), weight=message.get("weight", 1)
+            ),
+            "unsubscribe": lambda message: worker.unsubscribe(message["queue"]),
+            "pause": lambda _: worker.pause(),
+            "resume": lambda _: worker.resume(),
+            "stop": lambda _: worker.stop(),
+            "show": lambda _: None,
+        }
+
+    async def handle(self, message: dict[str, Any]) -> None:
+        """Carry out a command and answer it; what the worker's method refuses is the answer."""
+        try:
+            self._commands[message["command"]](message)
+            answer: dict[str, object] = {
+                "queues": [str(each) for each in self._worker.subscriptions],
+                "paused": self._worker.paused,
+            }
+        except (ValueError, TypeError) as refused:
+            answer = {"refused": str(refused)}
+        except KeyError as missing:  # a later version's command, or a message of unknown origin
+            answer = {"refused": f"it knows of no {missing}"}
+        try:
+            await self._store.remote_reply(
+                answer=message["answer"], told=msgspec.json.encode(answer)
+            )
+        except (*NOT_NOW, ScriptError, KeyError, TypeError, ValueError) as error:
+            log.debug("worker.reply_failed", command=message.get("command"), error=repr(error))

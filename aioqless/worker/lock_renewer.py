@@ -18,9 +18,9 @@ from aioqless.errors import ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import HeartbeatManyRow, ScriptStore
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW, ReconnectDelays
+from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.settings import ReconnectDelays
 from aioqless.worker.watchdog import LATE, LoopWatchdog
 
 LONGEST_PAUSE = 0.5

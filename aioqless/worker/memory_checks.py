@@ -11,8 +11,7 @@ from aioqless.errors import AioqlessError
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
 from aioqless.store import ScriptStore, Store
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.context import NOT_NOW, WorkerContext
 
 SAFE_POLICY = "noeviction"
 LONGEST_STARTUP_PAUSE = 0.5  # no stop is noticed during it

@@ -21,8 +21,7 @@ from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
 from aioqless.store import Call, CompleteManyRow
 from aioqless.store.script_store import RETRY_WINDOW
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.outcome import (
     Completed,
     Declined,

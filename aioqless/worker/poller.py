@@ -1,4 +1,4 @@
-"""Pop as many jobs as there are free slots."""
+"""Poller: decides when to pop and how many; PopAttempt: one pop, sent until Redis answers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from aioqless.client.job import Job
+from aioqless.client.job.decoding import JobFields, decode_row
+from aioqless.errors import ScriptError
+from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW
-from aioqless.worker.pop_attempt import NOTHING, PopAttempt, Popped
+from aioqless.store import HeartbeatManyRow, PopManyRow, Store
+from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.running_jobs import Run
 from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription, Subscriptions
@@ -24,6 +26,7 @@ BURST_PAUSE = 0.01  # seconds between pops of a burst while parts have not caugh
 PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
 UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
+LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
 # Takes the job and the seconds its lock lasts; returns whether it has a handler.
 StartJob: TypeAlias = Callable[[Job, float], bool]
@@ -55,6 +58,25 @@ class Slots(Protocol):
 
     def log_paused(self) -> None:
         """Log that the worker is paused, now that its poller is."""
+
+
+class Popped(NamedTuple):
+    """What a pop brought.
+
+    Attributes:
+        jobs: The jobs.
+        maybe_more: Whether more may be ready: as many were popped as were asked for.
+        due: Seconds until more become due; 0 if none will, or that is unknown.
+        now: Redis' time.
+    """
+
+    jobs: list[JobFields]
+    maybe_more: bool = False
+    due: float = 0.0
+    now: float = 0.0
+
+
+NOTHING = Popped([])
 
 
 class Poller:
@@ -261,3 +283,67 @@ class Poller:
         if attempt.unanswered:
             return await self._running.take(attempt.count, whole=True)
         return await self._running.take(self._most())
+
+
+class PopAttempt:
+    """A pop that is sent until Redis answers, each time with the same request id.
+
+    Jobs which an unanswered one locked are so returned by the next that gets through.
+    """
+
+    def __init__(self, store: Store, worker: str, request: str) -> None:
+        self.count = 0  # how many jobs were asked for
+        self.unanswered = False  # it was sent, and may have brought jobs
+        self.sent_at = 0.0  # by time.monotonic
+        self._store = store
+        self._worker = worker
+        self._request = request
+
+    async def send(self, count: int, order: str, batch: Sequence[PopManyRow]) -> Popped:
+        """Send it, first or again; an error leaves it unanswered.
+
+        Args:
+            count: Maximum number of jobs; the same each time.
+            order: How the script goes through the queues.
+            batch: The queues.
+        """
+        self.count, self.unanswered, self.sent_at = count, True, time.monotonic()
+        rows, due, now = await self._store.pop_many(
+            worker=self._worker, count=count, order=order, batch=batch, request=self._request
+        )
+        jobs = [decode_row(row, self._worker) for row in rows]
+        if jobs:
+            log.debug("poller.popped", jobs=len(jobs), asked=count)
+        return Popped(jobs, len(rows) >= count, float(due or 0), float(now))
+
+    async def without_lost(self, popped: Popped) -> Popped:
+        """Return a reply without the jobs that others have by now, if it was late."""
+        if time.monotonic() - self.sent_at <= LATE:
+            return popped
+        return popped._replace(jobs=await drop_lost(self._store, self._worker, popped.jobs))
+
+
+async def drop_lost(store: Store, worker: str, jobs: list[JobFields]) -> list[JobFields]:
+    """Renew the locks of jobs whose pop reply arrived late; return those still held.
+
+    The connection was slow, or the loop was blocked. A job that another worker has taken over
+    meanwhile would only run twice.
+    """
+    batch: list[HeartbeatManyRow] = [{"jid": job.jid, "fence": job.fence} for job in jobs]
+    try:
+        answers = await store.heartbeat_many(worker=worker, batch=batch)
+    except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
+        return jobs
+    held = []
+    for job, answer in zip(jobs, answers, strict=True):
+        if isinstance(answer, ScriptError):
+            log.warning(
+                "job.stale_pop_dropped",
+                jid=job.jid,
+                klass=job.klass,
+                queue=job.queue,
+                why=str(answer),
+            )
+        else:
+            held.append(job)
+    return held

@@ -10,8 +10,7 @@ from aioqless.client.coverage import REGISTER_INTERVAL, matches
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.context import NOT_NOW, WorkerContext
 
 LOOKS = 2
 LOOK_PAUSE = 300.0  # seconds between two pairs of looks, which count the jobs of all queues

@@ -18,8 +18,7 @@ from aioqless.handlers import Handler
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store, TickRow
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.subscriptions import Subscription
 
 LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a message lost

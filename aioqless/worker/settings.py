@@ -6,11 +6,34 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from aioqless import validation
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.hints import suggest_options
 from aioqless.validation import Duration
-from aioqless.worker.outage import ReconnectDelays
 from aioqless.worker.subscriptions import Order, Subscription, parse_subscriptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconnectDelays:
+    """How long a worker waits before it tries again while Redis is unreachable.
+
+    Args:
+        first: Seconds before the first attempt; later delays grow.
+        longest: Maximum delay in seconds.
+
+    Raises:
+        ValueError: A delay is out of range.
+    """
+
+    first: Duration = Duration(0.1, least=0.001)
+    longest: Duration = Duration(5.0)
+
+    def __post_init__(self) -> None:
+        validation.check_number("reconnect.longest", self.longest, least=self.first)
+
+    def after(self, away: float) -> float:
+        """Return the seconds to wait when Redis has been unreachable for `away` seconds."""
+        return min(self.first + away / 2, self.longest)
 
 
 @dataclass(frozen=True, kw_only=True)

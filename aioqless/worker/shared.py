@@ -131,9 +131,34 @@ class HostedWorker(ABC):
     def subscriptions(self) -> tuple[Subscription, ...]:
         """What it serves now, in order of preference."""
 
+    @property
+    @abstractmethod
+    def paused(self) -> bool:
+        """Whether it is paused."""
+
+    @abstractmethod
+    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
+        """Serve a queue from now on."""
+
+    @abstractmethod
+    def unsubscribe(self, queue: str) -> None:
+        """Stop serving a queue."""
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Take no new jobs until `resume`."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Take jobs again."""
+
     @abstractmethod
     def stop(self) -> None:
         """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
+
+    @abstractmethod
+    def stop_at_once(self) -> None:
+        """Begin a shutdown that releases running jobs without waiting for them."""
 
     @abstractmethod
     async def run(self) -> None:

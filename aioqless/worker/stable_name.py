@@ -21,8 +21,7 @@ from aioqless.errors import NameTaken
 from aioqless.lua import constant
 from aioqless.runtime.log import log
 from aioqless.store import Store
-from aioqless.worker.context import WorkerContext
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.context import NOT_NOW, WorkerContext
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from redis import exceptions
 
@@ -16,23 +17,51 @@ from aioqless.hints import suggest_options
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import ScriptStore
-from aioqless.worker.context import Part, WorkerContext
-from aioqless.worker.job_source import JobSource
-from aioqless.worker.listener import Listener
-from aioqless.worker.outage import Outage
-from aioqless.worker.poller import Slots
-from aioqless.worker.remote_control import Controllable
-from aioqless.worker.scheduler import Declarations
+from aioqless.worker.context import Outage, Part, WorkerContext
+from aioqless.worker.listener import Listener, RemoteControl
+from aioqless.worker.lock_renewer import LockRenewal, LockRenewer
+from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
+from aioqless.worker.outcome_writer import OutcomeWriter
+from aioqless.worker.poller import Poller, Slots
+from aioqless.worker.registration import Registration
+from aioqless.worker.runner import Runner
+from aioqless.worker.scheduler import Declarations, Scheduler
 from aioqless.worker.settings import Settings
 from aioqless.worker.shared import CLOSE_INTERVAL, HostedWorker, Shared
+from aioqless.worker.stable_name import NameLease
 from aioqless.worker.subscriptions import Subscription
 
 RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
+# Of a call of the lock renewer; a connection that is silent for a third of it is replaced while
+# there is still time.
+LOCKS_TIMEOUT = 15.0
 
 _OF_SETTINGS = {
     each.name: f"Worker(client, app.jobs, settings=Settings({each.name}=...))"
     for each in dataclasses.fields(Settings)
 }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Hosted:
+    """What the host of several workers, each of one namespace, gives to each of them.
+
+    Attributes:
+        host: What remote commands act on, and what stops if the name is lost. It listens to
+            messages, and passes them to the worker's `listener`.
+        shared: What they have in common; the host enters it before they run.
+        outage: Whether Redis can be reached, if others find out, too.
+        locks: Sends the renewals of locks, from another thread; closed at the end.
+        slots: When it may pop.
+        declarations: Its recurring jobs; None without a scheduler.
+    """
+
+    host: HostedWorker
+    shared: Shared
+    outage: Outage
+    locks: ScriptStore
+    slots: Slots
+    declarations: Declarations | None
 
 
 @suggest_options(
@@ -53,14 +82,8 @@ class Worker(HostedWorker):
         name: A stable name, which only one worker may have at a time; default: `host-pid-nonce`.
         on_stopping: Called once when it begins to stop, for whatever reason.
         parts: What runs beside its jobs; each has a method `run`.
-        shared: What it has in common with other workers of this process, instead of jobs, settings,
-            name and on_stopping; who made it enters it before they run.
-        outage: Whether Redis can be reached, if others find out, too.
-        locks: Sends the renewals of locks, from another thread; closed at the end.
-        slots: When it may pop; default: while there are free slots.
-        declarations: Its recurring jobs; default: those of all handlers.
-        controlled: What remote commands act on, and what stops if the name is lost; default: it.
-        listens: Whether it subscribes to messages; else who made it passes them to `listener`.
+        hosted: What its host gives it, instead of jobs, settings, name and on_stopping, if it is
+            one of several workers.
 
     Raises:
         TypeError: One of `jobs` is something else.
@@ -68,7 +91,7 @@ class Worker(HostedWorker):
         AioqlessError: Handlers and resources don't fit together.
     """
 
-    def __init__(  # noqa: PLR0913  # the last seven are for hosts of several workers
+    def __init__(
         self,
         client: Client,
         *jobs: Source,
@@ -76,61 +99,99 @@ class Worker(HostedWorker):
         name: str | None = None,
         on_stopping: Callable[[], object] | None = None,
         parts: Sequence[Part] = (),
-        shared: Shared | None = None,
-        outage: Outage | None = None,
-        locks: ScriptStore | None = None,
-        slots: Slots | None = None,
-        declarations: Declarations | None = None,
-        controlled: Controllable | None = None,
-        listens: bool = True,
+        hosted: Hosted | None = None,
     ) -> None:
-        self._own: Shared | None = None  # what it shares with no one
-        if shared is None:
-            shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
-            self._own = shared
+        self._alone = hosted is None
+        if hosted is None:
+            hosted = self._host_itself(
+                client, Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
+            )
         elif jobs or settings or name or on_stopping:
-            raise TypeError("shared has the jobs, settings, name and on_stopping already")
+            raise TypeError("its host has the jobs, settings, name and on_stopping already")
+        shared = hosted.shared
         super().__init__(client, shared)
-        if declarations is None and self.settings.scheduler:
-            declarations = Declarations(client, self.handlers, self.settings.subscriptions)
-        outage = outage or Outage(self.settings.reconnect)
-        context = WorkerContext(client, shared.name, self.settings, outage, shared.lifecycle)
-        self._source = JobSource(
-            context,
-            controlled or self,
-            shared,
-            declarations,
-            locks=locks,
-            slots=slots,
-            listens=listens,
-            parts=_check_parts(parts),
+        context = WorkerContext(
+            client, shared.name, shared.settings, hosted.outage, shared.lifecycle
         )
+        self._context = context
+        parts = _check_parts(parts)
+        self._lease: NameLease | None = None
+        if shared.has_stable_name:
+            self._lease = NameLease(context, on_lost=hosted.host.stop_at_once)
+        self._renewer = LockRenewer(
+            hosted.locks,
+            shared.name,
+            shared.running.by_jid,
+            shared.watchdog,
+            shared.settings.stuck_after,
+            self._lease.renew if self._lease else None,
+        )
+        self._scheduler = Scheduler(context, hosted.declarations) if hosted.declarations else None
+        self._poller = Poller(
+            context,
+            hosted.slots,
+            lease=self._lease,
+            caught_up=lambda: _have_caught_up(self._scheduler, *parts),
+        )
+        self._registration: Registration | None = None
+        if not shared.settings.burst:
+            self._registration = Registration(
+                context, self._queue_names, logged=shared.logged_queues
+            )
+        self.listener = Listener(
+            context,
+            self._renewer,
+            self._poller,
+            RemoteControl(context.store, hosted.host),
+            scheduler=self._scheduler,
+            registration=self._registration,
+        )
+        self._writer = OutcomeWriter(context)
+        self._runner = Runner(context, shared, self._renewer, self._writer)
+        self._renewal = LockRenewal(self._renewer, context, shared.renewer_thread)
+        beside = (
+            self._renewal,
+            self._writer,
+            self.listener if self._alone else None,
+            self._scheduler,
+            self._registration,
+            ArchiveMonitor(context.store),
+        )
+        self._beside = [part.run for part in beside if part is not None]
+        self._beside += [partial(part.run, context) for part in parts]
 
-    @property
-    def listener(self) -> Listener:
-        """Handles the messages to it; for a host that subscribes in its place."""
-        return self._source.listener
+    def _host_itself(self, client: Client, shared: Shared) -> Hosted:
+        settings = shared.settings
+        declarations = Declarations(client, shared.handlers, settings.subscriptions)
+        return Hosted(
+            host=self,
+            shared=shared,
+            outage=Outage(settings.reconnect),
+            locks=client.dedicated_store("locks", LOCKS_TIMEOUT),
+            slots=shared.running,
+            declarations=declarations if settings.scheduler else None,
+        )
 
     @property
     def recovered(self) -> int | None:
         """How many jobs of a former process of its name wait again, if there was one."""
-        return self._source.recovered
+        return self._lease.recovered if self._lease else None
 
     @property
     def ready(self) -> bool:
         """Whether it takes jobs: it reaches Redis, and is neither paused nor stopping."""
-        reached = self._source.outage.reached
+        reached = self._context.outage.reached
         return reached and not (self.paused or self._shared.lifecycle.stopping)
 
     @property
     def idle(self) -> bool:
         """Whether nothing more was ready at the last poll, and it waits for the next."""
-        return self._source.poller.idle.is_set()
+        return self._poller.idle.is_set()
 
     @property
     def abandoned(self) -> list[str]:
         """The jids of jobs whose code had not stopped when the worker had to end."""
-        return [run.job.jid for run in self._source.runner.abandoned]
+        return [run.job.jid for run in self._runner.abandoned]
 
     async def release_abandoned(self) -> None:
         """Release the abandoned jobs; they use no retry.
@@ -139,7 +200,7 @@ class Worker(HostedWorker):
         """
         with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
             async with asyncio.timeout(RELEASE_TIMEOUT):
-                for run in self._source.runner.abandoned:
+                for run in self._runner.abandoned:
                     if not run.job.settled and run.stopped_by == "shutdown":
                         await self._client.store.release(
                             jid=run.job.jid, worker=self.name, fence=run.job.fence
@@ -148,12 +209,12 @@ class Worker(HostedWorker):
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
         """What it serves now, in order of preference."""
-        return tuple(self._source.poller.subscriptions)
+        return tuple(self._poller.subscriptions)
 
     @property
     def paused(self) -> bool:
         """Whether it is paused."""
-        return self._source.poller.paused
+        return self._poller.paused
 
     def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
         """Serve a queue from now on, or with other limits if it is subscribed already.
@@ -167,9 +228,9 @@ class Worker(HostedWorker):
             ValueError: A value is out of range, or the order is not weighted.
         """
         subscription = Subscription(queue, limit, weight)
-        self._source.poller.subscribe(subscription)
-        self._source.register()
-        if self._own:
+        self._poller.subscribe(subscription)
+        self._register()
+        if self._alone:
             log.info("worker.subscribed", worker=self.name, queue=str(subscription))
 
     def unsubscribe(self, queue: str) -> None:
@@ -181,9 +242,9 @@ class Worker(HostedWorker):
         Raises:
             ValueError: It is not subscribed by this name.
         """
-        self._source.poller.unsubscribe(queue)
-        self._source.register()
-        if self._own:
+        self._poller.unsubscribe(queue)
+        self._register()
+        if self._alone:
             log.info("worker.unsubscribed", worker=self.name, queue=queue)
 
     def pause(self) -> None:
@@ -191,24 +252,24 @@ class Worker(HostedWorker):
 
         A pop under way may still bring some; `worker.paused` is logged when none is.
         """
-        self._source.poller.pause()
+        self._poller.pause()
 
     def resume(self) -> None:
         """Take jobs again."""
         if self.paused:
-            self._source.poller.resume()
-            if self._own:
+            self._poller.resume()
+            if self._alone:
                 log.info("worker.resumed", worker=self.name)
 
     def stop(self) -> None:
         """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
-        if self._source.poller.stop():  # it logs in its caller's context
+        if self._poller.stop():  # it logs in its caller's context
             self._log_shutdown()
 
     def stop_at_once(self) -> None:
         """Begin a shutdown that releases running jobs without waiting for them."""
         self.stop()
-        self._source.runner.release_all()
+        self._runner.release_all()
 
     async def run(self) -> None:
         """Work until stopped.
@@ -218,28 +279,41 @@ class Worker(HostedWorker):
             redis.exceptions.RedisError: Redis refuses connections for good, such as to a database
                 that doesn't exist.
         """
-        if self._own is None:
+        async with self._reported() if self._alone else contextlib.nullcontext():
             await self._work()
-        else:
-            async with self._reported():
-                await self._work()
 
     async def _work(self) -> None:
-        async with self._source:
-            if self._own is not None:
+        async with self._lease or contextlib.nullcontext():
+            if self._alone:
                 if self.recovered is not None:
                     log.info("worker.recovered", jobs=self.recovered)
                 self._log_start()
-            await self._source.check()
-            async with self._own or contextlib.nullcontext(), asyncio.TaskGroup() as group:
-                tasks = [group.create_task(run()) for run in self._source.runs]
-                await self._source.run()
+            await self._context.outage.check_server(partial(check_eviction, self._context))
+            opened = self._shared if self._alone else contextlib.nullcontext()
+            async with opened, asyncio.TaskGroup() as group:
+                tasks = [group.create_task(run()) for run in self._beside]
+                async with self._runner:
+                    await self._poller.run(self._runner.start)
                 await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
-            with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-                async with asyncio.timeout(RELEASE_TIMEOUT):
-                    await self._source.deregister()
-        if self._source.name_lost:
-            raise self._source.name_lost
+            await self._deregister()
+        if self._lease and self._lease.lost:
+            raise self._lease.lost
+
+    async def _deregister(self) -> None:
+        """Remove the worker from the list; one that stays listed was killed."""
+        if self._lease and self._lease.lost:  # another worker is listed by this name
+            return
+        with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                await self._context.store.deregister(workers=[self.name])
+
+    def _register(self) -> None:
+        """Say in Redis soon which queues are served."""
+        if self._registration is not None:
+            self._registration.wake()
+
+    def _queue_names(self) -> list[str]:
+        return [each.queue for each in self._poller.subscriptions]
 
 
 def _check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
@@ -248,3 +322,8 @@ def _check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
         if isinstance(part, type) or not callable(getattr(part, "run", None)):
             raise TypeError(f"parts must be a list of objects with a method run, not {parts!r}")
     return tuple(parts)
+
+
+def _have_caught_up(*parts: object) -> bool:
+    """Return whether the parts that put jobs have put those due at the start."""
+    return all(getattr(part, "caught_up", True) for part in parts)

@@ -43,7 +43,7 @@ async def drain(url: str, jobs: int, concurrency: int, poller: type[Poller]) -> 
         await client.queue("default").put_many(NewJob(noop, {"id": id}) for id in range(jobs))
     settings = Settings(concurrency=concurrency, burst=True)
     async with Client(url) as client:
-        with mock.patch("aioqless.worker.job_source.Poller", poller):
+        with mock.patch("aioqless.worker.worker.Poller", poller):
             worker = Worker(client, noop, settings=settings)
         began = time.perf_counter()
         await worker.run()

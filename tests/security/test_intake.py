@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues, Format, ImportLoop
-from aioqless.worker.outage import Outage
+from aioqless.worker.context import Outage
 from tests.conftest import Until
 from tests.security.nasty import TEXTS
 

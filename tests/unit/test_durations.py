@@ -15,8 +15,7 @@ from aioqless.contrib.human_tasks import ReservationPolicy
 from aioqless.handlers.retry_policy import RetryPolicy, exponential, fixed
 from aioqless.testing import Clock
 from aioqless.validation import check_seconds, check_time
-from aioqless.worker.outage import ReconnectDelays
-from aioqless.worker.settings import ExecutorLimits
+from aioqless.worker.settings import ExecutorLimits, ReconnectDelays
 
 MINUTE = timedelta(minutes=1)
 NAIVE = datetime(2030, 1, 1)

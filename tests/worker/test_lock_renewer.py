@@ -182,9 +182,7 @@ async def test_code_that_held_the_gil_is_reported_when_it_returns(
 
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
-        monkeypatch.setattr(
-            worker._source.renewer, "_chore", lambda store: asyncio.sleep(60, False)
-        )
+        monkeypatch.setattr(worker._renewer, "_chore", lambda store: asyncio.sleep(60, False))
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > watchdog.LATE
@@ -252,7 +250,7 @@ async def test_renewer_reconnects_when_its_connection_breaks_or_falls_silent(
     until: Until,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.worker.job_source.LOCKS_TIMEOUT", 0.2)
+    monkeypatch.setattr("aioqless.worker.worker.LOCKS_TIMEOUT", 0.2)
     end = asyncio.Event()
 
     @job(klass="Stay")
@@ -328,7 +326,7 @@ async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_f
         proxy.about, proxy.delay, proxy.seconds = job.jid.encode(), 1, 0.3
         completing = asyncio.ensure_future(job.complete())
         await until(lambda: not proxy.delay)
-        worker._source.renewer.check(job.jid)
+        worker._renewer.check(job.jid)
         await completing
 
     jid = await client.queue("mail").put(ends)
@@ -447,8 +445,8 @@ async def test_worker_stops_although_the_renewer_is_canceled_as_it_ends(
     work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with work() as worker:
-        await until(lambda: worker._source.renewer._own)
-        connection = worker._source.renewer._store.connection
+        await until(lambda: worker._renewer._own)
+        connection = worker._renewer._store.connection
         close = connection.aclose
 
         async def cancelled_meanwhile() -> None:

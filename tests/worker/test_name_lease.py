@@ -172,9 +172,7 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
         return False
 
     worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), poll=30), name="ann")
-    monkeypatch.setattr(
-        worker._source.renewer, "_chore", never
-    )  # as if the process had been stopped
+    monkeypatch.setattr(worker._renewer, "_chore", never)  # as if the process had been stopped
     run = asyncio.create_task(worker.run())
     await idle(worker)
     monkeypatch.setattr(stable_name, "LEASE", 0)

@@ -342,7 +342,7 @@ async def test_worker_pops_again_immediately_after_a_successful_pop(
         NewJob(note) for _ in range(95)
     )  # three pops of a third of the slots
     async with work(note, concurrency=90) as worker:
-        worker._source.poller.wake = lambda queue=None: None  # type: ignore[method-assign]
+        worker._poller.wake = lambda queue=None: None  # type: ignore[method-assign]
         await until(lambda: len(ran) == 95, SOON)
 
 

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from aioqless.worker.outage import Outage, ReconnectDelays
+from aioqless.worker.context import Outage
+from aioqless.worker.settings import ReconnectDelays
 from tests.worker.conftest import Lines
 
 
@@ -15,7 +16,7 @@ async def test_reconnect_delays_grow_from_the_first_to_the_longest(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("aioqless.worker.outage.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("aioqless.worker.context.time", SimpleNamespace(monotonic=lambda: now))
     outage = Outage(ReconnectDelays(first=0.2, longest=3.0))
     away = ConnectionError("away")
     assert outage.record_failure(away, now) == pytest.approx(0.2)

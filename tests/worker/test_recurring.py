@@ -192,7 +192,7 @@ async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
 
     async with work(nothing) as worker:
         await idle(worker)
-        assert worker._source.scheduler is not None
+        assert worker._scheduler is not None
         await until(lambda: no_calls(client))
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from aioqless import Client, Job, Settings, job
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.worker.context import Lifecycle, WorkerContext
-from aioqless.worker.outage import Outage
+from aioqless.worker.context import Lifecycle, Outage, WorkerContext
 from aioqless.worker.registration import Registration
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work

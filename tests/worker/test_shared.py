@@ -5,22 +5,35 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from aioqless import Client, Inject, Job, NewJob, Settings, Worker, job, resource
 from aioqless.worker import Shared
+from aioqless.worker.context import Outage
+from aioqless.worker.worker import LOCKS_TIMEOUT, Hosted
 
 
 class Database:
     """Resource that handlers take."""
 
 
+def hosted(client: Client, shared: Shared) -> Hosted:
+    return Hosted(
+        host=cast(Any, None),  # stops if a name is lost; there is none
+        shared=shared,
+        outage=Outage(),
+        locks=client.dedicated_store("locks", LOCKS_TIMEOUT),
+        slots=shared.running,
+        declarations=None,
+    )
+
+
 async def run_two(one: Client, other: Client, shared: Shared) -> None:
     async with shared, asyncio.TaskGroup() as group:
         for client in (one, other):
-            group.create_task(Worker(client, shared=shared).run())
+            group.create_task(Worker(client, hosted=hosted(client, shared)).run())
 
 
 async def test_workers_that_share_slots_run_no_more_jobs_at_once_than_one(
@@ -81,9 +94,9 @@ async def test_burst_ends_when_all_workers_found_nothing(
     assert ran == [4, 3, 2, 1, 0]
 
 
-async def test_worker_with_shared_parts_takes_no_jobs_of_its_own(client: Client) -> None:
+async def test_hosted_worker_takes_no_jobs_of_its_own(client: Client) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None: ...
 
-    with pytest.raises(TypeError, match="shared has the jobs"):
-        Worker(client, greet, shared=Shared(client, greet))
+    with pytest.raises(TypeError, match="its host has the jobs"):
+        Worker(client, greet, hosted=hosted(client, Shared(client, greet)))

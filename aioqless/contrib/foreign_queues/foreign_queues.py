@@ -17,7 +17,7 @@ from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker import WorkerContext
-from aioqless.worker.outage import NOT_NOW, Outage
+from aioqless.worker.context import NOT_NOW, Outage
 
 Format: TypeAlias = Literal["sidekiq", "exq", "resque"]
 Part: TypeAlias = Literal["queue", "schedule", "retry", "backup", "queues", "dead"]

@@ -14,7 +14,7 @@ from aioqless.redis.error_replies import SlotMigrating, SlotMoved
 from aioqless.redis.nodes import NamespaceConnection
 from aioqless.runtime.log import bound, log
 from aioqless.worker import ReconnectDelays
-from aioqless.worker.outage import Outage
+from aioqless.worker.context import Outage
 
 # Errors of one partition: its slot is on its way, or the user may not use it. Others of its node
 # aren't affected.

@@ -13,7 +13,7 @@ from aioqless.contrib.partitions.record import count_key
 from aioqless.contrib.partitions.routing import partition_of
 from aioqless.runtime.log import bound, log
 from aioqless.worker import Shared, Worker
-from aioqless.worker.outage import NOT_NOW
+from aioqless.worker.context import NOT_NOW
 from aioqless.worker.running_jobs import Run
 
 # Seconds after which a pop that was not answered no longer makes others wait for a larger share.

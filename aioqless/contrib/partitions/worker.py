@@ -17,9 +17,9 @@ from aioqless.handlers import Source
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.worker import Settings, Shared, Subscription, Worker
-from aioqless.worker.job_source import LOCKS_TIMEOUT
 from aioqless.worker.scheduler import Declarations
 from aioqless.worker.shared import CLOSE_INTERVAL, HostedWorker
+from aioqless.worker.worker import LOCKS_TIMEOUT, Hosted
 
 
 class PartitionedWorker(HostedWorker):
@@ -73,13 +73,14 @@ class PartitionedWorker(HostedWorker):
         self._workers = [
             Worker(
                 each,
-                shared=shared,
-                outage=outages.add(number, each.store.connection),
-                locks=locks[number],
-                slots=self._turns.add(number),
-                declarations=self._declarations_of(number, client),
-                controlled=self,
-                listens=False,
+                hosted=Hosted(
+                    host=self,
+                    shared=shared,
+                    outage=outages.add(number, each.store.connection),
+                    locks=locks[number],
+                    slots=self._turns.add(number),
+                    declarations=self._declarations_of(number, client),
+                ),
             )
             for number, each in zip(self._numbers, clients, strict=True)
         ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.foreign_queues import ForeignQueues, ImportLoop
-from aioqless.worker.outage import Outage
+from aioqless.worker.context import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import Push, existing_job
 from tests.server import OwnServer

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from aioqless import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, ImportLoop
-from aioqless.worker.outage import Outage
+from aioqless.worker.context import Outage
 from tests.conftest import Until
 from tests.contrib.foreign_queues.conftest import existing_job
 from tests.server import OwnServer

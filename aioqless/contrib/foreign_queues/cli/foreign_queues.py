@@ -13,7 +13,7 @@ from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.contrib.foreign_queues import ForeignQueues, Format, ImportLoop
 from aioqless.runtime import log
-from aioqless.worker.outage import Outage
+from aioqless.worker.context import Outage
 
 
 @app.command("import", partitions=False, rich_help_panel=Section.RUN)
