@@ -162,14 +162,16 @@ class Worker(HostedWorker):
 
     def _host_itself(self, client: Client, shared: Shared) -> Hosted:
         settings = shared.settings
-        declarations = Declarations(client, shared.handlers, settings.subscriptions)
+        declarations = None
+        if settings.scheduler:
+            declarations = Declarations(client, shared.handlers, settings.subscriptions)
         return Hosted(
             host=self,
             shared=shared,
             outage=Outage(settings.reconnect),
             locks=client.dedicated_store("locks", LOCKS_TIMEOUT),
             slots=shared.running,
-            declarations=declarations if settings.scheduler else None,
+            declarations=declarations,
         )
 
     @property

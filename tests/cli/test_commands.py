@@ -38,7 +38,8 @@ async def test_put_with_a_module_uses_the_options_of_its_handler(
 ) -> None:
     (tmp_path / "put_options_jobs.py").write_text(
         "import aioqless\n"
-        "@aioqless.job(klass='Once', priority=-3, tags=['x'], retries=2, unique='one')\n"
+        "@aioqless.job(klass='Once', priority=-3, tags=['x'], retries=2,\n"
+        "              unique=aioqless.Key('one'))\n"
         "async def once(job: aioqless.Job, n: int) -> None: ...\n"
     )
     monkeypatch.chdir(tmp_path)

@@ -24,7 +24,7 @@ GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 # The tag of the last release; before the first, a commit with the API of 0.1.0.
-EARLIER = "3a63e985ad0cb51e580c32003bb0946736b2d542"
+EARLIER = "84330f38ebcc0fb24e8e832cca8e1c44109e9211"
 NEEDED = ("aioqless", "tests/__init__.py", "tests/command_calls.py")
 PATIENCE = 60.0  # seconds
 
@@ -237,7 +237,7 @@ async def test_unique_key_of_one_version_holds_for_the_other(
 ) -> None:
     mail, given = (
         client.queue("mail"),
-        "client.queue('mail').put('Greet', {'user': 7}, unique='user'",
+        "client.queue('mail').put('Greet', {'user': 7}, unique=aioqless.Key('user')",
     )
     if version == "earlier":
         assert await earlier.run(f"{given}, jid='a')") == "a"
@@ -251,7 +251,7 @@ async def test_limits_of_one_version_hold_for_the_other(
     versions: tuple[Command, Command], earlier: Earlier, client: Client
 ) -> None:
     first, second = versions
-    limited = "limit_key='user', max_concurrent=1, rate_limit=(3, 3600))"
+    limited = "limit_key=aioqless.Key('user'), max_concurrent=1, rate_limit=(3, 3600))"
     await earlier.run(f"client.queue('mail').put('Greet', {{'user': 7}}, jid='a', {limited}")
     for jid in "bcd":
         await client.queue("mail").put(
