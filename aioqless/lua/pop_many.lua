@@ -21,4 +21,4 @@ local queues = rotation.read_queues(each)
 if presence.has('deferred') then dependency.run_deferred(now) end
 local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')
 stats.flush(now)
-return jids
+return job_row.remember(jids)

@@ -130,14 +130,8 @@ async def filled_namespace(story: Story) -> Story:
 
 
 async def _request(story: Story, command: tuple[str, ...], given: Given, request: str) -> Any:
-    """Return the reply in a form that can be compared.
-
-    Refusals are strings, and popped jobs are without their waits, which a repeated reply has not.
-    """
+    """Return the reply in a form that can be compared: refusals are strings."""
     reply = await story.call(*command, **given, request=request)
-    if command == ("pop_many",):
-        rows, *rest = reply
-        return [[row[:-1] for row in rows], *rest]
     return (
         [str(item) if isinstance(item, Exception) else item for item in reply]
         if isinstance(reply, list)

@@ -54,18 +54,29 @@ function job_row.keep(job, expires, fence, now)
   call.rows[job.jid] = row
 end
 
--- The rows of the jobs that the worker holds. A repeated call has none in memory and reads them,
--- without the wait.
-function job_row.list(jids, worker)
+-- What a repeated call gets: the jid of each job, and for how long it could have been running.
+function job_row.remember(jids)
+  local rows, answer = call.rows or {}, {}
+  for i, jid in ipairs(jids) do
+    local row = rows[jid]
+    answer[2 * i - 1], answer[2 * i] = jid, row and row[#row] or false
+  end
+  return answer
+end
+
+-- The rows of the jobs of an answer that the worker holds. A repeated call reads them.
+function job_row.list(answer, worker)
   local held, rows = {}, call.rows or {}
-  for _, jid in ipairs(jids) do held[#held + 1] = rows[jid] or job_row.read_held(jid, worker) end
+  for i = 1, #answer, 2 do
+    held[#held + 1] = rows[answer[i]] or job_row.read_held(answer[i], worker, answer[i + 1])
+  end
   return held
 end
 
-function job_row.read_held(jid, worker)
+function job_row.read_held(jid, worker, waited)
   local row = redis.call('HMGET', keys.job(jid), 'state', 'worker', unpack(ROW))
   if row[1] ~= 'running' or row[2] ~= worker then return nil end
   local held = {unpack(row, 3, job_row.has_rare(row, FENCE + 3) and #ROW + 2 or FENCE + 2)}
-  held[#held + 1] = false
+  held[#held + 1] = waited
   return held
 end

@@ -97,7 +97,7 @@ function rotation.is_closed(queue, now)
 end
 
 -- The reply of pop_many.
-function rotation.reply(jids, worker, count, each, now)
-  local next_due = #jids < count and rotation.find_next_due(each, now) or ''
-  return {job_row.list(jids, worker), next_due, string.format('%.17g', now)}
+function rotation.reply(answer, worker, count, each, now)
+  local next_due = #answer < 2 * count and rotation.find_next_due(each, now) or ''
+  return {job_row.list(answer, worker), next_due, string.format('%.17g', now)}
 end
