@@ -6,8 +6,13 @@ Type checkers find these mistakes by themselves, so nothing here is declared to 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TypeVar
 
 C = TypeVar("C", bound=type[object])
@@ -19,57 +24,72 @@ _EXPORTS = {
     "RateLimit": "`@job(rate_limit=...)`",
 }
 # What other queues call their put.
-_PUTS = frozenset(
-    (
-        "add",
-        "add_job",
-        "add_task",
-        "apply",
-        "apply_async",
-        "defer",
-        "defer_async",
-        "delay",
-        "enqueue",
-        "enqueue_at",
-        "enqueue_in",
-        "enqueue_job",
-        "kicker",
-        "kiq",
-        "perform_async",
-        "perform_in",
-        "publish",
-        "push",
-        "schedule",
-        "send",
-        "send_task",
-        "send_with_options",
-        "submit",
-    )
+_PUT = re.compile(
+    "(add|apply|defer|delay|enqueue|kicker|kiq|perform|publish|push|schedule|send|submit)"
+    "(_async|_at|_in|_job|_task|_with_options)?"
 )
+# What other queues call an option.
+_OPTIONS = {"countdown": "delay", "eta": "at", "max_retries": "retries", "retry": "retries"}
 
 
-def no_export(name: str) -> AttributeError:
-    """Return the error for a name that `aioqless` does not export."""
-    errors = import_module("aioqless.errors")
-    text = f"module 'aioqless' has no attribute {name!r}"
-    if name[0].isupper() and hasattr(errors, name):
-        text += f": write `from aioqless.errors import {name}`"
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the most similar known name as the end of an error message; empty if none is."""
+    similar = get_close_matches(name, list(known), 1, 0.7)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+def no_option(
+    method: str, name: str, options: Collection[str], elsewhere: str = "", *, data: bool = False
+) -> TypeError:
+    """Return the error for an option that a method does not have.
+
+    Args:
+        method: Name of the method.
+        name: Name of the option.
+        options: The options that it has.
+        elsewhere: What has it instead, as the end of a message.
+        data: It may be meant as a part of the data of a handler.
+    """
+    own = _OPTIONS.get(name)
+    hint = elsewhere or (f": write {own}=" if own in options else did_you_mean(name, options))
+    if data:
+        hint += f"; data goes into `handler.data({name}=...)`"
+    hint = hint or f"; it has {', '.join(sorted(options))}"
+    return TypeError(f"{method} has no option {name!r}{hint}")
+
+
+def no_export(name: str) -> Exception:
+    """Return the error for a name that `aioqless` does not export.
+
+    `from aioqless import name` would drop the hint of an AttributeError.
+    """
+    if name[0].isupper() and hasattr(import_module("aioqless.errors"), name):
+        hint = f": write `from aioqless.errors import {name}`"
     elif name in _EXPORTS:
-        text += f": write {_EXPORTS[name]}"
-    return AttributeError(text)
+        hint = f": write {_EXPORTS[name]}"
+    else:
+        hint = did_you_mean(name, import_module("aioqless").__all__)
+    imports = sys._getframe(2).f_code.co_name == "_handle_fromlist"  # noqa: SLF001
+    if hint and imports and not find_spec(f"aioqless.{name}"):
+        return ImportError(f"cannot import name {name!r} from 'aioqless'{hint}")
+    return AttributeError(f"module 'aioqless' has no attribute {name!r}{hint}")
 
 
-def suggest_put(way: str) -> Callable[[C], C]:
+def suggest_put(way: str, parts: Mapping[str, type] = MappingProxyType({})) -> Callable[[C], C]:
     """Return a decorator of classes: names by which other queues put a job raise with a hint.
 
     Args:
         way: How a job is put with an object of the class.
+        parts: The classes that have the other methods, by how one is reached.
     """
 
     def __getattr__(self: object, name: str) -> object:  # noqa: N807
         text = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name in _PUTS:
+        part = next((each for each, of in parts.items() if name in vars(of)), None)
+        if _PUT.fullmatch(name):
             text += f": put a job by {way}"
+        elif part and name[0] != "_":
+            text += f": write `{part}.{name}(...)`"
         raise AttributeError(text, name=name, obj=self)
 
     def decorate(cls: C) -> C:
@@ -77,6 +97,20 @@ def suggest_put(way: str) -> Callable[[C], C]:
         return cls
 
     return decorate
+
+
+def suggest_async_with(cls: C) -> C:
+    """Decorate a class whose objects are entered by `async with`: a plain `with` says so."""
+
+    def __enter__(*_: object) -> None:  # noqa: N807
+        raise TypeError(
+            f"write `async with {cls.__name__}(...)`; "
+            "without an event loop, `with aioqless.contrib.sync_client.Client(...)`"
+        )
+
+    for name in ("__enter__", "__exit__"):  # `with` looks for both
+        type.__setattr__(cls, name, __enter__)
+    return cls
 
 
 def suggest_options(hints: Mapping[str, str]) -> Callable[[C], C]:

@@ -35,7 +35,15 @@ from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import DefaultContext, Jid, Klass, NewJob, PutSender, raise_failed
+from aioqless.client.put import (
+    DefaultContext,
+    Jid,
+    Klass,
+    NewJob,
+    PutSender,
+    check_jobs,
+    raise_failed,
+)
 from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
@@ -45,7 +53,7 @@ from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
-from aioqless.hints import suggest_options, suggest_put
+from aioqless.hints import suggest_async_with, suggest_options, suggest_put
 from aioqless.redis import redact_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.redis.durability import Durability
@@ -65,7 +73,11 @@ _OF_THE_URL = {
 
 
 @suggest_options(_OF_THE_URL)
-@suggest_put("`await client.put(handler.data(name=...), delay=60)`")
+@suggest_put(
+    "`await client.put(handler.data(name=...), delay=60)`",
+    {"client.jobs": Jobs, "client.queue(name)": Queue, "client.workers": Workers},
+)
+@suggest_async_with
 class Client:
     """The queues of one namespace on one Redis: `async with Client(url) as client`.
 
@@ -137,6 +149,7 @@ class Client:
         )
         self._default_context: DefaultContext | None = None
         self._connected: _Connected | None = None
+        self._was_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # where it is open
 
     async def __aenter__(self) -> Self:
@@ -155,7 +168,7 @@ class Client:
             _open_clients[self._loop].discard(self)
             self._loop = None
         if self._connected:
-            connected, self._connected = self._connected, None
+            connected, self._connected, self._was_closed = self._connected, None, True
             connected.events.close()
             await connected.backend.watcher.aclose()
             await connected.store.aclose()
@@ -289,7 +302,7 @@ class Client:
                 ExceptionGroup with the jids.
             QueueFull: Redis has no memory left.
         """
-        new, sender = list(jobs), self._open.sender
+        new, sender = check_jobs(jobs), self._open.sender
         rows = [sender.encode(job) for job in new]
         if queue is not None:
             validation.check_name("queue", queue)
@@ -545,8 +558,9 @@ class Client:
     @property
     def _open(self) -> _Connected:
         if self._connected is None:
+            state = "was closed at the end of its block" if self._was_closed else "isn't connected"
             raise RuntimeError(
-                "the client isn't connected: use it within `async with Client(...) as client:`"
+                f"the client {state}: use it within `async with Client(...) as client:`"
             )
         return self._connected
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import TypeAlias
 
 from aioqless import validation
+from aioqless.hints import did_you_mean
 from aioqless.store import Store
 from aioqless.validation import Seconds
 
@@ -75,9 +75,7 @@ def describe_unknown(option: str) -> str:
     for count in range(1, len(words)):
         names += [f"{'-'.join(words[:count])}-{ending}" for ending in _OF_QUEUES]
         names.append(f"heartbeat-{'-'.join(words[count:])}")
-    similar = get_close_matches(option, names, 1, cutoff=0.75)
-    hint = f"; did you mean {similar[0]!r}?" if similar else "."
-    return f"no command reads the option {option!r}{hint}"
+    return f"no command reads the option {option!r}{did_you_mean(option, names) or '.'}"
 
 
 class Config:

@@ -9,7 +9,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -174,7 +174,7 @@ class NewJob(Generic[Result_co]):
             TypeError: Put has no such option.
         """
         if options:
-            PUT.refuse_unknown(options)
+            PUT.refuse_unknown(options, data=data is None and not isinstance(klass, str))
         object.__setattr__(self, "klass", klass)
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "options", options)
@@ -237,6 +237,20 @@ class NewJob(Generic[Result_co]):
         return NewJob(self.klass, self.data, **merged)
 
 
+def check_jobs(jobs: Iterable[NewJob[Result_co]]) -> list[NewJob[Result_co]]:
+    """Return jobs as a list.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    new = list(jobs) if isinstance(jobs, Iterable) else [jobs]
+    wrong = [each for each in new if not isinstance(each, NewJob)]
+    if wrong or not isinstance(jobs, Iterable):
+        got = job_data.shorten((wrong or new)[0])
+        raise TypeError(f"put_many takes jobs, such as `[handler.data(...)]` (got {got})")
+    return new
+
+
 def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
     """Check a job, and encode it as the put commands take it.
 
@@ -280,7 +294,7 @@ def _check_handler(new: NewJob, text: bytes) -> str:
     if isinstance(handler, str) or not hasattr(handler, "klass"):
         raise TypeError(
             "klass must be a handler, which @job makes of a function, or a string "
-            f"(got {handler!r})"
+            f"(got {handler!r}): to put a job, write `handler.data(...)`"
         )
     try:
         handler.check(text)

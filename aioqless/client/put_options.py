@@ -8,13 +8,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict, get_args
 from zoneinfo import ZoneInfo
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.errors import InvalidData
+from aioqless.hints import no_option
 from aioqless.lua import constant
 from aioqless.validation import Seconds
 
@@ -237,10 +238,13 @@ class OptionTable:
     Args:
         method: Name of the method.
         options: The class that declares them.
+        elsewhere: What has other options, by their names, as the end of a message.
     """
 
-    def __init__(self, method: str, options: type) -> None:
-        self._method = method
+    def __init__(
+        self, method: str, options: type, elsewhere: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._method, self._elsewhere = method, elsewhere
         self.names = options.__annotations__.keys()
         hints = options.__annotations__.items()
         self._checks: dict[str, Callable[[str, Any], Any]] = {
@@ -251,13 +255,17 @@ class OptionTable:
             name for name, hint in hints if NoneType in get_args(getattr(hint, "__origin__", hint))
         }
 
-    def refuse_unknown(self, options: Mapping[str, object]) -> None:
-        """Raise TypeError if the method has no option of one of the names."""
+    def refuse_unknown(self, options: Mapping[str, object], *, data: bool = False) -> None:
+        """Raise TypeError if the method has no option of one of the names.
+
+        Args:
+            options: The options.
+            data: An unknown one may be meant as data.
+        """
         if not options.keys() <= self.names:
-            raise TypeError(
-                f"{self._method} has no option {', '.join(sorted(options.keys() - self.names))}; "
-                f"it has {', '.join(self.names)}"
-            )
+            name = min(options.keys() - self.names)
+            elsewhere = self._elsewhere.get(name, "")
+            raise no_option(self._method, name, self.names, elsewhere, data=data)
 
     def check(self, options: Mapping[str, object]) -> CheckedOptions:
         """Return the values of options as the commands take them; leave out None.
@@ -275,5 +283,15 @@ class OptionTable:
         }
 
 
-PUT = OptionTable("put", PutOptions)
+_OF_HANDLERS = (
+    "backoff",
+    "cron",
+    "every",
+    "executor",
+    "klass",
+    "result_ttl",
+    "retry_on",
+    "timeout",
+)
+PUT = OptionTable("put", PutOptions, dict.fromkeys(_OF_HANDLERS, ": it is one of @job"))
 RECUR = OptionTable("recur", RecurOptions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from aioqless import validation
@@ -63,6 +64,8 @@ def find_url(url: str | None) -> str | None:
     if url and not url.startswith(SCHEMES):
         scheme, is_url, _ = url.partition("://")  # any other text may have a password
         but = f" (got {scheme}://)" if is_url else ""
+        if re.fullmatch(r"[\w.-]+(:\d+)?(/\d+)?", url):
+            but = f": write redis://{url}"
         raise ValueError(f"the URL of Redis must begin with {', '.join(SCHEMES)}{but}")
     password = os.environ.get("AIOQLESS_PASSWORD")
     if not url or not password or urlsplit(url).password:

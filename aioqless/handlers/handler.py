@@ -64,7 +64,13 @@ class Handler(Generic[P, R_co, C, V_co]):
 
     def __call__(self, *args: C.args, **kwargs: C.kwargs) -> V_co:
         """Call the function."""
-        return cast(V_co, self.fn(*args, **kwargs))
+        try:
+            return cast(V_co, self.fn(*args, **kwargs))
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next:  # raised by the function
+                raise
+            how = f"to put a job, write `{self.klass.rpartition('.')[2]}.data(...)`"
+            raise TypeError(f"{error}: {how}") from None
 
     def __repr__(self) -> str:
         return f"Handler({self.klass})"

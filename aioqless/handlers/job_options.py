@@ -8,6 +8,7 @@ from aioqless.client.constraints import encode_constraints, key_fields
 from aioqless.client.put_options import (
     CheckedOptions,
     OptionTable,
+    PutOptions,
     ScheduleOptions,
     TemplateOptions,
 )
@@ -66,7 +67,8 @@ class JobOptions(TemplateOptions, ScheduleOptions, total=False):
     data: object  # of recurring jobs
 
 
-JOB = OptionTable("@job", JobOptions)
+_OF_PUT = ": it is one of put, as in `client.put(handler.data(...), delay=60)`"
+JOB = OptionTable("@job", JobOptions, dict.fromkeys(PutOptions.__annotations__, _OF_PUT))
 
 
 def check_options(options: JobOptions) -> CheckedOptions:

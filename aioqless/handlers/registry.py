@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
@@ -11,6 +10,7 @@ from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
+from aioqless.hints import did_you_mean
 
 MOST_LISTED = 10  # known klasses in the message about an unknown one
 
@@ -94,8 +94,7 @@ def _location(handler: Handler) -> str:
 
 @lru_cache(1000)  # the same job may be offered many times
 def _describe_unknown(klass: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(klass, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(klass, known)
     more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
     listed = ", ".join(sorted(known)[:MOST_LISTED]) or "none"
     return f"there is no handler for klass {klass!r}{hint}; this worker knows {listed}{more}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,9 @@ class _Inject:
 
     def __repr__(self) -> str:
         return "Inject"
+
+    def __call__(self, *_: object) -> NoReturn:
+        raise TypeError("write `pool: Pool = Inject`, without parentheses")
 
 
 Inject: Any = _Inject()

@@ -135,11 +135,8 @@ async def perform(
         InvalidData: The handler does not take the data.
         AioqlessError: A resource is missing.
     """
-    if not isinstance(new.klass, Handler):
-        raise TypeError(
-            "perform takes a job for a handler, which @job makes of a function, "
-            f"not for the klass {new.klass!r}"
-        )
+    if not isinstance(new, NewJob) or not isinstance(new.klass, Handler):
+        raise TypeError(f"perform takes a job: `perform(handler.data(...))` (got {new!r})")
     prepared = encode_job(new, job_data.MAX_BYTES)
     retries = fields.get("retries", prepared.get("retries"))
     if retries is None:

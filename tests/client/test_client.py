@@ -26,12 +26,12 @@ async def digest(job: Job[Any], day: str) -> None: ...
 
 
 async def test_unconnected_client_raises_and_says_how_to_connect(client: Client) -> None:
-    for unconnected in (Client(client.url), await left(client)):
+    closed = "was closed at the end of its block"
+    for unconnected, why in ((Client(client.url), "isn't connected"), (await left(client), closed)):
         for door in ("redis", "store", "jobs", "workers", "config", "events"):
             with pytest.raises(
                 RuntimeError,
-                match=r"the client isn't connected: use it within `async with Client\(\.\.\.\) "
-                r"as client:`",
+                match=rf"the client {why}: use it within `async with Client\(\.\.\.\) as client:`",
             ):
                 getattr(unconnected, door)
         with pytest.raises(RuntimeError):
@@ -54,7 +54,7 @@ async def test_queue_of_a_closed_client_raises(client: Client) -> None:
     async with Client(client.url, namespace=client.namespace) as another:
         queue = another.queue("mail")
         await queue.put("Greet")
-    with pytest.raises(RuntimeError, match="the client isn't connected"):
+    with pytest.raises(RuntimeError, match="the client was closed"):
         await queue.put("Greet")
 
 
@@ -410,7 +410,7 @@ async def test_recurring_job_update_is_atomic(client: Client) -> None:
     )  # fmt: skip
     with pytest.raises(ValueError):
         await every.update(priority=9, every=0)
-    with pytest.raises(TypeError, match=r"update has no option colour; it has .*priority, "):
+    with pytest.raises(TypeError, match=r"update has no option 'colour'; it has .*priority, "):
         await every.update(priority=9, colour="red")  # type: ignore[call-arg]  # on purpose
     with pytest.raises(InvalidData):
         await every.update(data=float("nan"))
@@ -459,10 +459,9 @@ async def test_data_of_a_recurring_job_is_kept_byte_for_byte(client: Client) -> 
         (
             {"every": 5, "delay": 5},
             TypeError,
-            "recur has no option delay; it has .*unique.*, every, cron, timezone, "
-            "backlog, until, max_runs, jitter, jid, offset",
+            "recur has no option 'delay'; it has backlog, cron, every, .*offset, .*unique",
         ),
-        ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option depends"),
+        ({"every": 5, "depends": ["a"]}, TypeError, "recur has no option 'depends'"),
         ({"every": 5, "data": {}}, InvalidData, "missing required field `day`"),
     ],
 )

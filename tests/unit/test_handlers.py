@@ -174,9 +174,9 @@ def test_import_of_the_package_loads_no_extra() -> None:
 def test_error_for_an_unknown_option_lists_the_known_ones() -> None:
     with pytest.raises(
         TypeError,
-        match=r"@job has no option timeuot; it has .*priority, .*klass, aliases, queue",
+        match=r"@job has no option 'color'; it has aliases, .*klass, .*priority, queue",
     ):
-        job(**{"timeuot": 5})  # type: ignore[call-overload]
+        job(**{"color": 5})  # type: ignore[call-overload]
 
 
 # Functions and classes

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from aioqless import validation
+from aioqless.hints import did_you_mean
 from aioqless.lua import constant
 
 NICKNAMES = {
@@ -178,9 +179,8 @@ def _find_zone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise ValueError(
-            f"timezone {name!r} is not known here: it must be a name such as 'Europe/Paris'"
-        ) from None
+        hint = did_you_mean(name, available_timezones()) or ": it must be as 'Europe/Paris'"
+        raise ValueError(f"timezone {name!r} is not known here{hint}") from None
 
 
 def _expand(expression: str) -> str:

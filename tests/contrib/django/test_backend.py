@@ -262,7 +262,7 @@ def test_wrong_options_are_refused(make_backend: MakeBackend) -> None:
 
 def test_wrong_job_options_stop_the_worker(make_backend: MakeBackend, run_tasks: RunTasks) -> None:
     make_backend(job_options={"retrys": 3})
-    with pytest.raises(ImproperlyConfigured, match="@job has no option retrys"):
+    with pytest.raises(ImproperlyConfigured, match="@job has no option 'retrys'"):
         run_tasks()
     make_backend(job_options={"executor": "process"})
     with pytest.raises(ImproperlyConfigured, match="executor"):

@@ -1,0 +1,125 @@
+"""Mistakes of callers, and the sentence that says what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import aioqless
+from aioqless import Client, Job, job
+from aioqless.testing import perform
+
+
+@job
+async def greet(job: Job, name: str) -> None: ...
+
+
+# Any: what type checkers find, too, is tried here.
+Mistake = Callable[[Any], Any]
+any_job: Any = job
+anything: Any = greet
+ada: Any = greet.data("Ada")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (lambda c: c.put(greet, name="x"), "put has no option 'name'; data goes into "
+         "`handler.data(name=...)`"),
+        (lambda c: c.put(ada, dely=3), "put has no option 'dely'; did you mean 'delay'?"),
+        (lambda c: c.put(ada, countdown=3), "put has no option 'countdown': write delay="),
+        (lambda c: c.put(ada, timeout=3), "put has no option 'timeout': it is one of @job"),
+        (lambda c: c.put(ada, color=3), "put has no option 'color'; it has at, context, "),
+        (lambda c: c.put(anything("x")), "to put a job, write `greet.data(...)`"),
+        (lambda c: c.put(anything(name="x")), "to put a job, write `greet.data(...)`"),
+        (lambda c: c.put_many([greet]), "put_many takes jobs, such as `[handler.data(...)]` "
+         "(got Handler("),
+        (lambda c: c.put_many(ada), "put_many takes jobs, such as "
+         "`[handler.data(...)]` (got NewJob("),
+        (lambda c: c.put_many(greet), "put_many takes jobs, such as"),
+        (lambda c: c.put_many("abc"), "put_many takes jobs, such as"),
+        (lambda _: perform(anything), "perform takes a job: `perform(handler.data(...))` (got "),
+        (lambda _: aioqless.Inject(), "write `pool: Pool = Inject`, without parentheses"),
+        (lambda c: c.recur(ada, jid="a", evry=3), "recur has no option 'evry'; did you "
+         "mean 'every'?"),
+        (lambda _: any_job(retry=3), "@job has no option 'retry': write retries="),
+        (lambda _: any_job(max_concurrency=3), "did you mean 'max_concurrent'?"),
+        (lambda _: any_job(max_retries=3), "@job has no option 'max_retries': write retries="),
+        (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put, as in "
+         "`client.put(handler.data(...), delay=60)`"),
+        (lambda _: any_job(cron="@daily", timezone="Europe/Pariss")(greet.fn),
+         "did you mean 'Europe/Paris'?"),
+    ],
+)  # fmt: skip
+async def test_wrong_argument_names_the_right_one(
+    client: Client, mistake: Mistake, says: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(says)):
+        if isinstance(result := mistake(client), Awaitable):
+            await result
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (lambda c: c.get("a"), "write `client.jobs.get(...)`"),
+        (lambda c: c.cancel("a"), "write `client.jobs.cancel(...)`"),
+        (lambda c: c.failed(), "write `client.jobs.failed(...)`"),
+        (lambda c: c.pause("mail"), "write `client.queue(name).pause(...)`"),
+        (lambda c: c.stop("worker"), "write `client.workers.stop(...)`"),
+        (lambda c: c.enqueue(greet), "put a job by `await client.put("),
+    ],
+)  # fmt: skip
+async def test_method_of_a_part_is_named(client: Client, mistake: Mistake, says: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(says)):
+        mistake(client)
+
+
+def test_client_in_a_plain_with_block_says_async_with() -> None:
+    unentered: Any = Client("redis://localhost")
+    with pytest.raises(TypeError, match=r"write `async with Client\(\.\.\.\)`.*sync_client"):  # noqa: SIM117
+        with unentered:
+            pass
+
+
+@pytest.mark.parametrize("parts", ["localhost:8100", "localhost", "redis.internal:6379/1"])
+def test_url_without_a_scheme_is_completed(parts: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"write redis://{parts}")):
+        Client(parts)
+
+
+def test_url_without_a_scheme_that_may_have_a_password_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="must begin with redis://") as refused:
+        Client("user:secret@localhost:6379")
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Cron", "write `@job(cron=...)`"),
+        ("NameTaken", "write `from aioqless.errors import NameTaken`"),
+        ("Cliennt", "did you mean 'Client'?"),
+    ],
+)
+def test_import_of_a_wrong_name_says_the_right_one(name: str, says: str) -> None:
+    with pytest.raises(ImportError, match=re.escape(says)):
+        exec(f"from aioqless import {name}", {})
+    assert not hasattr(aioqless, name)
+
+
+def test_import_of_an_unknown_name_fails_as_usual() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'zyx'"):
+        exec("from aioqless import zyx", {})
+
+
+async def test_closed_client_says_so(client: Client) -> None:
+    async with Client(client.url, namespace=client.namespace) as another:
+        pass
+    with pytest.raises(RuntimeError, match="the client was closed at the end of its"):
+        await another.put(ada)
+    with pytest.raises(RuntimeError, match="the client isn't connected"):
+        await Client(client.url).put(ada)
