@@ -19,7 +19,7 @@ recurring/           RecurringJob      templates of jobs, and cron
 workers.py           Workers           workers, and remote control
 coverage.py          Coverage          which queues workers serve, and why jobs wait
 events/              Events            the event stream
-archive/             Archive           the stream of ended jobs
+archive.py           Archive           the state of the archive stream
 config.py            Config            shared configuration
 consistency.py       Finding           the consistency check
 missing_nodes.py     MissingNode       what partial reads lack

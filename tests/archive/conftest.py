@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from aioqless.client.archive import Archive, Event, parse
+from aioqless.client.archive import Archive
+from aioqless.contrib.archive import Event, parse
 from aioqless.store import ScriptStore
 from tests.lua.story import Story
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioqless.client.archive import Run
+from aioqless.contrib.archive import Run
 from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.errors import LockLost
 from aioqless.store import PutFlowRow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioqless.client.archive import Run, Unreadable, parse, parse_raw
+from aioqless.contrib.archive import Run, Unreadable, parse, parse_raw
 
 ENTRY = {
     "v": "1", "what": "complete", "jid": "j", "klass": "k", "queue": "q", "was": "running",

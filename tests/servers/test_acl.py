@@ -12,7 +12,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless import Client, Fail, Job, Key, NewJob, Next, Retry, Settings, Worker, chain, job
-from aioqless.client.archive.stream import Archive
+from aioqless.client.archive import Archive
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
 from aioqless.store.acl import ROLES, user

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 import aioqless
 from aioqless import Client, Key, NewJob, chain
-from aioqless.client.archive.stream import Archive
+from aioqless.client.archive import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands

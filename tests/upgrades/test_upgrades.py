@@ -12,7 +12,7 @@ import pytest
 
 import aioqless
 from aioqless import Client, Job, Key, Settings, Worker, job
-from aioqless.client.archive.stream import Archive
+from aioqless.client.archive import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.http_sessions.commands import HttpSessionsCommands

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
 from aioqless.client.archive import Archive
-from aioqless.client.archive.entry import Event
+from aioqless.contrib.archive import Event
 from aioqless.contrib.lake.position import Position
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
 from aioqless.contrib.lake.source.async_bridge import iterate

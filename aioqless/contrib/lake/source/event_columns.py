@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from aioqless.client.archive.entry import Event, Unreadable, parse_raw
+from aioqless.contrib.archive import Event, Unreadable, parse_raw
 from aioqless.contrib.lake.schema import EVENT
 from aioqless.contrib.lake.source.events import Entry
 
