@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -266,9 +267,16 @@ def _encoder(command: Command, members: list[Arg]) -> str:
     optional = [arg.name for arg in members if arg.optional]
     if [arg.name for arg in members] != required + optional:
         raise HeaderError(f"{command.name}.lua: members that may be left out must come last")
-    names = [f'required="{" ".join(required)}"', f'optional="{" ".join(optional)}"']
-    arguments = [f'"{command.name}"', *names[: 2 if optional else 1]]
+    arguments = [f'"{command.name}"', _words("required", required)]
+    if optional:
+        arguments.append(_words("optional", optional))
     return _filled(f"{_encoder_name(command)} = BatchEncoder(", arguments, ")")
+
+
+def _words(name: str, words: list[str]) -> str:
+    """An argument whose value is words, on as many lines as it needs."""
+    first, *others = textwrap.wrap(" ".join(words), _WIDTH - 20)
+    return f'{name}="{first}' + "".join(f' "\n        "{line}' for line in others) + '"'
 
 
 def _encoded(arg: Arg) -> str:

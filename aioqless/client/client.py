@@ -44,7 +44,7 @@ from aioqless.client.put import (
     check_jobs,
     raise_failed,
 )
-from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
+from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob, recur
@@ -329,7 +329,7 @@ class Client:
         flow: Step,
         *,
         queue: str | None = None,
-        on_failed: OnFailed | None = None,
+        if_dependency_fails: IfDependencyFails | None = None,
         wait: Seconds = 0,
     ) -> Flow:
         """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
@@ -337,8 +337,8 @@ class Client:
         Args:
             flow: A chain, a group or a job.
             queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
-            on_failed: What happens to jobs without a choice of their own if one that they depend on
-                fails.
+            if_dependency_fails: What happens to jobs without a choice of their own if one that they
+                depend on fails.
             wait: Time to wait while a queue, or Redis, is full.
 
         Returns:
@@ -352,7 +352,7 @@ class Client:
         if queue is not None:
             validation.check_name("queue", queue)
         sender = self._open.sender
-        placed, put = lay_out(flow, queue, on_failed)
+        placed, put = lay_out(flow, queue, if_dependency_fails)
         rows = [(name, sender.encode(job)) for name, job in placed]
         check_size([row for _, row in rows])
         await sender.put_flow(rows, wait)

@@ -25,7 +25,7 @@ MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_PERIOD = 1e10  # seconds
 
 CheckedOptions: TypeAlias = Mapping[str, Any]  # as their checks return them
-OnFailed: TypeAlias = Literal["hold", "fail", "cancel"]
+IfDependencyFails: TypeAlias = Literal["hold", "fail", "cancel"]
 
 
 class Key(str):
@@ -181,7 +181,7 @@ class PutOptions(TemplateOptions, total=False):
         context: Strings by name that travel with the job, such as those of a trace.
         expires_in: Time from now in which the job must start; a worker that gets it later fails
             it in the group `<queue>-expired`.
-        on_failed: What happens to the job if one that it depends on fails.
+        if_dependency_fails: What happens to the job if one that it depends on fails.
         if_exists: What to do if the jid or the unique key is taken: leave that job alone, or raise
             JobExists. Default: a jid is moved here, a unique key is left alone.
     """
@@ -192,7 +192,7 @@ class PutOptions(TemplateOptions, total=False):
     depends: Annotated[Sequence[str] | None, validation.check_names]
     context: Annotated[Mapping[str, str] | None, _encode_context]
     expires_in: Annotated[Seconds | None, validation.check_seconds]
-    on_failed: Annotated[OnFailed | None, _Choice(OnFailed)]
+    if_dependency_fails: Annotated[IfDependencyFails | None, _Choice(IfDependencyFails)]
     if_exists: Annotated[_IfExists | None, _Choice(_IfExists)]
 
 

@@ -13,7 +13,7 @@ from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.put import Jid, Klass, NewJob, PutSender
-from aioqless.client.put_options import OnFailed, PutOptions, RecurOptions
+from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob
@@ -80,10 +80,12 @@ class Queue:
         )
 
     async def put_flow(
-        self, flow: Step, *, on_failed: OnFailed | None = None, wait: Seconds = 0
+        self, flow: Step, *, if_dependency_fails: IfDependencyFails | None = None, wait: Seconds = 0
     ) -> Flow:
         """Put a workflow, its jobs without `in_queue` into this queue: see `Client.put_flow`."""
-        return await self._client.put_flow(flow, queue=self.name, on_failed=on_failed, wait=wait)
+        return await self._client.put_flow(
+            flow, queue=self.name, if_dependency_fails=if_dependency_fails, wait=wait
+        )
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job again that must exist.

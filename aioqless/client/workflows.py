@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client.put import NewJob
-from aioqless.client.put_options import OnFailed, PutOptions
+from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.store import PutManyRow
 
 MAX_JOBS = 1_000
@@ -118,7 +118,7 @@ def group(*steps: Step) -> Group:
 
 
 def lay_out(
-    flow: Step, queue: str | None, on_failed: OnFailed | None
+    flow: Step, queue: str | None, if_dependency_fails: IfDependencyFails | None
 ) -> tuple[list[tuple[str, NewJob]], Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 
@@ -127,7 +127,7 @@ def lay_out(
     Args:
         flow: The workflow.
         queue: Queue of jobs without `in_queue`; None: the default of their handler.
-        on_failed: The option for jobs without a choice of their own.
+        if_dependency_fails: The option for jobs without a choice of their own.
 
     Raises:
         ValueError: A jid is used twice, or a job depends on a later one.
@@ -146,11 +146,10 @@ def lay_out(
                 raise ValueError(
                     f"{jids[number]!r} depends on {other!r}, which comes later in this workflow"
                 )
-    if on_failed is not None:
-        rows = [
-            (name, job if job.options.get("on_failed") else job.with_options(on_failed=on_failed))
-            for name, job in rows
-        ]
+    if if_dependency_fails is not None:
+        for number, (name, job) in enumerate(rows):
+            if not job.options.get("if_dependency_fails"):
+                rows[number] = (name, job.with_options(if_dependency_fails=if_dependency_fails))
     return rows, Flow(jids, tuple(last))
 
 

@@ -20,7 +20,7 @@ if #jids == 0 then errors.bad_argument('jids', nil, 'name at least one job') end
 if word == 'on' then
   dependency.check_not_itself(jid, jids)
   dependency.link(jid, jids)
-  local choice = redis.call('HGET', keys.job(jid), 'x-on-failed')
+  local choice = redis.call('HGET', keys.job(jid), 'x-if-dependency-fails')
   if choice then cascade.set_policy(jid, choice) end
 elseif jids[1] == 'all' and #jids == 1 then
   dependency.unlink_all(jid)

@@ -13,7 +13,7 @@
 local flow = {}
 local ahead = {}  -- the number of this call's earlier jobs by queue, not put yet
 local checked = each(function(queue, jid, klass, data, delay, options)
-  if options.on_failed then cascade.check_policy(options.on_failed) end
+  if options.if_dependency_fails then cascade.check_policy(options.if_dependency_fails) end
   dependency.check_not_itself(jid, options.depends or {})
   if options.constraints then job_constraints.require_no_conflict(options.constraints, jid, now) end
   if redis.call('SCARD', keys.dependencies(jid)) > constants.MAX_BATCH then
@@ -33,7 +33,7 @@ for _, answer in ipairs(checked) do
 end
 for _, job in ipairs(flow) do
   enqueue.write(job.put, job.options)
-  cascade.set_policy(job.put.jid, job.options.on_failed)
+  cascade.set_policy(job.put.jid, job.options.if_dependency_fails)
 end
 cascade.run_deferred(now)
 return checked

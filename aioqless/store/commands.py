@@ -85,12 +85,13 @@ class PutFlowRow(TypedDict):
     context: NotRequired[str | bytes | None]
     expires_in: NotRequired[float | None]
     constraints: NotRequired[str | bytes | None]
-    on_failed: NotRequired[str | None]
+    if_dependency_fails: NotRequired[str | None]
 
 
 _encode_put_flow_batch = BatchEncoder(
     "put_flow", required="queue jid klass data",
-    optional="delay at priority tags retries depends context expires_in constraints on_failed",
+    optional="delay at priority tags retries depends context expires_in constraints "
+        "if_dependency_fails",
 )
 
 
@@ -109,12 +110,13 @@ class PutManyRow(TypedDict):
     context: NotRequired[str | bytes | None]
     expires_in: NotRequired[float | None]
     constraints: NotRequired[str | bytes | None]
-    on_failed: NotRequired[str | None]
+    if_dependency_fails: NotRequired[str | None]
 
 
 _encode_put_many_batch = BatchEncoder(
     "put_many", required="jid klass data",
-    optional="delay at priority tags retries depends context expires_in constraints on_failed",
+    optional="delay at priority tags retries depends context expires_in constraints "
+        "if_dependency_fails",
 )
 
 
@@ -639,7 +641,7 @@ class Store(Commands, ABC):
         priority: float | None = None, tags: Sequence[str] | None = None,
         retries: int | None = None, depends: Sequence[str] | None = None,
         context: str | bytes | None = None, expires_in: float | None = None,
-        constraints: str | bytes | None = None, on_failed: str | None = None,
+        constraints: str | bytes | None = None, if_dependency_fails: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
@@ -665,8 +667,8 @@ class Store(Commands, ABC):
             argv += [b"expires_in", encode(expires_in)]
         if constraints is not None:
             argv += [b"constraints", encode(constraints)]
-        if on_failed is not None:
-            argv += [b"on_failed", encode(on_failed)]
+        if if_dependency_fails is not None:
+            argv += [b"if_dependency_fails", encode(if_dependency_fails)]
         return Call(
             self.send, "put", read_text, [self._encode_queue(queue)], argv, request, writes=True,
             durable=True,
@@ -970,7 +972,7 @@ class Store(Commands, ABC):
         priority: float | None = None, tags: Sequence[str] | None = None,
         retries: int | None = None, depends: Sequence[str] | None = None,
         context: str | bytes | None = None, expires_in: float | None = None,
-        constraints: str | bytes | None = None, on_failed: str | None = None,
+        constraints: str | bytes | None = None, if_dependency_fails: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Put a job that must exist."""
@@ -996,8 +998,8 @@ class Store(Commands, ABC):
             argv += [b"expires_in", encode(expires_in)]
         if constraints is not None:
             argv += [b"constraints", encode(constraints)]
-        if on_failed is not None:
-            argv += [b"on_failed", encode(on_failed)]
+        if if_dependency_fails is not None:
+            argv += [b"if_dependency_fails", encode(if_dependency_fails)]
         return Call(
             self.send, "requeue", read_text, [self._encode_queue(queue)], argv, request,
             writes=True, durable=True,

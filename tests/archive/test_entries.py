@@ -286,7 +286,14 @@ async def test_failed_job_that_is_canceled_has_two_entries(
 async def test_dependents_of_a_failed_job_are_archived_by_their_policy(story: Archived) -> None:
     await story.running("a")
     flow: list[PutFlowRow] = [
-        {"queue": "mail", "jid": jid, "klass": "K", "data": "1", "depends": ["a"], "on_failed": jid}
+        {
+            "queue": "mail",
+            "jid": jid,
+            "klass": "K",
+            "data": "1",
+            "depends": ["a"],
+            "if_dependency_fails": jid,
+        }
         for jid in ("fail", "cancel")
     ]
     await story.store.put_flow(now=2, batch=flow)

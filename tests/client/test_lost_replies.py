@@ -147,7 +147,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
             jid=f"n{number}") for number in range(5)))),
     ("put_flow", "put a flow", mail(lambda queue: queue.put_flow(flow()))),
     ("put", "put with a choice",
-        mail(lambda queue: queue.put("Greet", jid="new", depends=["bad"], on_failed="fail"))),
+        mail(lambda queue: queue.put(
+            "Greet", jid="new", depends=["bad"], if_dependency_fails="fail"))),
     ("requeue", "requeue",
         mail(lambda queue: queue.requeue(NewJob("Greet", jid="idle", priority=-3)))),
     ("requeue", "move", of("a", lambda job: job.move("billing"))),

@@ -605,6 +605,6 @@ async def test_clear_refuses_an_invalid_state_before_anything_is_deleted(
 async def test_requeue_takes_a_policy_for_failed_dependencies(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put_many([NewJob("Greet", jid="a"), NewJob("Greet", jid="b")])
-    await mail.requeue(NewJob("Greet", jid="b", depends=["a"], on_failed="cancel"))
+    await mail.requeue(NewJob("Greet", jid="b", depends=["a"], if_dependency_fails="cancel"))
     await (await mail.pop(1))[0].fail("typo", "no such word")
     assert await client.jobs.get("b") is None

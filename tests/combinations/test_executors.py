@@ -266,7 +266,9 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
 
     for n in range(30):
         first = await client.queue("mail").put(coroutine.data(n=n), priority=n % 4)
-        await client.queue("mail").put(thread.data(n=n), depends=[first], on_failed="fail")
+        await client.queue("mail").put(
+            thread.data(n=n), depends=[first], if_dependency_fails="fail"
+        )
     async with work(coroutine, thread, concurrency=8):
         await until(lambda: len(lines.of("job.completed")) == 54)
         await until(lambda: len(lines.of("job.failed")) == 6)

@@ -141,13 +141,16 @@ async def test_only_duplicates_of_a_batch_are_skipped_whatever_their_failure_pol
     queue = client.queue("mail")
     await queue.put("Sync", jid="root")
     new = [
-        NewJob(sync, {"customer": n}, jid=jid, on_failed="fail", depends=["root"])
+        NewJob(sync, {"customer": n}, jid=jid, if_dependency_fails="fail", depends=["root"])
         for jid, n in (("a", 1), ("b", 1), ("c", 2))
     ]
     assert await queue.put_many(new) == ["a", "a", "c"]
-    assert await queue.put(sync.data(customer=2), on_failed="cancel", depends=["root"]) == "c"
+    assert (
+        await queue.put(sync.data(customer=2), if_dependency_fails="cancel", depends=["root"])
+        == "c"
+    )
     with pytest.raises(JobExists) as refused:
-        await queue.put(sync.data(customer=2), on_failed="cancel", if_exists="raise")
+        await queue.put(sync.data(customer=2), if_dependency_fails="cancel", if_exists="raise")
     assert refused.value.jid == "c"
     await client.jobs.cancel("root", "a", "c")
 
@@ -156,7 +159,7 @@ async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_othe
     client: Client,
 ) -> None:
     queue = client.queue("mail")
-    new = [NewJob("Sync", jid=jid, on_failed="fail", depends=["x"]) for jid in ("x", "y")]
+    new = [NewJob("Sync", jid=jid, if_dependency_fails="fail", depends=["x"]) for jid in ("x", "y")]
     with pytest.raises(ExceptionGroup, match=r"of 2 jobs, 1 .* refused"):
         await queue.put_many(new)
     assert await states(client, "x", "y") == [None, "waiting"]

@@ -48,12 +48,14 @@ async def slow(job: Job[Any]) -> None:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("on_failed", ["hold", "fail", "cancel"])
+@pytest.mark.parametrize("if_dependency_fails", ["hold", "fail", "cancel"])
 async def test_retried_dependency_does_not_fail_its_dependents(
-    client: Client, clock: Clock, clock_client: Client, on_failed: Any
+    client: Client, clock: Clock, clock_client: Client, if_dependency_fails: Any
 ) -> None:
     steps = chain(group(flaky.data(name="a"), flaky.data(name="b", delay=60)), total.data())
-    put = await clock_client.queue("default").put_flow(steps, on_failed=on_failed)
+    put = await clock_client.queue("default").put_flow(
+        steps, if_dependency_fails=if_dependency_fails
+    )
     await drain(clock_client, flaky, total)
     assert await states(client, *put.jids) == ["complete", "scheduled", "depends"]
     clock.move(60)
@@ -67,7 +69,9 @@ async def test_retried_dependency_does_not_fail_its_dependents(
 async def test_dependents_of_a_timed_out_or_crashed_job_fail(
     client: Client, work: Work, handler: Any, kind: str
 ) -> None:
-    put = await client.queue("mail").put_flow(chain(handler.data(), total.data()), on_failed="fail")
+    put = await client.queue("mail").put_flow(
+        chain(handler.data(), total.data()), if_dependency_fails="fail"
+    )
     async with work(handler, total, executors=ExecutorLimits(processes=1)):
         last = await client.jobs.wait(put.last[0], timeout=60)
         with pytest.raises(JobFailed, match=f"which failed: mail-{kind}"):
@@ -79,7 +83,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_canceled(
 ) -> None:
     await client.config.set("max-lost", 1)
     await client.queue("mail").put_flow(
-        chain(flaky.data(name="x"), total.data()), on_failed="cancel"
+        chain(flaky.data(name="x"), total.data()), if_dependency_fails="cancel"
     )
     jids = await client.queue("mail").jobs("waiting")
     for _ in range(3):
@@ -99,7 +103,7 @@ async def test_failed_dependents_run_again_when_they_are_unfailed(client: Client
             raise ValueError
 
     steps = chain(shaky.data(), in_queue("default", total.data()), total.data())
-    put = await client.queue("default").put_flow(steps, on_failed="fail")
+    put = await client.queue("default").put_flow(steps, if_dependency_fails="fail")
     await drain(client, shaky, total)
     assert await states(client, *put.jids) == ["failed"] * 3
     fails = False
@@ -113,8 +117,8 @@ async def test_job_put_again_has_its_new_failure_policy(client: Client) -> None:
     mail = client.queue("mail")
     for jid in ("former", "later"):
         await mail.put("Flaky", jid=jid)
-    await mail.put("Sum", jid="a", depends=["former"], on_failed="cancel")
-    await mail.put("Sum", jid="b", depends=["former", "later"], on_failed="cancel")
+    await mail.put("Sum", jid="a", depends=["former"], if_dependency_fails="cancel")
+    await mail.put("Sum", jid="b", depends=["former", "later"], if_dependency_fails="cancel")
     await mail.put("Sum", jid="a", depends=["later"])
     await (await existing_job(client, "later")).fail("broken", "by hand")
     assert await states(client, "a", "b") == ["depends", None]

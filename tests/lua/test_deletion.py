@@ -120,7 +120,7 @@ async def failed_with_dependent(story: Story) -> None:
         "data": "{}",
         "delay": 0,
         "depends": '["a"]',
-        "on_failed": "cancel",
+        "if_dependency_fails": "cancel",
     }
     await story.store.put_flow(now=0, batch=[row])
     assert await story.pop(POPPED) == ["a"]

@@ -124,7 +124,7 @@ EMPTY_IS_FINE = {"text", "time", "any_jid"}
 NAMED = {
     "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0",
     "pairs": "priority", "worker": "ann", "next": "3600",
-    "side": "right", "on_failed": "fail", "result": "60 {}", "id": "1-0", "from": "0",
+    "side": "right", "if_dependency_fails": "fail", "result": "60 {}", "id": "1-0", "from": "0",
     "before": "1-0", "totals": "today",
     "states": "waiting",
 }  # fmt: skip

@@ -25,7 +25,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
         {"jid": "no", **_ROW, "data": "{"}]}),
     (("put_flow",), {"now": 10,
         "batch": [{"queue": "mail", "jid": "new", **_ROW, "data": "1", "depends": ["a"],
-            "on_failed": "fail"}]}),
+            "if_dependency_fails": "fail"}]}),
     (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 10}),
     (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 1000}),
     (("pop",), {"queue": "nothing", "worker": "ann", "count": 9, "now": 10}),

@@ -15,7 +15,7 @@ FIELDS = [
     "klass", "data", "priority", "tags", "state", "worker", "expires", "queue", "retries",
     "remaining", "time", "failure",
     "history", "grace", "scheduled", "spawned_from_jid", "x-fence", "x-put", "x-context",
-    "x-expiry", "x-after", "x-on-failed",
+    "x-expiry", "x-after", "x-if-dependency-fails",
     "x-progress", "x-lost", "x-constraints",
 ]  # fmt: skip
 

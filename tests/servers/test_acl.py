@@ -142,7 +142,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
         await mail.put_many(
             [
                 NewJob("Greet", jid="b", depends=["a"]),
-                NewJob("Greet", jid="c", delay=10, on_failed="cancel"),
+                NewJob("Greet", jid="c", delay=10, if_dependency_fails="cancel"),
             ]
         )
         await mail.put_flow(chain(NewJob("Greet", jid="d"), NewJob("Greet", jid="e")))

@@ -41,7 +41,7 @@ async def put_everything(client: Client) -> None:
         retries=2,
     )
     await mail.put("Greet", jid="delayed", delay=60)
-    await mail.put("Greet", jid="dependent", depends=["waiting"], on_failed="cancel")
+    await mail.put("Greet", jid="dependent", depends=["waiting"], if_dependency_fails="cancel")
     await mail.put("Greet", {"user": 7}, jid="alone", unique=Key("user"), unique_for=1e9)
     await mail.put(
         "Greet",

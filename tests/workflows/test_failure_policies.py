@@ -62,7 +62,7 @@ async def test_dependents_are_held_by_default_until_the_failed_job_was_retried(
 
 async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> None:
     await client.queue("mail").put_flow(
-        chain(ROOT, in_queue("slow", new("a")), new("b")), on_failed="fail"
+        chain(ROOT, in_queue("slow", new("a")), new("b")), if_dependency_fails="fail"
     )
     async with work(bad, good):
         last = await client.jobs.get("b")
@@ -86,7 +86,11 @@ async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> 
 
 
 async def test_dependents_can_be_canceled_transitively(client: Client, work: Work) -> None:
-    flow = chain(ROOT, new("a", on_failed="cancel"), group(new("b"), new("c", on_failed="fail")))
+    flow = chain(
+        ROOT,
+        new("a", if_dependency_fails="cancel"),
+        group(new("b"), new("c", if_dependency_fails="fail")),
+    )
     await client.queue("mail").put_flow(flow)
     async with work(bad, good):
         with pytest.raises(NoSuchJob):
@@ -98,9 +102,9 @@ async def test_dependents_can_be_canceled_transitively(client: Client, work: Wor
 async def test_each_dependent_has_its_own_policy(client: Client) -> None:
     steps = group(
         new("held"),
-        new("failing", on_failed="fail"),
-        new("cancelled", on_failed="cancel"),
-        new("asks", on_failed="hold"),
+        new("failing", if_dependency_fails="fail"),
+        new("cancelled", if_dependency_fails="cancel"),
+        new("asks", if_dependency_fails="hold"),
     )
     await client.queue("mail").put_flow(chain(ROOT, steps))
     await fail_root(client)
@@ -115,9 +119,9 @@ async def test_each_dependent_has_its_own_policy(client: Client) -> None:
 async def test_put_and_put_many_accept_a_policy(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put(ROOT)
-    await queue.put("Good", jid="a", depends=["root"], on_failed="fail")
+    await queue.put("Good", jid="a", depends=["root"], if_dependency_fails="fail")
     await queue.put_many(
-        [new("b", depends=["root"], on_failed="cancel"), new("c", depends=["root"])]
+        [new("b", depends=["root"], if_dependency_fails="cancel"), new("c", depends=["root"])]
     )
     await fail_root(client)
     assert await states(client, "a", "b", "c") == ["failed", None, "depends"]
@@ -126,7 +130,7 @@ async def test_put_and_put_many_accept_a_policy(client: Client) -> None:
 async def test_dependent_put_after_the_failure_fails(client: Client) -> None:
     await client.queue("mail").put(ROOT)
     await fail_root(client)
-    await client.queue("mail").put("Good", jid="a", depends=["root"], on_failed="fail")
+    await client.queue("mail").put("Good", jid="a", depends=["root"], if_dependency_fails="fail")
     assert await states(client, "a") == ["failed"]
 
 
@@ -135,7 +139,7 @@ async def test_dependency_on_a_failed_job_added_later_fails_the_dependent(client
     await queue.put(ROOT)
     await fail_root(client)
     await queue.put(new("other"))
-    await queue.put("Good", jid="a", depends=["other"], on_failed="fail")
+    await queue.put("Good", jid="a", depends=["other"], if_dependency_fails="fail")
     waiting = await client.jobs.get("a")
     assert waiting
     await waiting.depend("root")
@@ -150,7 +154,7 @@ async def test_retry_is_no_failure_until_no_retry_remains(client: Client, work: 
         runs.append(await states(client, "a"))
         raise Retry()
 
-    await client.queue("mail").put_flow(chain(again.data(), new("a", on_failed="fail")))
+    await client.queue("mail").put_flow(chain(again.data(), new("a", if_dependency_fails="fail")))
     async with work(again, good):
         assert (await client.jobs.wait("a", timeout=60)).state == "failed"
     assert runs == [["depends"], ["depends"]]
@@ -162,7 +166,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_handled(
     await client.config.set("grace-period", 0)
     queue = client.queue("mail")
     await queue.put("Bad", jid="root", retries=0)
-    await queue.put("Good", jid="a", depends=["root"], on_failed="fail")
+    await queue.put("Good", jid="a", depends=["root"], if_dependency_fails="fail")
     await client.store.pop(queue="mail", worker="gone", count=1, now=1)
     async with work(good):
         assert (await client.jobs.wait("a", timeout=60)).state == "failed"
@@ -174,7 +178,7 @@ async def test_many_dependents_are_handled_in_batches(
 ) -> None:
     jids = [f"{number}" for number in range(900)]
     await client.queue("mail").put_flow(
-        chain(ROOT, group(*(new(jid) for jid in jids))), on_failed="fail"
+        chain(ROOT, group(*(new(jid) for jid in jids))), if_dependency_fails="fail"
     )
     await fail_root(client)
     assert 0 < (await states(client, *jids)).count("failed") <= 200
@@ -192,7 +196,7 @@ async def test_many_dependents_are_handled_in_batches(
 async def test_unhandled_dependents_are_held_again_if_the_job_is_retried(client: Client) -> None:
     jids = [f"{number}" for number in range(300)]
     await client.queue("mail").put_flow(
-        chain(ROOT, group(*(new(jid) for jid in jids))), on_failed="fail"
+        chain(ROOT, group(*(new(jid) for jid in jids))), if_dependency_fails="fail"
     )
     await fail_root(client)
     await client.queue("mail").unfail("no-postcode")

@@ -102,7 +102,10 @@ async def test_workflow_can_be_canceled(client: Client) -> None:
             chain(*(group(*(NewJob("Add") for _ in range(101))) for _ in range(2))),
             r"at most 10,000 dependencies \(got 10,201\)",
         ),
-        (chain(new("a", on_failed="explode")), "on_failed must be one of hold, fail, cancel"),
+        (
+            chain(new("a", if_dependency_fails="explode")),
+            "if_dependency_fails must be one of hold, fail, cancel",
+        ),
     ],
 )
 async def test_invalid_workflow_is_refused_before_a_put(

@@ -15,7 +15,7 @@ from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Jid, Klass, NewJob
-from aioqless.client.put_options import OnFailed, PutOptions
+from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
@@ -154,7 +154,7 @@ class PartitionedClient(Client):
         flow: Step,
         *,
         queue: str | None = None,
-        on_failed: OnFailed | None = None,
+        if_dependency_fails: IfDependencyFails | None = None,
         wait: Seconds = 0,
         partition_key: str | None = None,
     ) -> Flow:
@@ -163,8 +163,8 @@ class PartitionedClient(Client):
         Args:
             flow: A chain, a group or a job.
             queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
-            on_failed: What happens to jobs without a choice of their own if one that they depend on
-                fails.
+            if_dependency_fails: What happens to jobs without a choice of their own if one that they
+                depend on fails.
             wait: Time to wait while a queue, or Redis, is full.
             partition_key: Workflows and jobs with this key share a partition.
 
@@ -172,7 +172,9 @@ class PartitionedClient(Client):
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
         placed = place_flow(flow, partition_key, self.count)
-        return await super().put_flow(placed, queue=queue, on_failed=on_failed, wait=wait)
+        return await super().put_flow(
+            placed, queue=queue, if_dependency_fails=if_dependency_fails, wait=wait
+        )
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:

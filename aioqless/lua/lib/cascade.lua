@@ -1,20 +1,22 @@
--- cascade: apply the on_failed policies of jobs whose dependency has failed. Without a policy they
--- stay held.
+-- cascade: apply the policies (`if_dependency_fails`) of jobs whose dependency has failed. Without
+-- a policy they stay held.
 
 local CHOICES = {hold = true, fail = true, cancel = true}
 local PORTION = 200
 
 function cascade.check_policy(choice)
   if choice and not CHOICES[choice] then
-    errors.bad_argument('on_failed', choice, 'must be hold, fail or cancel')
+    errors.bad_argument('if_dependency_fails', choice, 'must be hold, fail or cancel')
   end
 end
 
 -- Set a job's policy, and mark its dependencies, so that only failures that matter to a dependent
 -- cost anything.
 function cascade.set_policy(jid, choice)
-  if not choice or choice == 'hold' then return record.delete_fields(jid, 'x-on-failed') end
-  record.set_fields(jid, 'x-on-failed', choice)
+  if not choice or choice == 'hold' then
+    return record.delete_fields(jid, 'x-if-dependency-fails')
+  end
+  record.set_fields(jid, 'x-if-dependency-fails', choice)
   for _, other in ipairs(redis.call('SMEMBERS', keys.dependencies(jid))) do
     local state = redis.call('HGET', keys.job(other), 'state')
     if state then record.set_fields(other, 'x-cascade', 1) end
@@ -68,7 +70,8 @@ end
 function cascade.apply(what, cause, jid, now)
   local job = record.read(jid)
   if not job or job.state ~= 'depends' then return end
-  local choice = what == 'canceled' and 'cancel' or redis.call('HGET', keys.job(jid), 'x-on-failed')
+  local choice = what == 'canceled' and 'cancel'
+    or redis.call('HGET', keys.job(jid), 'x-if-dependency-fails')
   if choice == 'fail' then
     dependency.unlink_all(jid)
     local group = redis.call('HGET', keys.job(cause), 'failure')

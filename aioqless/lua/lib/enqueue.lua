@@ -11,15 +11,15 @@
 -- @option  context  object        strings by name that travel with the job, such as a trace
 -- @option  expires_in seconds       the job expires if it has not started within this time
 -- @option  constraints object      uniqueness and limits (lib/job_constraints.lua)
--- @option  on_failed name         hold (default), fail or cancel it when a dependency fails
+-- @option  if_dependency_fails name  hold (default), fail or cancel it when a dependency fails
 
 -- Put a job, `put`, which has queue, jid, klass, data, now, delay, and the worker that puts it.
 function enqueue.put(put, options)
-  if options.on_failed then cascade.check_policy(options.on_failed) end
+  if options.if_dependency_fails then cascade.check_policy(options.if_dependency_fails) end
   if presence.has('config') then max_length.check(put.queue, put.jid) end
   local jid = enqueue.write(put, options)
-  if options.on_failed and jid == put.jid then
-    cascade.apply_policy(jid, options.on_failed, put.now)
+  if options.if_dependency_fails and jid == put.jid then
+    cascade.apply_policy(jid, options.if_dependency_fails, put.now)
   end
   return jid
 end
@@ -88,7 +88,7 @@ function enqueue.write_options(put, options, job, asked)
   local jid, depends = put.jid, options.depends
   if depends and #depends > 0 then
     record.set_fields(jid, 'x-after', json.texts(depends))
-    if job then record.delete_fields(jid, 'x-on-failed') end
+    if job then record.delete_fields(jid, 'x-if-dependency-fails') end
   end
   if options.expires_in then
     record.set_fields(jid, 'x-expiry', put.now + options.expires_in)

@@ -68,8 +68,8 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-context   strings by name that travel with it
 --   x-expiry  when it expires unless it has started
 --   x-after     the jids that it was put to wait for
---   x-on-failed its on_failed policy
---   x-cascade   a dependent has an on_failed policy
+--   x-if-dependency-fails  what happens to it if a dependency fails
+--   x-cascade   a dependent has such a policy
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
@@ -113,7 +113,7 @@ function keys.declarations() return ns .. ':x:declarations' end
 function keys.paused_recurring() return ns .. ':x:paused-recurring' end
 -- channel: `x:ticks` has an earlier first entry, or `x:deferred-failures` is not empty
 function keys.ticks_channel() return ns .. ':x:ticks-changed' end
--- S notes on on_failed policies to apply
+-- S notes on if_dependency_fails policies to apply
 function keys.deferred_failures() return ns .. ':x:deferred-failures' end
 -- S options that set the retention of a queue's or klass' ended jobs
 function keys.retention_rules() return ns .. ':x:retention-rules' end

@@ -146,7 +146,7 @@ async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay
             queue="mail",
             jid="then",
             depends=["first"],
-            on_failed="cancel",
+            if_dependency_fails="cancel",
         )
         outbox.put(session, greet, {"name": "Cid"}, jid="first", queue="mail")
     assert await relay.once() == 2
