@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, iscoroutinefunction, signature
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from aioqless.cli.connect import PARTITIONS_VARIABLE, chosen_partitions
+from aioqless.cli.connect import Act, run_with_client
 from aioqless.cli.help import INTRODUCTION
+from aioqless.cli.options import Namespace, Partitions, Url
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
-Partitions = Annotated[
-    int | None,
-    typer.Option(
-        "--partitions",
-        envvar=PARTITIONS_VARIABLE,
-        help="Number of partitions that make the namespace; default: it has none.",
-    ),
+# The options of a command that needs a client.
+CONNECTION = [
+    Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for name, default, annotation in (
+        ("url", None, Url),
+        ("namespace", "ql", Namespace),
+        ("partitions", None, Partitions),
+    )
 ]
 
 
@@ -37,56 +39,50 @@ class Section(StrEnum):
 
 
 class App(typer.Typer):
-    """A group of commands; those with a namespace take the number of its partitions, too."""
+    """A group of commands. One that needs a client gets it, and the options that say which.
 
-    def command(
-        self, name: str | None = None, *, partitions: bool = True, **settings: Any
-    ) -> Callable[[Run], Run]:
-        """Make a command of a function, which is returned as it is.
+    Such a command is a coroutine function whose first parameter is the client; or a function that
+    checks its arguments first, and returns what is then called with the client.
+    """
 
-        Args:
-            name: Name of the command.
-            partitions: False if it opens no client, or works on one partition at a time.
-            **settings: Further arguments of Typer's own `command`.
-        """
-        register = super().command(name, **settings)
-
-        def make(run: Run) -> Run:
-            register(_with_partitions(run) if partitions and _takes_partitions(run) else run)
-            return run
-
-        return make
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Run], Run]:
+        """Make a command of a function, which is returned as it is."""
+        return _register(super().command(name, **settings))
 
     def callback(self, **settings: Any) -> Callable[[Run], Run]:
         """Make a function what the group does without a command; it is returned as it is."""
-        register = super().callback(**settings)
-
-        def make(run: Run) -> Run:
-            register(_with_partitions(run) if _takes_partitions(run) else run)
-            return run
-
-        return make
+        return _register(super().callback(**settings))
 
 
-def _takes_partitions(run: Callable[..., Any]) -> bool:
-    own = signature(run).parameters
-    return "namespace" in own and "partitions" not in own
+def _register(register: Callable[[Callable[..., Any]], object]) -> Callable[[Run], Run]:
+    def make(run: Run) -> Run:
+        own = signature(run, eval_str=True)  # annotations are texts, of the names of another module
+        if iscoroutinefunction(run):
+            register(_connected(run, own, lambda **given: partial(run, **given)))
+        elif own.return_annotation in (Act, Act | None):
+            register(_connected(run, own, run))
+        else:
+            register(run)
+        return run
+
+    return make
 
 
-def _with_partitions(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the option `--partitions`, by which `run_with_client` goes."""
+def _connected(
+    run: Callable[..., Any], own: Signature, prepare: Callable[..., Act | None]
+) -> Callable[..., None]:
+    """Return a command that calls with a client what `prepare` makes of the other arguments."""
 
     @wraps(run)
-    def run_with_partitions(*args: Any, partitions: int | None = None, **named: Any) -> Any:
-        chosen_partitions.set(partitions)
-        return run(*args, **named)
+    def connect(*, url: str | None, namespace: str, partitions: int | None, **given: Any) -> None:
+        if (act := prepare(**given)) is not None:
+            run_with_client(url, namespace, act, partitions)
 
-    own = signature(run, eval_str=True)  # annotations are texts, of the names of another module
-    option = Parameter("partitions", Parameter.KEYWORD_ONLY, default=None, annotation=Partitions)
-    parameters = [*own.parameters.values(), option]
-    vars(run_with_partitions)["__signature__"] = own.replace(parameters=parameters)
-    run_with_partitions.__annotations__ = {each.name: each.annotation for each in parameters}
-    return run_with_partitions
+    parameters = [each for each in own.parameters.values() if each.name != "client"]
+    parameters += CONNECTION
+    vars(connect)["__signature__"] = Signature(parameters)
+    connect.__annotations__ = {each.name: each.annotation for each in parameters}
+    return connect
 
 
 app = App(

@@ -66,12 +66,13 @@ def _complete(
 async def _read(
     context: typer.Context, read: Callable[[Client], Awaitable[Iterable[str]]]
 ) -> Iterable[str]:
-    from aioqless.cli.connect import PARTITIONS_VARIABLE, chosen_partitions, make_client
+    from aioqless.cli.connect import PARTITIONS_VARIABLE, make_client
 
     partitions = context.params.get("partitions") or os.environ.get(PARTITIONS_VARIABLE)
-    chosen_partitions.set(int(partitions) if partitions else None)
     namespace = context.params.get("namespace") or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
-    client = make_client(context.params.get("url"), namespace)
+    client = make_client(
+        context.params.get("url"), namespace, int(partitions) if partitions else None
+    )
     if client.url is None and not is_private_redis_running():
         return []  # completing a word starts no server
     async with asyncio.timeout(TIMEOUT), client:

@@ -8,8 +8,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from contextvars import ContextVar
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from redis.exceptions import RedisError
 
@@ -20,20 +19,24 @@ from aioqless.redis.cluster import FIRST_PARTITION
 from aioqless.store import Keys
 
 T = TypeVar("T")
+Act: TypeAlias = Callable[[Client], Awaitable[None]]  # what a command does with a client
 
 PARTITIONS_TIMEOUT = 1.0  # seconds for Redis to say whether a namespace has partitions
 
 PARTITIONS_VARIABLE = "AIOQLESS_PARTITIONS"
-# The number of partitions that the command line or the environment names.
-chosen_partitions: ContextVar[int | None] = ContextVar("chosen_partitions", default=None)
 
 
-def run_with_client(url: str | None, namespace: str, act: Callable[[Client], Awaitable[T]]) -> T:
+def run_with_client(
+    url: str | None,
+    namespace: str,
+    act: Callable[[Client], Awaitable[T]],
+    partitions: int | None = None,
+) -> T:
     """Call `act` with a connected client, on an event loop of its own; return its result."""
 
     async def connected() -> T:
-        async with make_client(url, namespace) as client:
-            if chosen_partitions.get() is None:
+        async with make_client(url, namespace, partitions) as client:
+            if partitions is None:
                 await check_unpartitioned(client)
             return await act(client)
 
@@ -41,9 +44,9 @@ def run_with_client(url: str | None, namespace: str, act: Callable[[Client], Awa
         return runner.run(connected())
 
 
-def make_client(url: str | None, namespace: str) -> Client:
-    """Return a client of the namespace, or of all its partitions if there are some."""
-    if (partitions := chosen_partitions.get()) is None:
+def make_client(url: str | None, namespace: str, partitions: int | None = None) -> Client:
+    """Return a client of the namespace, or of all its partitions if their number is given."""
+    if partitions is None:
         return Client(url, namespace=namespace)
     return load_partitioned_client()(url, namespace=namespace, partitions=partitions)
 

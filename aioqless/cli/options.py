@@ -12,6 +12,7 @@ from aioqless.cli.completion import (
     complete_queue,
     complete_tag,
 )
+from aioqless.cli.connect import PARTITIONS_VARIABLE
 from aioqless.cli.exit_codes import JOB_FAILED
 
 Url = Annotated[
@@ -26,6 +27,14 @@ Namespace = Annotated[
         "--namespace",
         envvar="AIOQLESS_NAMESPACE",
         help="Prefix of all keys; other qless clients use ql.",
+    ),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        "--partitions",
+        envvar=PARTITIONS_VARIABLE,
+        help="Number of partitions that make the namespace; default: it has none.",
     ),
 ]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]

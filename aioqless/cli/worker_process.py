@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from aioqless.cli.connect import chosen_partitions, run_with_client
+from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
 from aioqless.cli.extension_loader import load_partitioned_worker, serve_metrics
 from aioqless.cli.health_check import serve_health_checks
@@ -54,10 +54,12 @@ class WorkerProcess:
     def run(self, handlers: Sequence[Source]) -> int:
         """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
-        chosen_partitions.set(self.partitions)
         kind = Worker if self.partitions is None else load_partitioned_worker()
         return run_with_client(
-            self.url, self.namespace, lambda client: self._run(client, handlers, kind)
+            self.url,
+            self.namespace,
+            lambda client: self._run(client, handlers, kind),
+            self.partitions,
         )
 
     async def _run(self, client: Client, handlers: Sequence[Source], kind: type[Worker]) -> int:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from aioqless.cli.app import Partitions, Section, app
-from aioqless.cli.options import Namespace
+from aioqless.cli.app import Section, app
+from aioqless.cli.options import Namespace, Partitions
 
 
 @app.command(

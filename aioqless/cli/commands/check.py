@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from operator import attrgetter
 from typing import Annotated
 
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import REFUSED
-from aioqless.cli.options import Namespace, Url
 from aioqless.cli.presentation.formatting import pluralize, shorten
 from aioqless.cli.presentation.printing import make_console, print_json_line, print_table
 from aioqless.cli.presentation.prompts import show_progress
@@ -20,7 +17,6 @@ from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.client import Client
 from aioqless.client.archive import Archive
 from aioqless.client.consistency import Finding
-from aioqless.client.coverage import Coverage
 
 
 @app.command(
@@ -28,35 +24,23 @@ from aioqless.client.coverage import Coverage
     epilog="Each problem is explained in aioqless/lua/check.lua. "
     "Examples: aioqless check; aioqless check --resolve --json",
 )
-def check(
+async def check(
+    client: Client,
     resolve: Annotated[
         bool, typer.Option("--resolve", help="Fix what is found, losing no job.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A line of JSON for each problem.")] = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Check the consistency of the namespace; exit code 1 if a problem remains."""
-    problems: list[Finding] = []
-    warnings: list[str] = []
-    gaps: list[Coverage] = []
-
-    async def act(client: Client) -> None:
-        with client.partial_reads():
-            with show_progress("looking", None) as advance:
-                problems.extend(await client.check(resolve=resolve, step=advance))
-            if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
-                warnings.append(trouble)
-            gaps.append(await client.coverage())
-
-    run_with_client(url, namespace, act)
     errors = make_console(errors=True)
-    for warning in warnings:
-        errors.print(f"the archive: {warning}", style="yellow", soft_wrap=True)
-    for coverage in gaps:
-        print_gaps(coverage)
+    with client.partial_reads():
+        with show_progress("looking", None) as advance:
+            problems = await client.check(resolve=resolve, step=advance)
+        if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
+            errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
+        print_gaps(await client.coverage())
     left = [problem for problem in problems if not problem.mended]
-    kinds = map(attrgetter("problem"), left)
+    kinds = {problem.problem for problem in left}
     if json:
         for problem in problems:
             print_json_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
@@ -64,7 +48,7 @@ def check(
         _print_problems(problems)
     mended = f", {len(problems) - len(left)} fixed" if problems else ""
     errors.print(pluralize(len(problems), "problem") + mended)
-    if {*kinds} - {"unreachable"} and not resolve and not json:
+    if kinds - {"unreachable"} and not resolve and not json:
         errors.print("aioqless check --resolve fixes them without losing a job", style="dim")
     if left:
         raise typer.Exit(REFUSED)

@@ -8,8 +8,8 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_option
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import DryRun, Json, Namespace, Url
+from aioqless.cli.connect import Act
+from aioqless.cli.options import DryRun, Json
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client
 from aioqless.client.config import OPTION_DESCRIPTIONS, describe_unknown, is_known
@@ -37,9 +37,7 @@ def config(
     ] = False,
     dry_run: DryRun = False,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Show the configuration of all workers and clients, or set an option of it."""
     if unset and (option is None or value is not None):
         raise typer.BadParameter("--unset takes an option, and no value")
@@ -62,7 +60,7 @@ def config(
         done = " (not done)" if dry_run else ""
         print_text(f"{plain(option)}: {_format_value(before)} → {new}{done}")
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 async def _change(client: Client, option: str, value: str | None) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_group, complete_queue
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import find_job
 from aioqless.cli.json_input import edit_json, read_data, validate_json
 from aioqless.cli.options import (
@@ -19,16 +19,14 @@ from aioqless.cli.options import (
     Jid,
     Jids,
     Json,
-    Namespace,
     Offset,
     QueueName,
-    Url,
     Wait,
     Yes,
 )
 from aioqless.cli.presentation.formatting import format_relative_time, pluralize, shorten
 from aioqless.cli.presentation.json_output import data_text, job_summary
-from aioqless.cli.presentation.missing_nodes import run_partial_read
+from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import (
     make_console,
     print_hint,
@@ -60,7 +58,9 @@ Limit = Annotated[
 
 
 @app.command(rich_help_panel=Section.INSPECT, epilog="Example: aioqless failed mail-SMTPError")
-def failed(
+@report_missing_nodes
+async def failed(
+    client: Client,
     group: Annotated[
         str | None,
         typer.Argument(
@@ -70,32 +70,26 @@ def failed(
     count: Count = 25,
     offset: Offset = 0,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Show the failure groups, or the failed jobs of one."""
-
-    async def act(client: Client) -> None:
-        if group is None:
-            await _print_groups(client, json)
-            return
-        total, found = await client.jobs.failed_in(group, start=offset, limit=count)
-        if json:
-            print_json({"total": total, "jobs": [job_summary(job) for job in found]})
-        if not total:
-            raise await _make_unknown_group(client, group)
-        if json:
-            return
-        for job in found:
-            _print_failed_job(job)
-        print_text(f"{len(found)} of {pluralize(total, 'job')}")
-        if found:
-            print_hint(
-                f"aioqless get {plain(found[0].jid)}   show one of them\n"
-                f"aioqless retry --group {plain(group)}   retry all of them"
-            )
-
-    run_partial_read(url, namespace, act)
+    if group is None:
+        await _print_groups(client, json)
+        return
+    total, found = await client.jobs.failed_in(group, start=offset, limit=count)
+    if json:
+        print_json({"total": total, "jobs": [job_summary(job) for job in found]})
+    if not total:
+        raise await _make_unknown_group(client, group)
+    if json:
+        return
+    for job in found:
+        _print_failed_job(job)
+    print_text(f"{len(found)} of {pluralize(total, 'job')}")
+    if found:
+        print_hint(
+            f"aioqless get {plain(found[0].jid)}   show one of them\n"
+            f"aioqless retry --group {plain(group)}   retry all of them"
+        )
 
 
 @app.command(
@@ -111,9 +105,7 @@ def retry(
     dry_run: DryRun = False,
     wait: Wait = False,
     yes: Yes = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Retry failed jobs by jid, group, or all."""
     if sum((bool(jid), group is not None, everything)) != 1:
         raise typer.BadParameter("choose one: jids, --group or --all")
@@ -131,7 +123,7 @@ def retry(
         else:
             await _retry_all(client, queue, count, dry_run, yes)
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 @app.command(
@@ -139,57 +131,46 @@ def retry(
     epilog="Examples: aioqless edit 4f2a…; "
     'aioqless edit 4f2a… --data \'{"to": "ada@example.org"}\' --wait',
 )
-def edit(
+async def edit(
+    client: Client,
     jid: Jid,
     data: Annotated[
         str | None,
         typer.Option(help="JSON, - or @FILE; default: edit it in $VISUAL or $EDITOR."),
     ] = None,
     wait: Wait = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Change the data of a failed job, and retry it."""
-
-    async def act(client: Client) -> None:
-        job = _require_failed(await find_job(client, jid))
-        text = edit_json(job.text, job.jid) if data is None else read_data(data)
-        if text is None:
-            raise AioqlessError(
-                "the data is unchanged, so nothing was done; "
-                "`aioqless retry` retries the job as it is"
-            )
-        new = validate_json(text)
-        async with watch_jobs(client, [job.jid], wait=wait):
-            await client.jobs.retry(job.jid, data=new, was=job)
-            print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
-        if not wait:
-            print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
-
-    run_with_client(url, namespace, act)
+    job = _require_failed(await find_job(client, jid))
+    text = edit_json(job.text, job.jid) if data is None else read_data(data)
+    if text is None:
+        raise AioqlessError(
+            "the data is unchanged, so nothing was done; `aioqless retry` retries the job as it is"
+        )
+    new = validate_json(text)
+    async with watch_jobs(client, [job.jid], wait=wait):
+        await client.jobs.retry(job.jid, data=new, was=job)
+        print_text(f"{plain(job.jid)} retried in {plain(job.queue)}, with the new data")
+    if not wait:
+        print_hint(f"aioqless tail --jid {plain(job.jid)}   watch it")
 
 
 @app.command(rich_help_panel=Section.JOBS)
-def unfail(
+async def unfail(
+    client: Client,
     queue: QueueName,
     group: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=complete_group)],
     count: Annotated[int, typer.Option(help="Maximum number of jobs.", min=1)] = 1000,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Retry failed jobs of a group in a given queue; print how many.
 
     (`retry` lets each run where it failed.)
     """
-
-    async def act(client: Client) -> None:
-        with show_progress(f"retrying {plain(group)}", count) as advance:
-            retried = await client.jobs.retry_group(group, count, queue=queue, step=advance)
-        if not retried:
-            raise await _make_unknown_group(client, group)
-        print(retried)
-
-    run_with_client(url, namespace, act)
+    with show_progress(f"retrying {plain(group)}", count) as advance:
+        retried = await client.jobs.retry_group(group, count, queue=queue, step=advance)
+    if not retried:
+        raise await _make_unknown_group(client, group)
+    print(retried)
 
 
 def _require_failed(job: Job) -> Job:

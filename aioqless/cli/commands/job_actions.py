@@ -9,7 +9,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_failed_jid, complete_tag
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import find_job
 from aioqless.cli.options import (
     Count,
@@ -18,11 +18,9 @@ from aioqless.cli.options import (
     Jid,
     Jids,
     Json,
-    Namespace,
     Offset,
     QueueName,
     Tagged,
-    Url,
     Yes,
 )
 from aioqless.cli.presentation.formatting import pluralize, shorten
@@ -46,9 +44,7 @@ def cancel(
     tag: Tagged = None,
     dry_run: DryRun = False,
     yes: Yes = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Delete jobs by jid, failure group or tag. Complete jobs stay."""
     if sum((bool(jid), group is not None, tag is not None)) != 1:
         raise typer.BadParameter("choose one: jids, --group or --tag")
@@ -78,7 +74,7 @@ def cancel(
                 "cancel those in the same command"
             )
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 async def _read_jids(client: Client, group: str | None, tag: str | None) -> list[str]:
@@ -120,7 +116,8 @@ async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:
 
 
 @app.command(rich_help_panel=Section.JOBS)
-def move(
+async def move(
+    client: Client,
     jid: Jid,
     queue: QueueName,
     delay: Annotated[float, typer.Option(help="Seconds until it may run.")] = 0,
@@ -128,33 +125,27 @@ def move(
         float | None, typer.Option(help="Lower runs sooner; default: unchanged.")
     ] = None,
     yes: Yes = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Move a job to another queue, to run there.
 
     A running job is taken from its worker, after confirmation.
     """
-
-    async def act(client: Client) -> None:
-        job = await find_job(client, jid)
-        if job.state == "running":
-            confirm(
-                f"{plain(job.jid)} is running on {plain(job.worker)}, which loses its lock. "
-                "Move it?",
-                yes=yes,
-            )
-        await job.move(queue, delay=delay, priority=priority)
-        print_text(f"{plain(job.jid)} moved from {plain(job.queue or 'nowhere')} to {plain(queue)}")
-
-    run_with_client(url, namespace, act)
+    job = await find_job(client, jid)
+    if job.state == "running":
+        confirm(
+            f"{plain(job.jid)} is running on {plain(job.worker)}, which loses its lock. Move it?",
+            yes=yes,
+        )
+    await job.move(queue, delay=delay, priority=priority)
+    print_text(f"{plain(job.jid)} moved from {plain(job.queue or 'nowhere')} to {plain(queue)}")
 
 
 @app.command(
     rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless tag; aioqless tag 4f2a… urgent; aioqless tag 4f2a… urgent --remove",
 )
-def tag(
+async def tag(
+    client: Client,
     jid: Annotated[
         str | None, typer.Argument(metavar="[JID]", autocompletion=complete_failed_jid)
     ] = None,
@@ -165,66 +156,54 @@ def tag(
     json: Json = False,
     count: Count = 100,
     offset: Offset = 0,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Tag a job and show its tags.
 
     Without a job: list the tags that two jobs or more have, the most frequent first.
     """
-
-    async def act(client: Client) -> None:
-        if jid is None:
-            found = await client.jobs.tags(offset=offset, count=count)
+    if jid is None:
+        found = await client.jobs.tags(offset=offset, count=count)
+    else:
+        job = await find_job(client, jid)
+        if not tags:
+            found = job.tags
         else:
-            job = await find_job(client, jid)
-            if not tags:
-                found = job.tags
-            else:
-                found = await (job.untag(*tags) if remove else job.tag(*tags))
-        if json:
-            print_json(found)
-        else:
-            print_text("\n".join(map(plain, found)) or "No tags.")
-
-    run_with_client(url, namespace, act)
+            found = await (job.untag(*tags) if remove else job.tag(*tags))
+    if json:
+        print_json(found)
+    else:
+        print_text("\n".join(map(plain, found)) or "No tags.")
 
 
 @app.command(
     rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless track; aioqless track 4f2a…; aioqless track 4f2a… --off",
 )
-def track(
+async def track(
+    client: Client,
     jid: Jids = None,
     off: Annotated[bool, typer.Option("--off", help="Stop tracking them.")] = False,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Track jobs: publish their events one by one (`aioqless tail --tracked`).
 
     Without jids: list the tracked jobs.
     """
-
-    async def act(client: Client) -> None:
-        for each in jid or ():
-            await (client.jobs.untrack(each) if off else client.jobs.track(each))
-            print_text(f"{plain(each)} is {'no longer ' if off else ''}tracked")
-        if jid:
-            return
-        jobs, gone = await client.jobs.tracked()
-        if json:
-            print_json({"jobs": [job_summary(job) for job in jobs], "gone": gone})
-            return
-        rows = [
-            (job.jid, job.klass, str(job.state), job.queue, shorten(data_text(job), 60))
-            for job in jobs
-        ]
-        rows += [(each, "", "gone", "", "") for each in gone]
-        print_table(
-            ["jid", "klass", "state", "queue", "data"],
-            rows,
-            empty="No job is tracked: aioqless track JID",
-        )
-
-    run_with_client(url, namespace, act)
+    for each in jid or ():
+        await (client.jobs.untrack(each) if off else client.jobs.track(each))
+        print_text(f"{plain(each)} is {'no longer ' if off else ''}tracked")
+    if jid:
+        return
+    jobs, gone = await client.jobs.tracked()
+    if json:
+        print_json({"jobs": [job_summary(job) for job in jobs], "gone": gone})
+        return
+    rows = [
+        (job.jid, job.klass, str(job.state), job.queue, shorten(data_text(job), 60)) for job in jobs
+    ]
+    rows += [(each, "", "gone", "", "") for each in gone]
+    print_table(
+        ["jid", "klass", "state", "queue", "data"],
+        rows,
+        empty="No job is tracked: aioqless track JID",
+    )

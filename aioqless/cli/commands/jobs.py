@@ -9,7 +9,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import STATES, find_job, read_jids, read_job_states
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import (
@@ -18,11 +18,9 @@ from aioqless.cli.options import (
     FailedGroup,
     Jid,
     Json,
-    Namespace,
     Offset,
     QueueName,
     Tagged,
-    Url,
     Wait,
 )
 from aioqless.cli.presentation.formatting import shorten
@@ -78,9 +76,7 @@ def put(
         ),
     ] = None,
     wait: Wait = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Put a job; print its jid."""
     body = validate_json(read_data(data))
     handler: str | Handler = klass
@@ -103,26 +99,22 @@ def put(
         async with watch_jobs(client, [own_jid or ""], wait=wait):
             print(await client.queue(queue).put(new), flush=True)
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 @app.command(
     rich_help_panel=Section.INSPECT, epilog="Example: aioqless get 4f2a… --json | jq .data"
 )
-def get(jid: Jid, json: Json = False, url: Url = None, namespace: Namespace = "ql") -> None:
+async def get(client: Client, jid: Jid, json: Json = False) -> None:
     """Show a job: state, failure, data, history."""
-
-    async def act(client: Client) -> None:
-        job = await find_job(client, jid)
-        if json:
-            print_json(job_details(job))
-            return
-        related = (job.dependencies + job.dependents)[:MAX_RELATED]
-        print_job(job, await read_job_states(client, related))
-        if steps := suggest_next_steps(job):
-            print_hint(f"\n{steps}")
-
-    run_with_client(url, namespace, act)
+    job = await find_job(client, jid)
+    if json:
+        print_json(job_details(job))
+        return
+    related = (job.dependencies + job.dependents)[:MAX_RELATED]
+    print_job(job, await read_job_states(client, related))
+    if steps := suggest_next_steps(job):
+        print_hint(f"\n{steps}")
 
 
 @app.command(
@@ -140,9 +132,7 @@ def jobs(
     count: Count = 25,
     offset: Offset = 0,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """List jobs by queue, state, failure group, or tag."""
     if state is not None and state not in STATES:
         raise typer.BadParameter(f"{state!r} is none of {', '.join(STATES)}", param_hint="--state")
@@ -170,7 +160,7 @@ def jobs(
         if problem:
             raise AioqlessError(problem)
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 def _print_jobs(page: list[Job], json: bool, total: int | None, offset: int) -> None:

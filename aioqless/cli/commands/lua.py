@@ -12,7 +12,7 @@ from aioqless.cli.options import Namespace
 from aioqless.errors import AioqlessError
 
 
-@app.command(partitions=False, rich_help_panel=Section.ADMIN)
+@app.command(rich_help_panel=Section.ADMIN)
 def lua(
     command: Annotated[str, typer.Argument(metavar="COMMAND", help="Such as put.")],
     namespace: Namespace = "ql",

@@ -9,8 +9,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue, complete_worker
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import Namespace, Url
+from aioqless.cli.connect import Act
 from aioqless.cli.presentation.printing import print_text
 from aioqless.cli.presentation.suggestions import await_command, describe_unknown_queue
 from aioqless.client import Client
@@ -33,30 +32,18 @@ WorkerName = Annotated[
 
 
 @app.command(rich_help_panel=Section.QUEUES)
-def pause(
-    queue: QueueNames = None,
-    worker: WorkerName = None,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+def pause(queue: QueueNames = None, worker: WorkerName = None) -> Act:
     """Pause queues, or a worker. Running jobs are not affected."""
-    _change(queue, worker, url, namespace, paused=True)
+    return _change(queue, worker, paused=True)
 
 
 @app.command(rich_help_panel=Section.QUEUES)
-def resume(
-    queue: QueueNames = None,
-    worker: WorkerName = None,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+def resume(queue: QueueNames = None, worker: WorkerName = None) -> Act:
     """Resume queues, or a worker."""
-    _change(queue, worker, url, namespace, paused=False)
+    return _change(queue, worker, paused=False)
 
 
-def _change(
-    queues: list[str] | None, worker: str | None, url: str | None, namespace: str, *, paused: bool
-) -> None:
+def _change(queues: list[str] | None, worker: str | None, *, paused: bool) -> Act:
     if bool(queues) == (worker is not None):
         raise typer.BadParameter("name queues, or one worker with --worker")
 
@@ -74,4 +61,4 @@ def _change(
         for name in queues or [worker or ""]:
             print_text(f"{plain(name)} {'paused' if paused else 'resumed'}")
 
-    run_with_client(url, namespace, act)
+    return act

@@ -9,8 +9,8 @@ import msgspec
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import Count, DryRun, Json, Namespace, Offset, QueueName, Url, Yes
+from aioqless.cli.connect import Act
+from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
 from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.missing_nodes import report_missing
 from aioqless.cli.presentation.printing import (
@@ -39,44 +39,39 @@ State = Annotated[
 
 
 @app.command(rich_help_panel=Section.INSPECT)
-def queues(
+async def queues(
+    client: Client,
     count: Count = 1000,
     offset: Offset = 0,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Show how many jobs each queue has in each state."""
-
-    async def act(client: Client) -> None:
-        with client.partial_reads() as missing:
-            found = await client.queues(offset=offset, count=count)
-            coverage = await client.coverage()
-        if json:
-            served, lacking = coverage.workers, {"missing": missing} if missing else {}
-            print_json(
-                [
-                    {**msgspec.structs.asdict(each), "workers": served.get(each.name), **lacking}
-                    for each in found
-                ]
-            )
-            report_missing(missing)
-            return
-        print_table(
-            (*COLUMNS, "workers"),
+    with client.partial_reads() as missing:
+        found = await client.queues(offset=offset, count=count)
+        coverage = await client.coverage()
+    if json:
+        served, lacking = coverage.workers, {"missing": missing} if missing else {}
+        print_json(
             [
-                [
-                    *(getattr(counts, column) for column in COLUMNS),
-                    coverage.workers.get(counts.name, ""),
-                ]
-                for counts in found
-            ],
-            empty="No queues yet: the first put makes one.",
+                {**msgspec.structs.asdict(each), "workers": served.get(each.name), **lacking}
+                for each in found
+            ]
         )
-        print_gaps(coverage)
         report_missing(missing)
-
-    run_with_client(url, namespace, act)
+        return
+    print_table(
+        (*COLUMNS, "workers"),
+        [
+            [
+                *(getattr(counts, column) for column in COLUMNS),
+                coverage.workers.get(counts.name, ""),
+            ]
+            for counts in found
+        ],
+        empty="No queues yet: the first put makes one.",
+    )
+    print_gaps(coverage)
+    report_missing(missing)
 
 
 @app.command(
@@ -90,9 +85,7 @@ def clear(
     dry_run: DryRun = False,
     yes: Yes = False,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Delete the jobs of a queue, except running jobs and dependencies of other jobs."""
     states = _checked_states(state)
 
@@ -112,7 +105,7 @@ def clear(
             cleared = await _clear(target, states, dry_run=False)
         _print_cleared(queue, cleared, dry_run=dry_run, json=json)
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 def _checked_states(names: list[str] | None) -> list[ClearState]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from aioqless.cli.app import App, Section, app
-from aioqless.cli.connect import run_with_client
+from aioqless.cli.connect import Act
 from aioqless.cli.json_input import read_data, validate_json
-from aioqless.cli.options import Data, Json, Namespace, QueueName, Url, Yes
+from aioqless.cli.options import Data, Json, QueueName, Yes
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import print_json, print_table
 from aioqless.cli.presentation.prompts import confirm
@@ -29,16 +28,14 @@ Cron = Annotated[
 
 
 @recurring.callback()
-def list_all(
-    context: typer.Context, json: Json = False, url: Url = None, namespace: Namespace = "ql"
-) -> None:
+def list_all(context: typer.Context, json: Json = False) -> Act | None:
     """List recurring jobs and when each is next due (UTC), unless a command is given."""
     if command := context.invoked_subcommand:
         given = [name for name in context.params if _is_on_command_line(context, name)]
         if given:
             option = f"--{given[0]}"
             raise typer.BadParameter(f"{option} goes after {command}: recur {command} {option}")
-        return
+        return None
 
     async def act(client: Client) -> None:
         found = [job async for job in client.recurring()]
@@ -51,7 +48,7 @@ def list_all(
             empty="No recurring jobs: aioqless recur put, or @aioqless.job(every=60)",
         )
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 def _is_on_command_line(context: typer.Context, name: str) -> bool:
@@ -126,9 +123,7 @@ def put(
     jitter: Annotated[
         float | None, typer.Option(help="Maximum random delay of each instance, in seconds.")
     ] = None,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Create a recurring job, or change the one with this jid; print its jid."""
     if (every is None) == (cron is None):
         raise typer.BadParameter("choose one: --every or --cron")
@@ -150,7 +145,7 @@ def put(
     async def act(client: Client) -> None:
         print((await client.queue(queue).recur(klass, body, **options)).jid)
 
-    run_with_client(url, namespace, act)
+    return act
 
 
 def _read_time(text: str) -> datetime:
@@ -163,50 +158,36 @@ def _read_time(text: str) -> datetime:
 
 
 @recurring.command()
-def pause(jid: RecurringJid, url: Url = None, namespace: Namespace = "ql") -> None:
+async def pause(client: Client, jid: RecurringJid) -> None:
     """Pause a recurring job; it stays paused when workers that declare it start."""
-    _act_on(jid, url, namespace, lambda job: job.pause())
+    await (await _find(client, jid)).pause()
 
 
 @recurring.command()
-def resume(jid: RecurringJid, url: Url = None, namespace: Namespace = "ql") -> None:
+async def resume(client: Client, jid: RecurringJid) -> None:
     """Resume a recurring job; runs missed during the pause are skipped."""
-    _act_on(jid, url, namespace, lambda job: job.resume())
+    await (await _find(client, jid)).resume()
 
 
 @recurring.command("run")
-def run_now(jid: RecurringJid, url: Url = None, namespace: Namespace = "ql") -> None:
+async def run_now(client: Client, jid: RecurringJid) -> None:
     """Put an instance now; print its jid. The schedule is unchanged."""
-
-    async def act(job: RecurringJob) -> None:
-        print(await job.run_now())
-
-    _act_on(jid, url, namespace, act)
+    print(await (await _find(client, jid)).run_now())
 
 
 @recurring.command()
-def cancel(
-    jid: RecurringJid, yes: Yes = False, url: Url = None, namespace: Namespace = "ql"
-) -> None:
+async def cancel(client: Client, jid: RecurringJid, yes: Yes = False) -> None:
     """Delete a recurring job; its instances stay.
 
     If code declares it, the next worker that starts creates it again: pause it instead.
     """
-
-    async def act(job: RecurringJob) -> None:
-        confirm(f"Delete recurring job {plain(jid)}?", yes=yes)
-        await job.cancel()
-
-    _act_on(jid, url, namespace, act)
+    job = await _find(client, jid)
+    confirm(f"Delete recurring job {plain(jid)}?", yes=yes)
+    await job.cancel()
 
 
-def _act_on(
-    jid: str, url: str | None, namespace: str, act: Callable[[RecurringJob], Awaitable[None]]
-) -> None:
-    async def find_and_act(client: Client) -> None:
-        job = await client.jobs.recurring(jid)
-        if job is None:
-            raise AioqlessError(f"there is no recurring job {jid!r}")
-        await act(job)
-
-    run_with_client(url, namespace, find_and_act)
+async def _find(client: Client, jid: str) -> RecurringJob:
+    job = await client.jobs.recurring(jid)
+    if job is None:
+        raise AioqlessError(f"there is no recurring job {jid!r}")
+    return job

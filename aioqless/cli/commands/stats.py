@@ -11,10 +11,11 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
-from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.connect import Act
+from aioqless.cli.options import Json
 from aioqless.cli.presentation.formatting import format_duration, pluralize
 from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
-from aioqless.cli.presentation.missing_nodes import run_partial_read
+from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import describe_unknown_queue
 from aioqless.client import Client
@@ -39,9 +40,7 @@ def stats(
     queue: OptionalQueue = None,
     date: Date = None,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Show how long jobs of a day waited and ran, and how many failed or were retried."""
     day = _parse_day(date)
 
@@ -62,7 +61,7 @@ def stats(
         _print_histogram("Waiting time", counts.wait)
         _print_histogram("Run time", counts.run)
 
-    run_partial_read(url, namespace, act)
+    return report_missing_nodes(act)
 
 
 def _parse_day(date: str | None) -> float:

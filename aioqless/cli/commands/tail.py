@@ -8,8 +8,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.options import Json
 from aioqless.cli.presentation.event_output import print_event
 from aioqless.cli.presentation.printing import print_hint, print_json_line
 from aioqless.client import Client
@@ -34,31 +33,26 @@ Kinds = Annotated[
     epilog="Examples: aioqless tail -q mail; "
     "aioqless tail --kind failed --json | jq -c '[.jid, .group]'",
 )
-def tail(
+async def tail(
+    client: Client,
     queue: Queues = None,
     jid: Annotated[list[str] | None, typer.Option(help="Only of this job; repeatable.")] = None,
     kind: Kinds = None,
     tracked: Annotated[bool, typer.Option("--tracked", help="Only of tracked jobs.")] = False,
     count: Annotated[int | None, typer.Option(help="End after this many events.", min=1)] = None,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Print events of jobs until Ctrl-C.
 
     It continues after an outage of Redis, and says what it may have missed.
     """
-
-    async def act(client: Client) -> None:
-        left = count
-        async with client.events(queue=queue, jid=jid, kind=kind, tracked=tracked) as events:
-            print_hint("Listening for events. Press Ctrl-C to stop.")
-            async for event in events:
-                print_json_line(_event_fields(event)) if json else print_event(event)
-                if left is not None and (left := left - 1) <= 0:
-                    return
-
-    run_with_client(url, namespace, act)
+    left = count
+    async with client.events(queue=queue, jid=jid, kind=kind, tracked=tracked) as events:
+        print_hint("Listening for events. Press Ctrl-C to stop.")
+        async for event in events:
+            print_json_line(_event_fields(event)) if json else print_event(event)
+            if left is not None and (left := left - 1) <= 0:
+                return
 
 
 def _event_fields(event: AnyEvent) -> dict[str, object]:

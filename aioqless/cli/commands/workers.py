@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Annotated
 
 import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue, complete_worker
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.connect import Act
+from aioqless.cli.options import Json
 from aioqless.cli.presentation.formatting import format_relative_time, shorten
 from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
-from aioqless.cli.presentation.missing_nodes import run_partial_read
+from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import await_command, suggest
 from aioqless.client import Client
@@ -45,35 +45,28 @@ MAX_LISTED = 1000  # workers; with more, one that isn't listed may exist
 
 
 @app.command(rich_help_panel=Section.INSPECT)
-def workers(
-    worker: OptionalWorker = None, json: Json = False, url: Url = None, namespace: Namespace = "ql"
-) -> None:
+@report_missing_nodes
+async def workers(client: Client, worker: OptionalWorker = None, json: Json = False) -> None:
     """List workers: their queues, how many jobs each holds, how many locks expired; or show one."""
-
-    async def act(client: Client) -> None:
-        if worker is not None:
-            await _print_worker(client, worker, json)
-            return
-        queues = {each.name: each.queues for each in await client.workers.counts()}
-        names = list(queues)
-        most, step = (
-            (MAX_JOBS_IN_LIST, WORKERS_PER_CALL_WITH_JOBS) if json else (1, WORKERS_PER_CALL)
-        )
-        found = [
-            each
-            for first in range(0, len(names), step)
-            for each in await client.workers.working(*names[first : first + step], most=most)
-        ]
-        if json:
-            print_json([worker_summary(each, queues[each.name]) for each in found])
-            return
-        print_table(
-            ["name", "queues", "jobs", "stalled", "last seen", "doing"],
-            [_row(each, queues[each.name]) for each in found],
-            empty="No workers. Start one: aioqless worker app.jobs",
-        )
-
-    run_partial_read(url, namespace, act)
+    if worker is not None:
+        await _print_worker(client, worker, json)
+        return
+    queues = {each.name: each.queues for each in await client.workers.counts()}
+    names = list(queues)
+    most, step = (MAX_JOBS_IN_LIST, WORKERS_PER_CALL_WITH_JOBS) if json else (1, WORKERS_PER_CALL)
+    found = [
+        each
+        for first in range(0, len(names), step)
+        for each in await client.workers.working(*names[first : first + step], most=most)
+    ]
+    if json:
+        print_json([worker_summary(each, queues[each.name]) for each in found])
+        return
+    print_table(
+        ["name", "queues", "jobs", "stalled", "last seen", "doing"],
+        [_row(each, queues[each.name]) for each in found],
+        empty="No workers. Start one: aioqless worker app.jobs",
+    )
 
 
 def _row(worker: WorkerSummary, queues: list[str] | None) -> tuple[object, ...]:
@@ -135,50 +128,36 @@ def subscribe(
         ),
     ],
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Subscribe a running worker to a queue, or change its limit and weight."""
     wanted = Subscription.read(queue)
     weight = None if wanted.weight == 1 else wanted.weight
-    _control(
-        worker,
-        url,
-        namespace,
-        json,
-        lambda client: client.workers.subscribe(
-            worker, wanted.queue, limit=wanted.limit, weight=weight
-        ),
-    )
+
+    async def act(client: Client) -> None:
+        command = client.workers.subscribe(worker, wanted.queue, limit=wanted.limit, weight=weight)
+        await _control(client, worker, command, json)
+
+    return act
 
 
 @app.command(rich_help_panel=Section.QUEUES)
-def unsubscribe(
+async def unsubscribe(
+    client: Client,
     worker: WorkerName,
     queue: Annotated[str, typer.Argument(autocompletion=complete_queue)],
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Unsubscribe a running worker from a queue. Running jobs are not affected."""
-    _control(worker, url, namespace, json, lambda client: client.workers.unsubscribe(worker, queue))
+    await _control(client, worker, client.workers.unsubscribe(worker, queue), json)
 
 
-def _control(
-    worker: str,
-    url: str | None,
-    namespace: str,
-    json: bool,
-    command: Callable[[Client], Awaitable[WorkerState]],
+async def _control(
+    client: Client, worker: str, command: Awaitable[WorkerState], json: bool
 ) -> None:
     """Send a worker a command, and print its new state."""
-
-    async def act(client: Client) -> None:
-        state = await await_command(client, worker, command(client))
-        if json:
-            print_json({"queues": state.queues, "paused": state.paused})
-        else:
-            paused = " (paused)" if state.paused else ""
-            print_text(" ".join(map(plain, state.queues)) + paused)
-
-    run_with_client(url, namespace, act)
+    state = await await_command(client, worker, command)
+    if json:
+        print_json({"queues": state.queues, "paused": state.paused})
+    else:
+        paused = " (paused)" if state.paused else ""
+        print_text(" ".join(map(plain, state.queues)) + paused)

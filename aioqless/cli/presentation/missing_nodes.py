@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 import typer
 
-from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import UNREACHABLE
 from aioqless.cli.presentation.printing import make_console
 from aioqless.client import Client
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
+
+P = ParamSpec("P")
 
 
 def report_missing(missing: Iterable[MissingNode]) -> None:
@@ -28,27 +31,22 @@ def report_missing(missing: Iterable[MissingNode]) -> None:
         raise typer.Exit(UNREACHABLE)
 
 
-def run_partial_read(
-    url: str | None, namespace: str, act: Callable[[Client], Awaitable[None]]
-) -> None:
-    """Run reads that return what can be reached, then report the nodes that are missing.
+def report_missing_nodes(
+    act: Callable[Concatenate[Client, P], Awaitable[None]],
+) -> Callable[Concatenate[Client, P], Coroutine[object, object, None]]:
+    """Make reads return what can be reached; then report the nodes that are missing.
 
-    Args:
-        url: Where Redis is.
-        namespace: The namespace.
-        act: Reads and prints. What it doesn't find may be on a missing node.
-
-    Raises:
-        typer.Exit: Nodes are missing.
+    What the reads don't find may be on a missing node.
     """
 
-    async def read(client: Client) -> None:
+    @wraps(act)
+    async def read(client: Client, *args: P.args, **given: P.kwargs) -> None:
         with client.partial_reads() as missing:
             try:
-                await act(client)
+                await act(client, *args, **given)
             except AioqlessError:
                 report_missing(missing)
                 raise
         report_missing(missing)
 
-    run_with_client(url, namespace, read)
+    return read  # type: ignore[return-value]  # mypy: it has the names of its parameters

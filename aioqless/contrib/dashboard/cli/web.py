@@ -17,7 +17,7 @@ from aioqless.errors import AioqlessError
 from aioqless.runtime import log
 
 
-@app.command(partitions=False, rich_help_panel=Section.RUN)
+@app.command(rich_help_panel=Section.RUN)
 def web(
     host: Annotated[
         str,

@@ -16,7 +16,7 @@ from aioqless.runtime import log
 from aioqless.worker.context import Outage
 
 
-@app.command("import", partitions=False, rich_help_panel=Section.RUN)
+@app.command("import", rich_help_panel=Section.RUN)
 def import_jobs(
     format: Annotated[str, typer.Option("--format", help="sidekiq, exq or resque.")],
     prefix: Annotated[

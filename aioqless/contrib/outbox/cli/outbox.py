@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Poll, Url
+from aioqless.cli.connect import Act
+from aioqless.cli.options import LogJson, LogLevel, Poll
 from aioqless.cli.signal_handlers import stop_on_signals
 from aioqless.client import Client
 from aioqless.errors import AioqlessError, require_extra
@@ -28,9 +28,7 @@ def outbox(
     once: Annotated[bool, typer.Option("--once", help="Put what is there, and end.")] = False,
     log_level: LogLevel = "info",
     log_json: LogJson = None,
-    url: Url = None,
-    namespace: Namespace = "ql",
-) -> None:
+) -> Act:
     """Put the jobs that database transactions left in an outbox, until SIGTERM or SIGINT."""
     log.write_to(level=log_level, as_json=log_json)
     with require_extra("sqlalchemy"):
@@ -62,4 +60,4 @@ def outbox(
         finally:
             await engine.dispose()
 
-    run_with_client(url, namespace, act)
+    return act

@@ -9,8 +9,7 @@ import msgspec
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import Json, Namespace, Url
+from aioqless.cli.options import Json
 from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client
@@ -24,31 +23,26 @@ from aioqless.errors import AioqlessError
     epilog="Examples: aioqless partitions --namespace billing --partitions 48; "
     "aioqless partitions --each --json",
 )
-def partitions(
+async def partitions(
+    client: Client,
     each: Annotated[bool, typer.Option("--each", help="A line for each partition.")] = False,
     json: Json = False,
-    url: Url = None,
-    namespace: Namespace = "ql",
 ) -> None:
     """Show how the partitions of a namespace are distributed over nodes, and the nodes' load."""
-
-    async def act(client: Client) -> None:
-        if not isinstance(client, PartitionedClient):
-            raise AioqlessError(
-                "say how many partitions the namespace has: --partitions, or AIOQLESS_PARTITIONS"
-            )
-        loads = await client.measure_partitions()
-        nodes = await client.measure_nodes(loads)
-        if json:
-            print_json(
-                {"partitions": [asdict(load) for load in loads], "nodes": [*map(_to_json, nodes)]}
-            )
-        elif each:
-            _print_partitions(loads)
-        else:
-            _print_nodes(nodes)
-
-    run_with_client(url, namespace, act)
+    if not isinstance(client, PartitionedClient):
+        raise AioqlessError(
+            "say how many partitions the namespace has: --partitions, or AIOQLESS_PARTITIONS"
+        )
+    loads = await client.measure_partitions()
+    nodes = await client.measure_nodes(loads)
+    if json:
+        print_json(
+            {"partitions": [asdict(load) for load in loads], "nodes": [*map(_to_json, nodes)]}
+        )
+    elif each:
+        _print_partitions(loads)
+    else:
+        _print_nodes(nodes)
 
 
 def _to_json(node: NodeLoad) -> dict[str, object]:

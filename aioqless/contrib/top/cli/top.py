@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.connect import run_with_client
-from aioqless.cli.options import Namespace, Url
+from aioqless.cli.connect import Act
 from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ Every = Annotated[
     rich_help_panel=Section.INSPECT,
     epilog='Keys are shown at the bottom; the mouse works too. Needs pip install "aioqless[top]".',
 )
-def top(every: Every = 1.0, url: Url = None, namespace: Namespace = "ql") -> None:
+def top(every: Every = 1.0) -> Act:
     """Show queues, failures and workers live, list their jobs, retry and edit them."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise AioqlessError(
@@ -34,7 +33,7 @@ def top(every: Every = 1.0, url: Url = None, namespace: Namespace = "ql") -> Non
         )
     from aioqless.contrib.top import Top
 
-    run_with_client(url, namespace, lambda client: _run_screen(Top(client, every)))
+    return lambda client: _run_screen(Top(client, every))
 
 
 async def _run_screen(screen: Top) -> None:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aioqless.cli.app import Partitions
 from aioqless.cli.exit_codes import REFUSED
-from aioqless.cli.options import Namespace, Url
+from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState

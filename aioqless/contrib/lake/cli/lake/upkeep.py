@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aioqless import validation
-from aioqless.cli.app import Partitions
-from aioqless.cli.connect import chosen_partitions, make_client
+from aioqless.cli.connect import make_client
 from aioqless.cli.exit_codes import REFUSED
-from aioqless.cli.options import Namespace, Url
+from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 
@@ -142,10 +141,9 @@ def check(
         found = compare(opened, of, print_progress)
         if redis:
             today = datetime.now(UTC).date()
-            chosen_partitions.set(partitions)
 
             async def compare_with_redis() -> list[Difference]:
-                async with make_client(url, namespace) as client:
+                async with make_client(url, namespace, partitions) as client:
                     return await check_redis(opened, client, [today - timedelta(days=1), today])
 
             found += asyncio.run(compare_with_redis())
