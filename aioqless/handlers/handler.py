@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, cast
+from typing import Any, Generic, Literal, TypeAlias, cast
 
 import msgspec
 from typing_extensions import ParamSpec, TypeVar
@@ -22,6 +22,10 @@ from aioqless.handlers.signature import HandlerTypes, Takes
 from aioqless.hints import suggest_put
 
 METHODS = ("process", "perform")
+
+# Returns the function that a process calls, of a function that imports the handler's. It is pickled
+# and compared by value.
+Loader: TypeAlias = Callable[[Callable[[], Any]], Callable[..., object]]
 
 P = ParamSpec("P", default=...)  # what the function takes after the job
 R_co = TypeVar("R_co", covariant=True, default=Any)  # its result
@@ -51,6 +55,7 @@ class Handler(Generic[P, R_co, C, V_co]):
     executor: Literal["process"] | None = None  # None: the loop or a thread
     recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
+    loader: Loader | None = None  # loads the function in a process; None: imports it
 
     @property
     def takes(self) -> Takes:

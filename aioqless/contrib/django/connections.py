@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import django
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections, connections
 
@@ -30,16 +31,26 @@ def with_connections(handler: Handler[...]) -> Handler[...]:
 
     A plain function has those of its thread, checked before and after each run, as `CONN_MAX_AGE`
     says. A coroutine gets a thread of its own for what it calls by `sync_to_async`, as under ASGI;
-    its connections are closed at the end of the run. A handler in a process is returned as it is.
+    its connections are closed at the end of the run. So it is in processes, which set up Django.
 
     Args:
         handler: The handler.
     """
-    fn = handler.fn
-    if inspect.isclass(fn) or handler.executor == "process":
+    if inspect.isclass(handler.fn):
         return handler
+    if handler.executor == "process":
+        return dataclasses.replace(handler, loader=_load_in_process)
+    return dataclasses.replace(handler, fn=_wrap(handler.fn))
+
+
+def _load_in_process(find: Callable[[], Any]) -> Any:
+    django.setup()  # before its module is imported, which may have models
+    return _wrap(find())
+
+
+def _wrap(fn: Any) -> Any:
     if inspect.iscoroutinefunction(fn):
-        return dataclasses.replace(handler, fn=_with_own_thread(fn))
+        return _with_own_thread(fn)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> object:
@@ -49,7 +60,7 @@ def with_connections(handler: Handler[...]) -> Handler[...]:
         finally:
             close_old_connections()
 
-    return dataclasses.replace(handler, fn=call)
+    return call
 
 
 def _with_own_thread(fn: Any) -> Any:

@@ -46,7 +46,9 @@ DETAILS_TIMEOUT = 5.0  # seconds
 _running: ContextVar[AnyResult] = ContextVar("aioqless_django_running")
 
 
-def worker_sources(backend: Backend, modules: Sequence[ModuleType] = ()) -> list[Source]:
+def worker_sources(
+    backend: Backend, modules: Sequence[ModuleType] = (), *, relay: bool = True
+) -> list[Source]:
     """Return what a worker of a backend runs.
 
     That is all tasks that the project has imported, after the modules `tasks` of its applications,
@@ -55,6 +57,7 @@ def worker_sources(backend: Backend, modules: Sequence[ModuleType] = ()) -> list
     Args:
         backend: The backend.
         modules: The others.
+        relay: Whether it puts the jobs of the outbox, if the backend has one.
 
     Raises:
         ImproperlyConfigured: There is neither a task nor a handler.
@@ -80,7 +83,7 @@ def worker_sources(backend: Backend, modules: Sequence[ModuleType] = ()) -> list
         *declared(Middleware, found),
         *declared(Hook, found),
         *_around_tasks(backend),
-        *([_relay_of(backend)] if backend.settings.enqueue == "outbox" else []),
+        *([_relay_of(backend)] if relay and backend.settings.enqueue == "outbox" else []),
     ]
 
 

@@ -5,27 +5,58 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask
+from flask.cli import ScriptInfo
 
 from aioqless import Handler
 
 
-def with_app_context(handler: Handler[...], app: Flask) -> Handler[...]:
+@dataclass(frozen=True)
+class AppSource:
+    """Where the command `flask` has its application from; a process loads it anew.
+
+    Attributes:
+        path: What `--app` or FLASK_APP says.
+        create_app: The factory of a command of the project's own.
+    """
+
+    path: str | None
+    create_app: Callable[..., Flask] | None
+
+    def __call__(self, find: Callable[[], Any]) -> Any:
+        """Return a function that is called with the application's context."""
+        return _wrap(find(), self._app())
+
+    @functools.cache  # noqa: B019  # one for all functions of the process
+    def _app(self) -> Flask:
+        return ScriptInfo(self.path, self.create_app).load_app()
+
+
+def with_app_context(
+    handler: Handler[...], app: Flask, source: AppSource | None = None
+) -> Handler[...]:
     """Return a handler that runs within the application's context.
 
     A plain function enters and leaves it in its own thread, so that what is released then, such as
-    a database session, is released where it was used. A handler in a process is returned as it is:
-    its process has no application.
+    a database session, is released where it was used.
 
     Args:
         handler: The handler.
         app: The application.
+        source: Where a process finds it; without it, handlers in a process have no context.
     """
-    fn = handler.fn
-    if inspect.isclass(fn) or handler.executor == "process":
+    if inspect.isclass(handler.fn):
         return handler
+    if handler.executor == "process":
+        return dataclasses.replace(handler, loader=source)
+    return dataclasses.replace(handler, fn=_wrap(handler.fn, app))
+
+
+def _wrap(fn: Any, app: Flask) -> Any:
     if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn)
@@ -33,11 +64,11 @@ def with_app_context(handler: Handler[...], app: Flask) -> Handler[...]:
             with app.app_context():
                 return await fn(*args, **kwargs)
 
-        return dataclasses.replace(handler, fn=call_on_loop)
+        return call_on_loop
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> object:
         with app.app_context():
             return fn(*args, **kwargs)
 
-    return dataclasses.replace(handler, fn=call)
+    return call

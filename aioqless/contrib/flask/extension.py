@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flask import Flask, current_app
 
 from aioqless import Handler
-from aioqless.contrib.flask.app_context import with_app_context
+from aioqless.contrib.flask.app_context import AppSource, with_app_context
 from aioqless.contrib.flask.worker_group import make_group
 from aioqless.contrib.sync_client import Client
 from aioqless.handlers import Hook, Middleware, Resource, Source, declared
@@ -60,15 +60,18 @@ class Aioqless:
         return client
 
 
-def worker_sources(app: Flask, sources: Sequence[Source]) -> list[Source]:
+def worker_sources(
+    app: Flask, sources: Sequence[Source], source: AppSource | None = None
+) -> list[Source]:
     """Return what a worker of an application runs: handlers have its context around them.
 
     Args:
         app: The application.
         sources: Modules, handlers, middleware, hooks and resources, as for a worker.
+        source: Where processes of the worker find the application.
     """
     return [
-        *(with_app_context(each, app) for each in declared(Handler, sources)),
+        *(with_app_context(each, app, source) for each in declared(Handler, sources)),
         *declared(Resource, sources),
         *declared(Middleware, sources),
         *declared(Hook, sources),

@@ -11,12 +11,15 @@ from redis import exceptions
 
 from aioqless.cli.exit_codes import UNREACHABLE
 from aioqless.cli.worker_command import Host, run_worker
+from aioqless.contrib.flask.app_context import AppSource
 from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime import signals
 
 
-def make_group(collect: Callable[[Flask, Sequence[Source]], Sequence[Source]]) -> AppGroup:
+def make_group(
+    collect: Callable[[Flask, Sequence[Source], AppSource], Sequence[Source]],
+) -> AppGroup:
     """Return the group of commands.
 
     Args:
@@ -30,11 +33,12 @@ def make_group(collect: Callable[[Flask, Sequence[Source]], Sequence[Source]]) -
     def worker(context: click.Context, arguments: tuple[str, ...]) -> None:
         """Run a worker; takes the arguments of `aioqless worker`."""
         signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
-        app = context.ensure_object(ScriptInfo).load_app()
+        info = context.ensure_object(ScriptInfo)
+        app = info.load_app()
 
         def sources(modules: Sequence[Source]) -> Sequence[Source]:
             Handlers.collect(*modules)  # raises if none has a handler
-            return collect(app, modules)
+            return collect(app, modules, AppSource(info.app_import_path, info.create_app))
 
         host = Host(
             program="flask aioqless worker",

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
 
 from aioqless.client.job import StopReason
 from aioqless.errors import ProcessDied
@@ -21,24 +20,27 @@ from aioqless.worker.executors.ipc import LENGTH, JobReply, StopRequest, frame
 # whatever state they are. Unlike with `multiprocessing`, the worker's main script is not run again.
 PROGRAM = """
 import sys
-descriptor, logging, modules, *sys.path[:] = sys.argv[1:]
+descriptor, logging, functions, *sys.path[:] = sys.argv[1:]
 del sys.argv[1:]
 from ast import literal_eval
 from aioqless.worker.executors.child_main import main
-main(int(descriptor), literal_eval(logging), literal_eval(modules))
+main(int(descriptor), literal_eval(logging), bytes.fromhex(functions))
 """
 
 
 class Child:
     """Owns a process and the socket to it.
 
-    It imports its `modules` when it starts, and performs one job at a time.
+    It performs one job at a time.
+
+    Args:
+        functions: References to the functions that it loads when it starts, pickled, in hex.
     """
 
-    def __init__(self, modules: Sequence[str] = ()) -> None:
+    def __init__(self, functions: str) -> None:
         self.jobs = 0  # how many jobs it was given
         self.stopping = False  # whether it was asked to stop its job
-        self._modules = list(modules)
+        self._functions = functions
         self._usable = True
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
@@ -69,7 +71,7 @@ class Child:
             return
         ours, theirs = socket.socketpair()
         with theirs:
-            arguments = [str(theirs.fileno()), repr(log.written), repr(self._modules), *sys.path]
+            arguments = [str(theirs.fileno()), repr(log.written), self._functions, *sys.path]
             # -O, -X, -W: multiprocessing finds them in the same way, for there is no public one.
             flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
             self._process = await asyncio.create_subprocess_exec(

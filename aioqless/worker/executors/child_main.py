@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import contextvars
 import functools
-import importlib
 import inspect
 import os
 import pickle
@@ -21,7 +20,7 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from typing import NoReturn
 
 from aioqless.client.job import Job
@@ -44,8 +43,8 @@ from aioqless.worker.outcome import encode_result
 PR_SET_PDEATHSIG = 1
 
 
-def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]) -> None:
-    """Perform the jobs that come through the socket until it is closed."""
+def main(descriptor: int, logging: log.LogOptions | None, functions: bytes) -> None:
+    """Load functions, and perform the jobs that come through the socket until it is closed."""
     # A stop of the service may signal all of its processes: the worker decides what that means. Not
     # SIG_IGN, which programs that handlers start would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -58,9 +57,9 @@ def main(descriptor: int, logging: log.LogOptions | None, modules: Sequence[str]
     process = Process(socket.socket(fileno=descriptor))
     try:
         threading.Thread(target=process.listen, name="aioqless listener", daemon=True).start()
-        for module in modules:
+        for function in pickle.loads(functions):
             with contextlib.suppress(Exception):  # the job that needs it will fail
-                importlib.import_module(module)
+                function.load()
         process.send(reply_with_result(None, None))  # ready
         process.work()
     except BaseException as error:
@@ -187,4 +186,4 @@ class Process:
 @functools.cache
 def _handler(function: FunctionRef, klass: str) -> Handler[...]:
     """Return the handler as its worker has it, of the same function."""
-    return declare(klass=klass)(function.function)
+    return declare(klass=klass)(function.load())

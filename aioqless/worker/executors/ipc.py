@@ -17,6 +17,7 @@ from typing import Any
 from aioqless import validation
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
+from aioqless.handlers.handler import Loader
 from aioqless.worker.executors.context_vars import Variables
 from aioqless.worker.failure_text import LONGEST_MESSAGE, RemoteTraceback, format_error
 
@@ -26,10 +27,11 @@ MAX_ERROR = 1 << 20  # bytes of an exception
 
 @dataclass(frozen=True)
 class FunctionRef:
-    """Refers to a function by its module and its name there."""
+    """Refers to a function by its module and its name there, and to what loads it."""
 
     module: str
     name: str
+    loader: Loader | None = None
 
     @classmethod
     def of(cls, handler: Handler[...]) -> FunctionRef:
@@ -48,14 +50,14 @@ class FunctionRef:
             raise ValueError(
                 f"{handler.klass} is to run in a process, which needs Linux, macOS or another Unix"
             )
-        ref = cls(handler.fn.__module__, handler.fn.__qualname__)
+        ref = cls(handler.fn.__module__, handler.fn.__qualname__, handler.loader)
         if ref.module == "__main__":
             raise ValueError(
                 f"{ref.name} is to run in a process, which can't import it from the main script: "
                 "move it to a module"
             )
         try:
-            found: object = ref.function
+            found: object = ref.find()
         except (ImportError, AttributeError):
             found = None
         if found is not handler.fn:
@@ -65,9 +67,12 @@ class FunctionRef:
             )
         return ref
 
-    @property
-    def function(self) -> Any:
-        """The function, imported now."""
+    def load(self) -> Any:
+        """Return the function for calls, imported now."""
+        return self.loader(self.find) if self.loader else self.find()
+
+    def find(self) -> Any:
+        """Return the function itself, imported now."""
         found: Any = importlib.import_module(self.module)
         for name in self.name.split("."):
             found = getattr(found, name)

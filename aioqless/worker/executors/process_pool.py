@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
 
 import anyio
@@ -36,6 +37,7 @@ class ProcessPool:
             for handler in handlers
             if handler.executor == "process"
         }
+        self._preloaded = pickle.dumps([*self._functions.values()]).hex()
         self._idle: list[Child] = []
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -107,7 +109,7 @@ class ProcessPool:
             if child.alive:
                 return child
             self._end(child)
-        return Child(sorted({function.module for function in self._functions.values()}))
+        return Child(self._preloaded)
 
     def _take_back(self, child: Child) -> None:
         if child.alive and (self._max_jobs is None or child.jobs < self._max_jobs):

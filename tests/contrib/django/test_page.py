@@ -6,18 +6,22 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import django
 import pytest
 from django.test import override_settings
 
+from aioqless.contrib.django.fixtures import RunTasks
 from aioqless.contrib.django.task_framework import TaskResultStatus, task_backends
 from tests.contrib.django.shop import models
 
 PAGE = (Path(__file__).parents[3] / "docs" / "django.md").read_text("utf-8")
-SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, RUN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, PLUGIN, TEST = re.findall(
+    r"```python\n(.*?)```", PAGE, re.DOTALL
+)
+exec(PLUGIN)  # pytest_plugins of this module
 
 
 @pytest.fixture
@@ -45,14 +49,25 @@ def run(code: str, names: dict[str, Any]) -> None:
     exec(code, names)
 
 
-def test_task_of_the_page_is_enqueued_and_run(page: dict[str, Any]) -> None:
+def test_task_of_the_page_is_enqueued_and_run(
+    page: dict[str, Any], aioqless_run_tasks: RunTasks
+) -> None:
     models.Order.objects.create(number=1042)
-    run(TASKS + OPTIONS + RUN, page)
+    run(TASKS + OPTIONS, page)
     run(VIEWS.partition("...")[0], page)
-    page["run_tasks"]()
+    aioqless_run_tasks()
     assert page["confirm"].get_result(page["result"].id).status == TaskResultStatus.SUCCESSFUL
     run(VIEWS.partition("...")[2], page)
     assert page["charge"].job_options["retries"] == 3
+
+
+def test_test_of_the_page_passes(
+    page: dict[str, Any], aioqless_run_tasks: RunTasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(TASKS, page)
+    monkeypatch.setitem(sys.modules, "shop.tasks", SimpleNamespace(**page))
+    run(re.sub("@pytest.mark.django_db.*", "", TEST), page)  # a mark of pytest-django
+    page["test_order_is_confirmed"](aioqless_run_tasks)
 
 
 def test_outbox_of_the_page_puts_a_row(page: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.management.commands.aioqless_worker import Command
 from tests.cli.conftest import restored_process
 from tests.contrib.django.conftest import DATABASES
+from tests.contrib.django.shop.models import Order
+from tests.contrib.django.shop.tasks import count_orders
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "tests/contrib/django/shop/manage.py", "aioqless_worker"]
@@ -35,14 +37,17 @@ async def start(options: Mapping[str, object], *words: str) -> asyncio.subproces
 
 
 async def test_worker_serves_the_queues_of_settings_and_handlers_in_several_processes(
-    client: Client, redis_url: str
+    client: Client, redis_url: str, sqlite: str
 ) -> None:
+    orders = await Order.objects.using(sqlite).acount()
     name = "tests.contrib.django.shop.tasks.greet"
     jid = await client.queue("mail").put(name, {"args": ["Ann"], "kwargs": {}})
     packed = await client.queue("packing").put("shop.Pack")
+    counted = await client.put(count_orders.data())
     worker = await start({"url": redis_url, "namespace": client.namespace}, "-w", "1", "-v", "0")
     try:
         assert (await client.jobs.wait(packed, timeout=60)).state == "complete"
+        assert await counted.result(timeout=60) == orders  # in a process that has set up Django
         job = await client.jobs.wait(jid, timeout=60)
         assert job.state == "complete" and await client.jobs.result(jid) == "hello Ann"
         worker.send_signal(signal.SIGTERM)

@@ -36,6 +36,11 @@ def greet(job: Job[Any], name: str) -> str:
     return f"hello {name} from {current_app.config['SHOP_NAME']}"
 
 
+@job(result_ttl=60, queue="mail", executor="process")
+def greet_in_a_process(job: Job[Any], name: str) -> str:
+    return f"hello {name} from {current_app.config['SHOP_NAME']}"
+
+
 @job(result_ttl=60)
 async def agreet(job: Job[Any], name: str) -> str:
     g.name = name

@@ -85,11 +85,13 @@ async def test_command_runs_a_worker_with_the_configuration_of_the_application(
     }
     flask = [sys.executable, "-m", "flask", "--app", "tests.contrib.flask.shop", "aioqless"]
     jid = await client.queue("mail").put(shop.greet.data(name="Ann"))
+    elsewhere = await client.queue("mail").put(shop.greet_in_a_process.data(name="Bob"))
     words = ["worker", "tests.contrib.flask.shop", "-w", "1"]  # its handler names the queue
     worker = await asyncio.create_subprocess_exec(*flask, *words, cwd=ROOT, env=environment)
     try:
         job = await client.jobs.wait(jid, timeout=60)
         assert job.state == "complete"
+        assert await elsewhere.result(timeout=60) == "hello Bob from corner shop"
         worker.send_signal(signal.SIGTERM)
         assert await worker.wait() == 0
     finally:

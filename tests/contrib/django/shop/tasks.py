@@ -85,6 +85,11 @@ def pack(job: Job[Any]) -> None:
     """Run in a queue that is not among QUEUES."""
 
 
+@job(klass="shop.Count", queue="packing", executor="process", result_ttl=60)
+def count_orders(job: Job[Any]) -> int:
+    return Order.objects.count()
+
+
 def select_one() -> None:
     with connections["postgresql"].cursor() as cursor:
         cursor.execute("SET application_name = 'task'")
