@@ -17,7 +17,7 @@ from aioqless import Handler
 
 @dataclass(frozen=True)
 class AppSource:
-    """Where the command `flask` has its application from; a process loads it anew.
+    """Where the command `flask` has its application from, for processes that load it, too.
 
     Attributes:
         path: What `--app` or FLASK_APP says.
