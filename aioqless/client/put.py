@@ -304,6 +304,11 @@ def _check_handler(new: NewJob, text: bytes) -> str:
         raise InvalidData(
             f"{error}: pass data with handler.data(...), options of put by name"
         ) from None
+    if handler.klass.startswith("__main__."):
+        raise TypeError(
+            f"no worker knows klass {handler.klass!r}, a function of the main script: move it to a "
+            "module, or write @job(klass=...)"
+        )
     return handler.klass
 
 

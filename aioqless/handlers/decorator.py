@@ -12,6 +12,7 @@ from typing_extensions import ParamSpec, Unpack
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job import Job
+from aioqless.errors import DuplicateKlass
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.job_options import (
     JobOptions,
@@ -96,6 +97,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
         TypeError: The function takes no job, or an option is unknown or of the wrong type.
         ValueError: An option is out of range.
         InvalidData: The data of a recurring job does not fit.
+        DuplicateKlass: The module has another handler of this name.
     """
     if fn is not None and not callable(fn):
         raise TypeError(f"@job takes options by name: write @job(klass={fn!r})")
@@ -103,6 +105,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
     caller = sys._getframe(1)  # noqa: SLF001  # annotations may name local classes of a function
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
+        _check_name(fn)
         result_ttl = checked.get("result_ttl")
         types = HandlerTypes(fn, _local_names(fn, caller), keeps_result=result_ttl is not None)
         handler: Handler[...] = Handler(
@@ -125,6 +128,18 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
         return handler
 
     return declare if fn is None else declare(fn)
+
+
+def _check_name(fn: Callable[..., object]) -> None:
+    """Check that a module that is being imported has no other handler of this name."""
+    module = sys.modules.get(fn.__module__)
+    is_new = getattr(getattr(module, "__spec__", None), "_initializing", False)  # not reloaded
+    other = vars(module).get(fn.__qualname__) if is_new else None
+    if isinstance(other, Handler) and other.fn is not fn:
+        raise DuplicateKlass(
+            f"{fn.__module__} has two handlers of the name {fn.__qualname__}, and workers would "
+            "only find the second: rename one of them"
+        )
 
 
 def _local_names(fn: Callable[..., object], caller: FrameType) -> dict[str, object]:

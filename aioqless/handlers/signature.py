@@ -65,10 +65,10 @@ class Takes:
             InvalidData: The data doesn't fit.
         """
         value = self.check(klass, text)
+        if job is not None and (self.whole is not None or text == b"null"):
+            job.read_as({} if self.whole is None else value)  # so that a handler can set keys
         if self.signature is not None:
             return {name: getattr(value, name) for name in self.signature.parameters}
-        if self.whole is not None and job is not None:
-            job.read_as(value)
         return {}
 
     def check(self, klass: str, text: bytes) -> object:

@@ -78,6 +78,15 @@ async def test_method_of_a_part_is_named(client: Client, mistake: Mistake, says:
         mistake(client)
 
 
+async def test_handler_of_the_main_script_is_not_put(client: Client) -> None:
+    async def shout(job: Job, name: str) -> None: ...
+
+    shout.__module__, shout.__qualname__ = "__main__", "shout"
+    with pytest.raises(TypeError, match=r"no worker knows klass '__main__.shout'.*@job\(klass="):
+        await client.put(job(shout).data("x"))
+    await client.put(job(klass="Shout")(shout).data("x"))
+
+
 def test_client_in_a_plain_with_block_says_async_with() -> None:
     unentered: Any = Client("redis://localhost")
     with pytest.raises(TypeError, match=r"write `async with Client\(\.\.\.\)`.*sync_client"):  # noqa: SIM117

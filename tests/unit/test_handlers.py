@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -136,6 +138,30 @@ def test_error_for_an_unknown_klass_lists_the_known_ones() -> None:
         Handlers([greet]).find("Nobody")
     with pytest.raises(UnknownKlass, match="knows none"):
         Handlers().find("Nobody")
+
+
+def test_second_handler_of_a_name_in_a_module_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "twice.py").write_text(
+        "from aioqless import Job, job\n"
+        + "@job(retries=1)\nasync def greet(job: Job) -> None: ...\n" * 2
+    )
+    with pytest.raises(DuplicateKlass, match=r"twice has two handlers of the name greet, .*: ren"):
+        importlib.import_module("twice")
+
+
+def test_module_with_handlers_can_be_reloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    source = "from aioqless import Job, job\n@job\nasync def greet(job: Job) -> None: ...\n"
+    (tmp_path / "reloaded.py").write_text(source)
+    module = importlib.import_module("reloaded")
+    first = module.greet
+    (tmp_path / "reloaded.py").write_text("# changed\n" + source)
+    assert importlib.reload(module).greet is not first
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ from aioqless.client.put import encode_job
 class Box:
     size: int
 
-@aioqless.job(result_ttl=5)
+@aioqless.job(klass="Take", result_ttl=5)
 async def take(job: aioqless.Job, box: Box) -> Box: ...
 
 encode_job(take.data(Box(1)), 1000)

@@ -45,6 +45,34 @@ async def test_changed_data_is_stored_when_the_handler_asks_to_run_again(
     assert later.remaining == (4 if isinstance(end, Retry) else 5)
 
 
+async def test_handler_that_takes_no_data_can_set_keys(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Walk", retries=1)
+    async def walk(job: Job) -> None:
+        job.data["page"] = job.data.get("page", 0) + 1
+        if job.data["page"] == 1:
+            raise Snooze(0.001)
+
+    jid = await client.queue("mail").put(walk.data())
+    async with work(walk):
+        done = await after(client, until, jid, "complete")
+    assert done.data == {"page": 2}
+
+
+async def test_data_of_a_handler_that_takes_none_stays_as_it_was_put(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Rest")
+    async def rest(job: Job) -> None:
+        assert job.data == {}
+
+    jid = await client.queue("mail").put(rest.data())
+    async with work(rest):
+        done = await after(client, until, jid, "complete")
+    assert done.data is None
+
+
 @pytest.mark.parametrize("snoozes", [True, False])
 async def test_changed_data_of_a_process_is_stored_when_its_handler_asks_to_run_again(
     client: Client, work: Work, until: Until, snoozes: bool

@@ -11,6 +11,7 @@ import pickle
 import socket
 import struct
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +68,7 @@ class FunctionRef:
             )
         return ref
 
-    def load(self) -> Any:
+    def load(self) -> Callable[..., object]:
         """Return the function for calls, imported now."""
         return self.loader(self.find) if self.loader else self.find()
 
