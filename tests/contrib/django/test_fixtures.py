@@ -8,6 +8,7 @@ from django.test import override_settings
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.fixtures import RunTasks
 from aioqless.contrib.django.task_framework import TaskResultStatus, task_backends
+from aioqless.contrib.sync_client import Client
 from tests.contrib.django.shop import tasks
 
 pytest_plugins = ["aioqless.contrib.django.fixtures"]
@@ -36,9 +37,11 @@ def test_fixture_runs_tasks_on_the_redis_of_tests_in_the_namespace_of_the_settin
 
 
 def test_test_begins_without_the_jobs_of_another(
-    project: object, aioqless_run_tasks: RunTasks
+    project: object, aioqless_url: str, request: pytest.FixtureRequest
 ) -> None:
-    tasks.calls.clear()
-    aioqless_run_tasks()
-    client = task_backends["default"].settings.client()  # type: ignore[attr-defined]  # ours
+    client = Client(aioqless_url, namespace="shop")
+    client.put("Left")
+    assert client.call(lambda each: each.queues())
+    request.getfixturevalue("aioqless_run_tasks")
     assert client.call(lambda each: each.queues()) == []
+    client.close()
