@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import TextIO
+
+from structlog.contextvars import get_contextvars
 
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
@@ -54,6 +58,7 @@ class WorkerProcess:
     def run(self, handlers: Sequence[Source]) -> int:
         """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
+        _log_unawaited()
         kind = Worker if self.partitions is None else load_partitioned_worker()
         return run_with_client(
             self.url,
@@ -108,6 +113,26 @@ class WorkerProcess:
             await stack.enter_async_context(checks)
         if self.metrics and self.status_fd is None:
             await stack.enter_async_context(serve_metrics(self.metrics))
+
+
+def _log_unawaited() -> None:
+    """Log each line of a handler that forgets to await a coroutine; Python only warns of it."""
+    show = warnings.showwarning
+
+    def log_or_show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if str(message).endswith("was never awaited") and "jid" in get_contextvars():
+            log.warning("job.not_awaited", why=str(message), where=f"{filename}:{lineno}")
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = log_or_show
 
 
 def _status(worker: Worker) -> bytes:

@@ -406,7 +406,13 @@ class Client:
         Raises:
             RuntimeError: There is none, or there are several.
         """
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError(
+                "no event loop runs in this thread: code without one, such as a handler that is a "
+                "plain `def`, puts with a synchronous client, aioqless.contrib.sync_client.Client"
+            ) from None
         chosen = _current.get()
         clients = list(_open_clients.get(loop, ()))
         if chosen in clients:

@@ -17,6 +17,10 @@ Reply: TypeAlias = Any  # bytes, int, None, or a list of these and of errors
 
 _NO_REPLY = object()
 _MAX_WRITE = 1 << 20  # bytes; later callers wait for the next event-loop iteration
+OTHER_LOOP = (
+    "the client was opened on another event loop: open one for each loop (one per thread), "
+    "within `async with`"
+)
 _LATE = 0.1  # seconds by which a timer is late if the event loop was blocked
 
 
@@ -64,7 +68,12 @@ class RespProtocol(asyncio.Protocol):
 
         Returns:
             A future of the reply; error replies are results, too.
+
+        Raises:
+            RuntimeError: It is called on another event loop than that of the connection.
         """
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError(OTHER_LOOP)
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]
         reply: asyncio.Future[Reply] = self._loop.create_future()
         if self.broken:

@@ -8,6 +8,7 @@ from aioqless.client import Client
 from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime.log import log
+from aioqless.testing.unawaited import refuse_unawaited
 from aioqless.worker import Settings, Worker
 
 MOST_LOOKED_AT = 100  # jobs of a queue, for one that a handler here claims
@@ -30,6 +31,7 @@ async def drain(
     Raises:
         TypeError: One of `jobs` is something else.
         ValueError: There is no handler.
+        AioqlessError: A handler forgot an `await`.
     """
     if queues is not None:
         await _run(client, jobs, queues, concurrency)
@@ -54,7 +56,8 @@ async def _run(
         shutdown_timeout=0,
         unknown_klass_timeout=0,
     )
-    await Worker(client, *jobs, settings=settings).run()
+    with refuse_unawaited():
+        await Worker(client, *jobs, settings=settings).run()
 
 
 async def _own_queues(client: Client, handlers: Handlers) -> dict[str, None]:

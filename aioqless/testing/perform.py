@@ -20,6 +20,7 @@ from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import constant, exhausted_group
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
+from aioqless.testing.unawaited import refuse_unawaited
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.outcome import (
     Failed,
@@ -133,7 +134,7 @@ async def perform(
     Raises:
         TypeError: The job is not for a handler.
         InvalidData: The handler does not take the data.
-        AioqlessError: A resource is missing.
+        AioqlessError: A resource is missing, or the handler forgot an `await`.
     """
     if not isinstance(new, NewJob) or not isinstance(new.klass, Handler):
         raise TypeError(f"perform takes a job: `perform(handler.data(...))` (got {new!r})")
@@ -174,10 +175,11 @@ async def perform(
         new.klass.fn, needs, f"this call has none: pass perform(..., resources={{{example}}})"
     )
     stack = MiddlewareStack(middleware, (), available)
-    try:
-        record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
-    except Exception as error:
-        record_error(run, error)
+    with refuse_unawaited():
+        try:
+            record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
+        except Exception as error:
+            record_error(run, error)
     outcome = _stored(outcome_of(run, retry), run.job)
     return Performed(outcome, run.result, run.error, run.job, store.commands)
 

@@ -46,6 +46,11 @@ def group_of(run: Run, error: BaseException) -> str:
     return validation.fit_name(f"{run.job.queue}-{type(error).__name__}")
 
 
+def describe_timeout(run: Run) -> str:
+    """Return what the failure of a run that timed out says."""
+    return f"it ran for longer than {run.timeout} s"
+
+
 def format_error(error: BaseException) -> str:
     """Format the traceback from the handler on; the end is kept where it is too long."""
     match error:

@@ -17,7 +17,13 @@ from aioqless.errors import (
 from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import exhausted_group
-from aioqless.worker.failure_text import format_error, group_of, reason_of, summarize
+from aioqless.worker.failure_text import (
+    describe_timeout,
+    format_error,
+    group_of,
+    reason_of,
+    summarize,
+)
 
 if TYPE_CHECKING:
     from aioqless.worker.running_jobs import Run
@@ -130,7 +136,7 @@ def outcome_of(
 
 def _overdue(run: Run) -> Failed:
     if run.stopped_by == "timeout":
-        group, message = "timeout", f"it ran for longer than {run.timeout} s"
+        group, message = "timeout", describe_timeout(run)
     else:
         group = "expired"
         message = f"it was to begin by {run.job.expiry:.3f}, and was popped later"

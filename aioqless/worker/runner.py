@@ -20,7 +20,7 @@ from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.failure_text import group_of
+from aioqless.worker.failure_text import describe_timeout, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
     Declined,
@@ -274,22 +274,29 @@ def perform(
     in a process. It returns when the code has stopped.
 
     Raises:
+        TimeoutError: It ran for longer than its timeout.
         UnknownKlass: There is no handler for it.
         InvalidData: The handler can't take the job's data.
         BaseException: Whatever the handler or the middleware raises.
     """
 
     async def call() -> object:
-        handler = run.handler or handlers.find(run.job.klass)
-        if processes is not None and handler.executor == "process":
-            return await processes.perform(run, handler)
-        function, arguments = handler.bind(run.job)
-        if handler.takes.injected:
-            arguments |= middleware.resources.values(handler.takes.injected)
-        if inspect.iscoroutinefunction(function):
-            return await function(run.job, **arguments)
-        result = await threads.perform(run, partial(function, run.job, **arguments))
-        return await result if inspect.isawaitable(result) else result
+        try:
+            handler = run.handler or handlers.find(run.job.klass)
+            if processes is not None and handler.executor == "process":
+                return await processes.perform(run, handler)
+            function, arguments = handler.bind(run.job)
+            if handler.takes.injected:
+                arguments |= middleware.resources.values(handler.takes.injected)
+            if inspect.iscoroutinefunction(function):
+                return await function(run.job, **arguments)
+            result = await threads.perform(run, partial(function, run.job, **arguments))
+            return await result if inspect.isawaitable(result) else result
+        finally:
+            if run.stopped_by == "timeout":  # the cancellation ends here, as asyncio.timeout's does
+                if run.task is not None:
+                    run.task.uncancel()
+                raise TimeoutError(describe_timeout(run))
 
     return middleware.wrap(run.job, call)
 

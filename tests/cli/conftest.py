@@ -116,6 +116,11 @@ async def fork_and_await(job):
     if os.fork() == 0:
         await asyncio.Event().wait()
 
+@aioqless.job(klass="ForgetToAwait")
+async def forget_to_await(job):
+    job.log("nothing happens")
+
+
 @aioqless.job(klass="ForkInThread")
 def fork_in_thread(job):
     os.fork()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,6 +69,17 @@ async def test_fork_that_a_handler_leaves_exits_and_its_worker_goes_on(
     assert ended["jid"] == "a"
     assert [await state_of(client, jid) for jid in "ab"] == ["complete", "complete"]
     assert [line["jid"] for line in worker.logged("job.started")] == ["a", "b"]
+
+
+async def test_forgotten_await_is_logged_with_its_job_and_line(
+    client: Client, start: Start, until: Until
+) -> None:
+    await client.queue("mail").put("ForgetToAwait", jid="a")
+    async with start("-c", "1") as worker:
+        (line,) = await until(lambda: worker.logged("job.not_awaited"))
+    assert (line["jid"], line["klass"]) == ("a", "ForgetToAwait")
+    assert line["why"] == "coroutine 'Job.log' was never awaited"
+    assert re.search(r"\.py:\d+$", line["where"])
 
 
 async def test_worker_runs_jobs_where_only_the_core_is_installed(

@@ -169,3 +169,24 @@ def test_clients_of_other_event_loops_are_not_used(redis_url: str) -> None:
             await asyncio.to_thread(asyncio.run, put())
 
     asyncio.run(within())
+
+
+def test_client_that_was_opened_on_another_event_loop_is_refused(redis_url: str) -> None:
+    async def put(client: Client) -> None:
+        with pytest.raises(RuntimeError, match="opened on another event loop: open one for each"):
+            await client.put("Greet")
+
+    async def within() -> None:
+        async with Client(redis_url, namespace="two-loops") as client:
+            assert await client.queues() == []
+            await asyncio.to_thread(asyncio.run, put(client))
+            assert await client.queues() == []
+
+    asyncio.run(within())
+
+
+async def test_thread_without_an_event_loop_is_led_to_the_synchronous_client(
+    client: Client,
+) -> None:
+    with pytest.raises(RuntimeError, match=r"aioqless\.contrib\.sync_client\.Client"):
+        await asyncio.to_thread(Client.current)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import pytest
@@ -189,3 +190,28 @@ async def test_retry_by_the_handler_returns_the_remaining_retries(retries: int) 
         return await job.retry()
 
     assert (await perform(again.data(), retries=retries)).result == retries - 1
+
+
+@job
+async def forgets_to_await(job: Job[Any]) -> None:
+    job.heartbeat()  # type: ignore[unused-coroutine]  # on purpose
+
+
+async def test_handler_that_forgets_to_await_is_refused() -> None:
+    with pytest.raises(AioqlessError, match=r"_perform\.py:\d+: coroutine .Job\.heartbeat. was"):
+        await perform(forgets_to_await.data())
+
+
+async def test_forgotten_await_in_a_drained_job_is_refused(client: Client) -> None:
+    await client.put(forgets_to_await)
+    with pytest.raises(AioqlessError, match=r"'Job\.heartbeat' was never awaited; write `await`"):
+        await drain(client, forgets_to_await)
+
+
+async def test_other_warnings_of_a_performed_handler_are_passed_on() -> None:
+    @job
+    def warns(job: Job[Any]) -> None:
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+
+    with pytest.warns(DeprecationWarning, match="old"):
+        await perform(warns.data())

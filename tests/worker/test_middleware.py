@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -120,6 +122,40 @@ async def test_middleware_sees_jobs_of_unknown_klasses(
         await client.queue("mail").put("Nobody")
         await until(lambda: lines.of("job.failed", group="mail-UnknownKlass"))
     assert seen == ["outer begins", "outer ends"]
+
+
+@aioqless.middleware
+async def note_error(job: Job[Any], call: CallNext) -> Any:
+    try:
+        return await call()
+    except Exception as error:
+        await asyncio.sleep(0)  # it is no longer canceled
+        seen.append(repr(error))
+        raise
+
+
+@job(klass="Long", timeout=0.05)
+async def long(job: Job[Any]) -> None:
+    await asyncio.sleep(60)
+
+
+@job(klass="LongInThread", timeout=0.05)
+def long_in_thread(job: Job[Any]) -> None:
+    while not job.stopped:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("handler", [long, long_in_thread])
+async def test_middleware_and_hooks_see_a_timeout(
+    client: Client, work: Work, until: Until, handler: aioqless.Handler, lines: Lines
+) -> None:
+    async with work(handler, pool, note_error, finished):
+        await client.queue("mail").put(handler, jid="a")
+        await until(lambda: len(seen) == 2)
+    error, hook = sorted(seen, key=str, reverse=True)
+    assert error == "TimeoutError('it ran for longer than 0.05 s')"
+    assert hook[:2] == ("a", "job.failed") and hook[3]["group"] == "mail-timeout"
+    assert not lines.of("worker.crashed")
 
 
 def test_middleware_must_be_a_coroutine_function() -> None:
