@@ -1,9 +1,9 @@
 """The worker: its parts, each with the state that it alone changes.
 
-worker.py          Worker         builds its parts, runs them, and stops them in order
+worker.py          Worker         controls what runs jobs; Consumer: its parts, of one namespace
 settings.py        Settings       how one worker behaves
-context.py         WorkerContext  what its parts have in common; how near its end is; outages
-shared.py          Shared         what several workers in one process may have in common
+context.py         WorkerContext  what parts have in common; Lifecycle: queues and end; outages
+shared.py          Shared         handlers, slots, executors: what several consumers may share
 running_jobs.py    Run, RunningJobs   one attempt of one job; the table of all of them
 
 a job's way:
@@ -18,15 +18,7 @@ outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is unavail
 while it runs:
 lock_renewer.py    LockRenewer    renews locks, from a thread with its own loop and connection
 watchdog.py        LoopWatchdog   logs what blocks the event loop; stack dumps
-memory_checks.py   ArchiveMonitor eviction policy of Redis; an archive without readers
-
-messages:
-listener.py        Listener       ready work, lost locks, and commands of `client.workers`
-registration.py    Registration   which queues it serves; warns of queues that no worker serves
-
-where they are needed:
-scheduler.py       Scheduler      recurring jobs: declares them, puts those that cron says are due
-stable_name.py     NameLease      a stable name, and the jobs of a former process of that name
+parts/             Listener, Scheduler, Registration, NameLease, ...   what runs beside the jobs
 """
 
 from aioqless.handlers.results import Fail, Next, Retry, Snooze

@@ -18,7 +18,8 @@ from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import ScriptStore
-from aioqless.worker.settings import ReconnectDelays, RecycleLimits, Settings
+from aioqless.worker.settings import ReconnectDelays, Settings
+from aioqless.worker.subscriptions import Subscription, check_weight
 
 STATM = Path("/proc/self/statm")
 # Errors after which a call may succeed later. Permissions may be withdrawn for a while; where they
@@ -27,14 +28,21 @@ NOT_NOW = (*REDIS_UNAVAILABLE, exceptions.NoPermissionError)
 
 
 class Lifecycle:
-    """What the parts of one worker share about its end. Flags are never cleared."""
+    """Which queues a worker serves now, and how near its end is. Flags are never cleared.
+
+    Attributes:
+        subscriptions: What it serves, in order of preference; replaced when that changes.
+        on_change: Called when that has changed, and when the worker is to stop.
+    """
 
     def __init__(
-        self,
-        on_stopping: Callable[[], object] | None = None,
-        recycle: RecycleLimits | None = None,
+        self, name: str, settings: Settings, on_stopping: Callable[[], object] | None = None
     ) -> None:
-        recycle = recycle or RecycleLimits()
+        recycle = settings.recycle
+        self._name = name
+        self.subscriptions = settings.subscriptions
+        self.on_change: list[Callable[[], object]] = []
+        self._order = settings.order
         self.recycling = False  # `max_jobs` or `max_memory` is reached: it is to stop
         self.stopping = False  # it pops no more, and ends when its runs have ended
         self.stopped_at = 0.0  # when `stopping` was set, by time.monotonic
@@ -45,6 +53,39 @@ class Lifecycle:
         self._found_empty: dict[Callable[[], object], int | None] = {}
         self._max_memory = recycle.max_memory
         self._on_stopping = on_stopping
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Serve a queue from now on, or with other limits.
+
+        Raises:
+            ValueError: It has a weight where the order is not weighted.
+        """
+        check_weight(subscription, self._order)
+        named = {each.queue: each for each in (*self.subscriptions, subscription)}
+        self.subscriptions = tuple(named.values())
+        self._note_change()
+        log.info("worker.subscribed", worker=self._name, queue=str(subscription))
+
+    def unsubscribe(self, queue: str) -> None:
+        """Stop serving a queue; a pop under way may still bring a job.
+
+        Raises:
+            ValueError: It is not subscribed by this name.
+        """
+        left = tuple(each for each in self.subscriptions if each.queue != queue)
+        if len(left) == len(self.subscriptions):
+            by = next((each.queue for each in left if each.matches(queue)), None)
+            raise ValueError(
+                f"queue {queue!r} is not subscribed"
+                + (f" by its name, but by the pattern {by!r}" if by else "")
+            )
+        self.subscriptions = left
+        self._note_change()
+        log.info("worker.unsubscribed", worker=self._name, queue=queue)
+
+    def _note_change(self) -> None:
+        for call in self.on_change:
+            call()
 
     def count_jobs(self, jobs: int) -> None:
         """Count jobs that begin, and compare with the limits."""
@@ -62,9 +103,10 @@ class Lifecycle:
         """Add a poller without which a burst doesn't end.
 
         Args:
-            wake: Makes it poll soon; it is known by this.
+            wake: Makes it look again; it is known by this.
         """
         self._found_empty[wake] = None
+        self.on_change.append(wake)
 
     def note_empty(self, wake: Callable[[], object]) -> bool:
         """Note that a poller found no job while none ran; wake pollers that must look again.
@@ -85,6 +127,7 @@ class Lifecycle:
         self.stopping, self.stopped_at = True, time.monotonic()
         if self._on_stopping is not None:
             self._on_stopping()
+        self._note_change()
         return True
 
     def note_dropped(self) -> None:

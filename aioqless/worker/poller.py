@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from aioqless.client.job import Job
@@ -16,9 +16,8 @@ from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import HeartbeatManyRow, PopManyRow, Store
 from aioqless.worker.context import NOT_NOW, WorkerContext
-from aioqless.worker.running_jobs import Run
-from aioqless.worker.stable_name import NameLease
-from aioqless.worker.subscriptions import Subscription, Subscriptions
+from aioqless.worker.running_jobs import Run, RunningJobs
+from aioqless.worker.subscriptions import Subscriptions
 
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
@@ -33,15 +32,7 @@ StartJob: TypeAlias = Callable[[Job, float], bool]
 
 
 class Slots(Protocol):
-    """The running jobs of a worker, and its free slots, as its poller takes them."""
-
-    @property
-    def by_jid(self) -> Mapping[str, Run]:
-        """The runs whose outcome is not stored yet."""
-
-    @property
-    def slots(self) -> Collection[Run]:
-        """The runs whose code has not stopped."""
+    """Free slots for the jobs of pops: of one worker, or shared by several in turn."""
 
     @property
     def on_end(self) -> list[Callable[[Run], None]]:
@@ -55,9 +46,6 @@ class Slots(Protocol):
 
     def leave(self) -> None:
         """Let a poller that waits return."""
-
-    def log_paused(self) -> None:
-        """Log that the worker is paused, now that its poller is."""
 
 
 class Popped(NamedTuple):
@@ -80,34 +68,34 @@ NOTHING = Popped([])
 
 
 class Poller:
-    """Decides when to pop and how many. Owns the subscriptions and the pause."""
+    """Decides when to pop and how many. Owns whose turn it is among the queues."""
 
     def __init__(
         self,
         context: WorkerContext,
-        running: Slots,
+        running: RunningJobs,
+        slots: Slots,
         *,
-        lease: NameLease | None = None,
+        holds_name: Callable[[], Awaitable[bool]] | None = None,
         caught_up: Callable[[], bool],
     ) -> None:
         self.idle = asyncio.Event()  # set while it waits, since nothing more was ready
-        self.paused = False
         self._settings = settings = context.settings
-        self.subscriptions = Subscriptions(settings.subscriptions, settings.order)
+        self._lifecycle = context.lifecycle
+        self.subscriptions = Subscriptions(self._lifecycle.subscriptions, settings.order)
         self._store = context.store
         self._backend = context.client.backend
         self._worker = context.name
         self._running = running
+        self._slots = slots
         self._outage = context.outage
-        self._lifecycle = context.lifecycle
-        self._lease = lease
+        self._holds_name = holds_name  # None: the name is no lease
         self._caught_up = caught_up  # the parts have put the jobs due at the start
         self._woken = asyncio.Event()
-        self._resumed = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
         self._last_jobs = -math.inf  # when a pop last brought jobs, by time.monotonic
-        self._lifecycle.add_poller(self.wake)
+        self._lifecycle.add_poller(self._look_again)
 
     @property
     def quiet_for(self) -> float:
@@ -121,41 +109,11 @@ class Poller:
         if queue is None or self.subscriptions.note_ready(queue):
             self._woken.set()
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Serve a queue from now on.
-
-        Raises:
-            ValueError: It has a weight where the order is not weighted.
-        """
-        self.subscriptions.add(subscription)
-        self._patterns_due = 0.0
-        self._woken.set()
-
-    def unsubscribe(self, queue: str) -> None:
-        """Stop popping from a queue; a pop under way may still bring a job.
-
-        Raises:
-            ValueError: It is not subscribed.
-        """
-        self.subscriptions.remove(queue)
-
-    def pause(self) -> None:
-        """Pop no more until `resume`. It is logged when no pop is under way."""
-        self.paused = True
-        self._resumed.clear()
-        self._leave_waits()
-
-    def resume(self) -> None:
-        """Pop again."""
-        self.paused = False
-        self._resumed.set()
-
-    def stop(self) -> bool:
-        """Let `run` return, after a pop under way; return whether it was not stopping yet."""
-        began = self._lifecycle.stop()
-        self._resumed.set()
-        self._leave_waits()
-        return began
+    def _look_again(self) -> None:
+        """Leave all waits: the subscriptions have changed, or the worker is to stop."""
+        self.subscriptions.set_given(self._lifecycle.subscriptions)
+        self.wake()
+        self._slots.leave()
 
     def _note_end(self, run: Run) -> None:
         """Pop soon if the end of a run makes a difference: its queue was full, or a burst ends."""
@@ -164,20 +122,17 @@ class Poller:
 
     async def run(self, start: StartJob) -> None:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
-        self._running.on_end.append(self._note_end)
+        self._slots.on_end.append(self._note_end)
         while not self._lifecycle.stopping:
-            if self.paused:
-                self._running.log_paused()
-                await self._resumed.wait()
-            elif self._lifecycle.recycling:
-                self.stop()
+            if self._lifecycle.recycling:
+                self._lifecycle.stop()
             else:
                 await self._sleep(await self._poll(start))
 
     async def _poll(self, start: StartJob) -> float:
         """Pop once and start the jobs; return the seconds until the next poll."""
         self._woken.clear()
-        if self._lease is not None and not await self._lease.holds():
+        if self._holds_name is not None and not await self._holds_name():
             return self._settings.poll
         if self.subscriptions.has_patterns and (pause := await self._resolve_patterns()):
             return pause
@@ -196,8 +151,8 @@ class Poller:
                 return 0
         elif self._settings.burst and not caught_up:
             return BURST_PAUSE
-        elif self._settings.burst and quiet and self._lifecycle.note_empty(self.wake):
-            self.stop()
+        elif self._settings.burst and quiet and self._lifecycle.note_empty(self._look_again):
+            self._lifecycle.stop()
         pause = self._settings.poll * random.uniform(1.0, 1.2)
         return min(pause, popped.due + 0.001) if popped.due > 0 else pause
 
@@ -215,10 +170,6 @@ class Poller:
             self.idle.set()
             await wait_for_event(self._woken, pause)
             self.idle.clear()
-
-    def _leave_waits(self) -> None:
-        self._woken.set()
-        self._running.leave()
 
     async def _resolve_patterns(self) -> float:
         """List the queues for patterns, if that is due; return the pause in an outage."""
@@ -257,7 +208,7 @@ class Poller:
             attempt = PopAttempt(self._store, self._worker, request)
             while taken := await self._take_slots(attempt):
                 try:
-                    if not attempt.unanswered and (self.paused or self._lifecycle.stopping):
+                    if self._lifecycle.stopping and not attempt.unanswered:
                         return None
                     self._woken.clear()
                     queues = (run.job.queue for run in self._running.slots)
@@ -272,7 +223,7 @@ class Poller:
                 except NOT_NOW as error:
                     pause = self._outage.record_failure(error, attempt.sent_at)
                 finally:
-                    self._running.give_back(taken)
+                    self._slots.give_back(taken)
                 if self._lifecycle.stopping:
                     return NOTHING
                 await self._sleep(pause)
@@ -281,8 +232,8 @@ class Poller:
     async def _take_slots(self, attempt: PopAttempt) -> int:
         """Wait for slots; an unanswered attempt takes as many again, whatever it brought."""
         if attempt.unanswered:
-            return await self._running.take(attempt.count, whole=True)
-        return await self._running.take(self._most())
+            return await self._slots.take(attempt.count, whole=True)
+        return await self._slots.take(self._most())
 
 
 class PopAttempt:

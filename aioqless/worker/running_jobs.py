@@ -83,51 +83,73 @@ class RunningJobs:
     A run leaves `slots` when its code has stopped, and `by_jid` when Redis has its outcome.
     """
 
-    def __init__(self, concurrency: int) -> None:
+    def __init__(self, worker: str, concurrency: int) -> None:
+        self._worker = worker  # its name, for the log
         self.by_jid: dict[str, Run] = {}
         self.slots: set[Run] = set()
         self.slot_freed = asyncio.Event()
         self.on_end: list[Callable[[Run], None]] = []  # a slot is free, or an outcome stored
         self.concurrency = concurrency
-        self._reserved = 0  # slots for the jobs of pops under way
+        self.reserved = 0  # slots for the jobs of pops under way
+        self.paused = False
+        self._pausing = False  # and that isn't logged yet
 
     @property
     def free(self) -> int:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
         free = min(self.concurrency - len(self.slots), 2 * self.concurrency - len(self.by_jid))
-        return free - self._reserved
+        return free - self.reserved
 
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for a free slot; reserve as many as are free for a pop of at most `most` jobs.
 
         Args:
             most: Maximum number of jobs.
-            whole: The same number was asked for before, and no answer came: reserve no fewer.
+            whole: The same number was asked for before, and no answer came: reserve no fewer, even
+                while it is paused.
 
         Returns:
-            The number; 0 when the poller is to leave its waits.
+            The number; 0: look again.
         """
-        while self.free < (most if whole else 1):
-            self.slot_freed.clear()
-            await self.slot_freed.wait()
-            if not whole:
-                break
-        taken = most if whole else max(0, min(most, self.free))
-        self._reserved += taken
-        return taken
+        if not whole and (self.paused or self.free < 1):
+            await self._wait()
+        while whole and self.free < most:
+            await self._wait()
+        count = most if whole else 0 if self.paused else max(0, min(most, self.free))
+        self.reserved += count
+        return count
+
+    async def _wait(self) -> None:
+        self.slot_freed.clear()
+        await self.slot_freed.wait()
 
     def give_back(self, count: int) -> None:
         """End what `take` began: the pop has ended, and jobs that it brought start at once."""
-        self._reserved -= count
+        self.reserved -= count
         self.slot_freed.set()
+        self._log_pause()
 
     def leave(self) -> None:
         """Let a poller that waits return."""
         self.slot_freed.set()
 
-    def log_paused(self) -> None:
-        """Log that the worker is paused."""
-        log.info("worker.paused", running=len(self.by_jid))
+    def pause(self) -> None:
+        """Reserve no more slots until `resume`. It is logged when no pop is under way."""
+        if not self.paused:
+            self.paused = self._pausing = True
+            self._log_pause()
+
+    def resume(self) -> None:
+        """Reserve slots again."""
+        if self.paused:
+            self.paused = self._pausing = False
+            self.slot_freed.set()
+            log.info("worker.resumed", worker=self._worker)
+
+    def _log_pause(self) -> None:
+        if self._pausing and not self.reserved:
+            self._pausing = False
+            log.info("worker.paused", worker=self._worker, running=len(self.by_jid))
 
     def add(self, run: Run) -> Run | None:
         """Add a run, which takes a slot; return the run of its job that it replaces, if any."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, Self, TypeAlias, get_args
@@ -81,6 +81,10 @@ class Subscription:
         """Whether it stands for all queues that match."""
         return bool(_PATTERN.search(self.queue))
 
+    def matches(self, queue: str) -> bool:
+        """Return whether it is for a queue."""
+        return queue == self.queue or (self.is_pattern and fnmatchcase(queue, self.queue))
+
 
 def parse_subscriptions(
     queues: Sequence[str | Subscription] | Mapping[str, int | None] | None, order: str
@@ -114,12 +118,7 @@ def parse_subscriptions(
 def find_unserved(queues: Iterable[str], subscriptions: Sequence[Subscription]) -> tuple[str, ...]:
     """Return the queues that match none of the subscriptions."""
     return tuple(
-        queue
-        for queue in queues
-        if not any(
-            queue == each.queue or (each.is_pattern and fnmatchcase(queue, each.queue))
-            for each in subscriptions
-        )
+        queue for queue in queues if not any(each.matches(queue) for each in subscriptions)
     )
 
 
@@ -142,7 +141,7 @@ class Subscriptions:
         self.full: frozenset[str] = frozenset()  # at their limits when the last batch was made
         # How the pop script is to go through a batch.
         self.script_order = "rotation" if order == "round-robin" else "ordered"
-        self._given = {each.queue: each for each in given}
+        self._given: tuple[Subscription, ...] = ()
         self._order = order
         self._known: dict[str, None] = {}
         self._served: dict[str, Subscription] = {}
@@ -151,13 +150,10 @@ class Subscriptions:
         self._last: str | None = None  # the queue that the last job came from
         self._announced: str | None = None  # the queue that last became ready
         self._offset = 0  # where the next batch begins when there are too many queues
-        self._resolve()
+        self.set_given(given)
 
     def __contains__(self, queue: object) -> bool:
         return queue in self._served
-
-    def __iter__(self) -> Iterator[Subscription]:
-        return iter(self._given.values())
 
     @property
     def has_limits(self) -> bool:
@@ -169,29 +165,9 @@ class Subscriptions:
         """Whether there are more queues than one pop may ask."""
         return len(self._served) > MOST_PER_BATCH
 
-    def add(self, subscription: Subscription) -> None:
-        """Serve a queue from now on, or with other limits.
-
-        Raises:
-            ValueError: It has a weight where the order is not weighted.
-        """
-        check_weight(subscription, self._order)
-        self._given[subscription.queue] = subscription
-        self._resolve()
-
-    def remove(self, queue: str) -> None:
-        """Stop serving a queue.
-
-        Raises:
-            ValueError: It is not subscribed by this name.
-        """
-        if queue not in self._given:
-            by = self._served.get(queue)
-            raise ValueError(
-                f"queue {queue!r} is not subscribed"
-                + (f" by its name, but by the pattern {by.queue!r}" if by else "")
-            )
-        del self._given[queue]
+    def set_given(self, given: Iterable[Subscription]) -> None:
+        """Set what the worker serves."""
+        self._given = tuple(given)
         self._resolve()
 
     def set_known(self, queues: Iterable[str]) -> None:
@@ -262,7 +238,7 @@ class Subscriptions:
     def _resolve(self) -> None:
         """Map each queue to the first subscription that it matches."""
         self._served.clear()
-        for each in self._given.values():
+        for each in self._given:
             matching = (
                 [queue for queue in self._known if fnmatchcase(queue, each.queue)]
                 if each.is_pattern
@@ -270,7 +246,7 @@ class Subscriptions:
             )
             for queue in matching:
                 self._served.setdefault(queue, each)
-        self.has_patterns = any(each.is_pattern for each in self._given.values())
+        self.has_patterns = any(each.is_pattern for each in self._given)
         self._limits = {
             queue: each.limit for queue, each in self._served.items() if each.limit is not None
         }

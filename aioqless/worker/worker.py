@@ -1,36 +1,43 @@
-"""Worker: builds its parts, runs them, and stops them in order."""
+"""Worker: controls what runs jobs, in a host program or as a process; Consumer: its parts."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any, Self
 
+import anyio
 from redis import exceptions
 
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Source
 from aioqless.hints import suggest_options
-from aioqless.runtime.log import log
+from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import ScriptStore
+from aioqless.store.script_composer import compose
 from aioqless.worker.context import Outage, Part, WorkerContext
-from aioqless.worker.listener import Listener, RemoteControl
 from aioqless.worker.lock_renewer import LockRenewal, LockRenewer
-from aioqless.worker.memory_checks import ArchiveMonitor, check_eviction
 from aioqless.worker.outcome_writer import OutcomeWriter
+from aioqless.worker.parts.listener import Listener, RemoteControl
+from aioqless.worker.parts.memory_checks import ArchiveMonitor, check_eviction
+from aioqless.worker.parts.registration import Registration
+from aioqless.worker.parts.scheduler import Declarations, Scheduler
+from aioqless.worker.parts.stable_name import NameLease
 from aioqless.worker.poller import Poller, Slots
-from aioqless.worker.registration import Registration
 from aioqless.worker.runner import Runner
-from aioqless.worker.scheduler import Declarations, Scheduler
 from aioqless.worker.settings import Settings
-from aioqless.worker.shared import CLOSE_INTERVAL, HostedWorker, Shared
-from aioqless.worker.stable_name import NameLease
-from aioqless.worker.subscriptions import Subscription
+from aioqless.worker.shared import Shared
+from aioqless.worker.subscriptions import Subscription, find_unserved
+from aioqless.worker.watchdog import stack_of
 
+CLOSE_INTERVAL = 10.0  # seconds for parts and resources to close before they are canceled again
 RELEASE_TIMEOUT = 1.0  # seconds for Redis to take back abandoned jobs and the worker's name
 # Of a call of the lock renewer; a connection that is silent for a third of it is replaced while
 # there is still time.
@@ -42,32 +49,363 @@ _OF_SETTINGS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Hosted:
-    """What the host of several workers, each of one namespace, gives to each of them.
+class Consumer:
+    """Takes and runs the jobs of one namespace.
 
-    Attributes:
-        host: What remote commands act on, and what stops if the name is lost. It listens to
-            messages, and passes them to the worker's `listener`.
-        shared: What they have in common; the host enters it before they run.
+    Args:
+        client: The client of the namespace.
+        shared: What it has in common with other consumers of the same worker.
+        declarations: The recurring jobs that it declares; None without a scheduler.
         outage: Whether Redis can be reached, if others find out, too.
         locks: Sends the renewals of locks, from another thread; closed at the end.
-        slots: When it may pop.
-        declarations: Its recurring jobs; None without a scheduler.
+        slots: When it may pop; default: whenever a slot is free.
+        parts: What runs beside its jobs.
     """
 
-    host: HostedWorker
-    shared: Shared
-    outage: Outage
-    locks: ScriptStore
-    slots: Slots
-    declarations: Declarations | None
+    def __init__(
+        self,
+        client: Client,
+        shared: Shared,
+        declarations: Declarations | None,
+        *,
+        outage: Outage | None = None,
+        locks: ScriptStore | None = None,
+        slots: Slots | None = None,
+        parts: Sequence[Part] = (),
+    ) -> None:
+        self._context = context = WorkerContext(
+            client,
+            shared.name,
+            shared.settings,
+            outage or Outage(shared.settings.reconnect),
+            shared.lifecycle,
+        )
+        self._lease: NameLease | None = None
+        if shared.has_stable_name:
+            self._lease = NameLease(context, on_lost=shared.stop_at_once)
+        self._renewer = LockRenewer(
+            locks or client.dedicated_store("locks", LOCKS_TIMEOUT),
+            shared.name,
+            shared.running.by_jid,
+            shared.watchdog,
+            shared.settings.stuck_after,
+            self._lease.renew if self._lease else None,
+        )
+        self._scheduler = Scheduler(context, declarations) if declarations else None
+        self._poller = Poller(
+            context,
+            shared.running,
+            slots or shared.running,
+            holds_name=self._lease.holds if self._lease else None,
+            caught_up=lambda: _have_caught_up(self._scheduler, *parts),
+        )
+        registration = None
+        if not shared.settings.burst:
+            registration = Registration(context, logged=shared.logged_queues)
+        self.listener = Listener(
+            context,
+            self._renewer,
+            self._poller,
+            RemoteControl(context.store, shared),
+            scheduler=self._scheduler,
+            registration=registration,
+        )
+        self._writer = OutcomeWriter(context)
+        self._runner = Runner(context, shared, self._renewer, self._writer)
+        self._renewal = LockRenewal(self._renewer, context, shared.renewer_thread)
+        monitor = ArchiveMonitor(context.store)
+        own = (self._renewal, self._writer, self._scheduler, registration, monitor)
+        self._beside = [part.run for part in own if part is not None]
+        self._beside += [partial(part.run, context) for part in parts]
+
+    @property
+    def recovered(self) -> int | None:
+        """How many jobs of a former process of its name wait again, if there was one."""
+        return self._lease.recovered if self._lease else None
+
+    @property
+    def reached(self) -> bool:
+        """Whether Redis answered the last call."""
+        return self._context.outage.reached
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing more was ready at the last poll, and it waits for the next."""
+        return self._poller.idle.is_set()
+
+    @property
+    def abandoned(self) -> list[str]:
+        """The jids of jobs whose code had not stopped when it had to end."""
+        return [run.job.jid for run in self._runner.abandoned]
+
+    async def release_abandoned(self) -> None:
+        """Release the abandoned jobs; they use no retry."""
+        with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                for run in self._runner.abandoned:
+                    if not run.job.settled and run.stopped_by == "shutdown":
+                        await self._context.store.release(
+                            jid=run.job.jid, worker=self._context.name, fence=run.job.fence
+                        )
+
+    @contextlib.asynccontextmanager
+    async def named(self) -> AsyncIterator[None]:
+        """Hold the stable name, if there is one, within the block.
+
+        Raises:
+            NameTaken: Another worker has the name, or took it during an outage.
+        """
+        async with self._lease or contextlib.nullcontext():
+            yield
+        if self._lease and self._lease.lost:
+            raise self._lease.lost
+
+    async def check_server(self) -> None:
+        """Refuse a Redis that evicts keys; wait while it is unavailable."""
+        await self._context.outage.check_server(partial(check_eviction, self._context))
+
+    async def run(self, *beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Take and run jobs until stopped.
+
+        Args:
+            beside: What else runs meanwhile.
+        """
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(run()) for run in (*self._beside, *beside)]
+            async with self._runner:
+                await self._poller.run(self._runner.start)
+            await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
+        await self._deregister()
+
+    async def _deregister(self) -> None:
+        """Remove the worker from the list; one that stays listed was killed."""
+        if self._lease and self._lease.lost:  # another worker is listed by this name
+            return
+        with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                await self._context.store.deregister(workers=[self._context.name])
+
+
+class AnyWorker(ABC):
+    """A worker of one namespace or of several: a consumer for each, which `run` runs.
+
+    `async with` works in the background and drains when the block is left.
+
+    Args:
+        client: The client that handlers put with.
+        shared: What its consumers have in common.
+    """
+
+    _consumers: Sequence[Consumer]
+
+    def __init__(self, client: Client, shared: Shared) -> None:
+        self.name = shared.name
+        self.handlers = shared.handlers
+        self.settings = shared.settings
+        self._client = client
+        self._shared = shared
+        self._task: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Work until stopped.
+
+        Raises:
+            NameTaken: Another worker has the name, or took it during an outage.
+            redis.exceptions.RedisError: Redis refuses connections for good, such as to a database
+                that doesn't exist.
+        """
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes jobs: it reaches Redis, and is neither paused nor stopping."""
+        reached = any(consumer.reached for consumer in self._consumers)
+        return reached and not (self.paused or self._shared.lifecycle.stopping)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing more was ready at the last poll, and it waits for the next."""
+        return all(consumer.idle for consumer in self._consumers)
+
+    @property
+    def subscriptions(self) -> tuple[Subscription, ...]:
+        """What it serves now, in order of preference."""
+        return self._shared.lifecycle.subscriptions
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is paused."""
+        return self._shared.running.paused
+
+    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
+        """Serve a queue from now on, or with other limits if it is subscribed already.
+
+        Args:
+            queue: Name or pattern.
+            limit: Maximum number of its jobs at once in this worker.
+            weight: How often it is asked first, where the order is weighted.
+
+        Raises:
+            ValueError: A value is out of range, or the order is not weighted.
+        """
+        self._shared.lifecycle.subscribe(Subscription(queue, limit, weight))
+
+    def unsubscribe(self, queue: str) -> None:
+        """Stop serving a queue; running jobs are not affected.
+
+        Args:
+            queue: Name or pattern, as it was subscribed.
+
+        Raises:
+            ValueError: It is not subscribed by this name.
+        """
+        self._shared.lifecycle.unsubscribe(queue)
+
+    def pause(self) -> None:
+        """Take no new jobs until `resume`; running jobs are not affected.
+
+        A pop under way may still bring some; `worker.paused` is logged when none is.
+        """
+        self._shared.running.pause()
+
+    def resume(self) -> None:
+        """Take jobs again."""
+        self._shared.running.resume()
+
+    def stop(self) -> None:
+        """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
+        self._shared.stop()  # it logs in its caller's context
+
+    def stop_at_once(self) -> None:
+        """Begin a shutdown that releases running jobs without waiting for them."""
+        self._shared.stop_at_once()
+
+    @property
+    def abandoned(self) -> list[str]:
+        """The jids of jobs whose code had not stopped when the worker had to end."""
+        return [jid for consumer in self._consumers for jid in consumer.abandoned]
+
+    async def release_abandoned(self) -> None:
+        """Release the abandoned jobs; they use no retry.
+
+        For a process that exits right after: their code still runs.
+        """
+        await asyncio.gather(*(consumer.release_abandoned() for consumer in self._consumers))
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it is working."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def recycling(self) -> bool:
+        """Whether it has reached `max_jobs` or `max_memory`."""
+        return self._shared.lifecycle.recycling
+
+    @property
+    def running(self) -> list[str]:
+        """The jids of jobs that run, or whose outcome is not stored yet."""
+        return list(self._shared.running.by_jid)
+
+    @property
+    def waits_for_redis(self) -> bool:
+        """Whether outcomes are not stored yet. From any thread."""
+        runs = self._shared.running.by_jid.copy().values()
+        return any(run.ended and not run.job.settled for run in runs)
+
+    @property
+    def dropped_outcomes(self) -> bool:
+        """Whether outcomes could not be stored before it had to end: their jobs run again."""
+        return self._shared.lifecycle.dropped
+
+    def dump_stacks(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Log the stack of every running job.
+
+        Args:
+            loop: The worker's loop. Call this from any other thread: the loop may be blocked.
+        """
+        runs = list(self._shared.running.by_jid.values())
+        with bound(worker=self.name):
+            for run in runs:
+                seconds = round(time.monotonic() - run.started, 3)
+                stack = stack_of(run, loop)
+                log.info("job.stack_dumped", **run.log_fields, seconds=seconds, stack=stack)
+            log.info("worker.stacks_dumped", running=len(runs))
+
+    async def __aenter__(self) -> Self:
+        name = f"aioqless worker {self.name}"
+        self._task = asyncio.create_task(self._run_in_host(), name=name)
+        return self
+
+    async def _run_in_host(self) -> None:
+        """Work; a resource that calls sys.exit ends the worker, and not the loop of its host."""
+        try:
+            await self.run()
+        except SystemExit as left:
+            error = AioqlessError(f"a resource of worker {self.name} wanted to exit: {left.code!r}")
+            with bound(worker=self.name):
+                log.error("worker.crashed", error=repr(error))
+            raise error from left
+
+    async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        task = self._task
+        if task is None:
+            return
+        if not task.done():
+            self.stop()
+            if (
+                self._shared.opening
+            ):  # nothing runs yet, and an unresponsive database is no reason to wait
+                task.cancel()
+        try:
+            if self._shared.opening:
+                await cancel_and_wait(task, every=CLOSE_INTERVAL)
+            await asyncio.wait([task])
+        except asyncio.CancelledError:  # the host can't wait: running jobs are released at once
+            task.cancel()
+            # A cancel scope of the host would cancel again at each iteration of the loop, and
+            # nothing would be released.
+            shield = anyio.CancelScope(shield=True)
+            with shield, contextlib.suppress(Exception, asyncio.CancelledError):
+                await task
+            raise
+        if (
+            failed is None and not task.cancelled()
+        ):  # the host's own error comes before a logged one
+            task.result()
+
+    def _log_start(self) -> None:
+        log.info(
+            "worker.started",
+            queues=tuple(str(each) for each in self.subscriptions),
+            concurrency=self.settings.concurrency,
+            handlers=len(self.handlers),
+        )
+        named = dict.fromkeys(handler.queue for handler in self.handlers if handler.queue)
+        if unserved := find_unserved(named, self.subscriptions):
+            log.info("worker.queues_skipped", queues=unserved)
+
+    @contextlib.asynccontextmanager
+    async def _reported(self) -> AsyncIterator[None]:
+        """Log the end of what is done within the block; handlers put with the client."""
+        with bound(worker=self.name), self._client.as_current():
+            try:
+                # The first script takes long, since it reads all Lua libraries.
+                await asyncio.to_thread(compose, "pop_many", self._client.namespace)
+                yield
+            except Exception as error:
+                cause = _cause_of(error)
+                log.error("worker.crashed", error=repr(cause or error))
+                if cause is not None:
+                    raise cause from None
+                raise
+            log.info("worker.stopped")
 
 
 @suggest_options(
     {**_OF_SETTINGS, "queue": 'Worker(client, app.jobs, settings=Settings(queues=["mail"]))'}
 )
-class Worker(HostedWorker):
+class Worker(AnyWorker):
     """Runs the jobs of some queues with the handlers of some modules, on the running loop.
 
     `async with Worker(client, app.jobs):` works in the background and drains when the block is
@@ -82,8 +420,6 @@ class Worker(HostedWorker):
         name: A stable name, which only one worker may have at a time; default: `host-pid-nonce`.
         on_stopping: Called once when it begins to stop, for whatever reason.
         parts: What runs beside its jobs; each has a method `run`.
-        hosted: What its host gives it, instead of jobs, settings, name and on_stopping, if it is
-            one of several workers.
 
     Raises:
         TypeError: One of `jobs` is something else.
@@ -99,223 +435,34 @@ class Worker(HostedWorker):
         name: str | None = None,
         on_stopping: Callable[[], object] | None = None,
         parts: Sequence[Part] = (),
-        hosted: Hosted | None = None,
     ) -> None:
-        self._alone = hosted is None
-        if hosted is None:
-            hosted = self._host_itself(
-                client, Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
-            )
-        elif jobs or settings or name or on_stopping:
-            raise TypeError("its host has the jobs, settings, name and on_stopping already")
-        shared = hosted.shared
+        shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
         super().__init__(client, shared)
-        context = WorkerContext(
-            client, shared.name, shared.settings, hosted.outage, shared.lifecycle
-        )
-        self._context = context
-        parts = _check_parts(parts)
-        self._lease: NameLease | None = None
-        if shared.has_stable_name:
-            self._lease = NameLease(context, on_lost=hosted.host.stop_at_once)
-        self._renewer = LockRenewer(
-            hosted.locks,
-            shared.name,
-            shared.running.by_jid,
-            shared.watchdog,
-            shared.settings.stuck_after,
-            self._lease.renew if self._lease else None,
-        )
-        self._scheduler = Scheduler(context, hosted.declarations) if hosted.declarations else None
-        self._poller = Poller(
-            context,
-            hosted.slots,
-            lease=self._lease,
-            caught_up=lambda: _have_caught_up(self._scheduler, *parts),
-        )
-        self._registration: Registration | None = None
-        if not shared.settings.burst:
-            self._registration = Registration(
-                context, self._queue_names, logged=shared.logged_queues
-            )
-        self.listener = Listener(
-            context,
-            self._renewer,
-            self._poller,
-            RemoteControl(context.store, hosted.host),
-            scheduler=self._scheduler,
-            registration=self._registration,
-        )
-        self._writer = OutcomeWriter(context)
-        self._runner = Runner(context, shared, self._renewer, self._writer)
-        self._renewal = LockRenewal(self._renewer, context, shared.renewer_thread)
-        beside = (
-            self._renewal,
-            self._writer,
-            self.listener if self._alone else None,
-            self._scheduler,
-            self._registration,
-            ArchiveMonitor(context.store),
-        )
-        self._beside = [part.run for part in beside if part is not None]
-        self._beside += [partial(part.run, context) for part in parts]
-
-    def _host_itself(self, client: Client, shared: Shared) -> Hosted:
-        settings = shared.settings
         declarations = None
-        if settings.scheduler:
-            declarations = Declarations(client, shared.handlers, settings.subscriptions)
-        return Hosted(
-            host=self,
-            shared=shared,
-            outage=Outage(settings.reconnect),
-            locks=client.dedicated_store("locks", LOCKS_TIMEOUT),
-            slots=shared.running,
-            declarations=declarations,
-        )
-
-    @property
-    def recovered(self) -> int | None:
-        """How many jobs of a former process of its name wait again, if there was one."""
-        return self._lease.recovered if self._lease else None
-
-    @property
-    def ready(self) -> bool:
-        """Whether it takes jobs: it reaches Redis, and is neither paused nor stopping."""
-        reached = self._context.outage.reached
-        return reached and not (self.paused or self._shared.lifecycle.stopping)
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing more was ready at the last poll, and it waits for the next."""
-        return self._poller.idle.is_set()
-
-    @property
-    def abandoned(self) -> list[str]:
-        """The jids of jobs whose code had not stopped when the worker had to end."""
-        return [run.job.jid for run in self._runner.abandoned]
-
-    async def release_abandoned(self) -> None:
-        """Release the abandoned jobs; they use no retry.
-
-        For a process that exits right after: their code still runs.
-        """
-        with contextlib.suppress(AioqlessError, exceptions.RedisError, TimeoutError):
-            async with asyncio.timeout(RELEASE_TIMEOUT):
-                for run in self._runner.abandoned:
-                    if not run.job.settled and run.stopped_by == "shutdown":
-                        await self._client.store.release(
-                            jid=run.job.jid, worker=self.name, fence=run.job.fence
-                        )
-
-    @property
-    def subscriptions(self) -> tuple[Subscription, ...]:
-        """What it serves now, in order of preference."""
-        return tuple(self._poller.subscriptions)
-
-    @property
-    def paused(self) -> bool:
-        """Whether it is paused."""
-        return self._poller.paused
-
-    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
-        """Serve a queue from now on, or with other limits if it is subscribed already.
-
-        Args:
-            queue: Name or pattern.
-            limit: Maximum number of its jobs at once in this worker.
-            weight: How often it is asked first, where the order is weighted.
-
-        Raises:
-            ValueError: A value is out of range, or the order is not weighted.
-        """
-        subscription = Subscription(queue, limit, weight)
-        self._poller.subscribe(subscription)
-        self._register()
-        if self._alone:
-            log.info("worker.subscribed", worker=self.name, queue=str(subscription))
-
-    def unsubscribe(self, queue: str) -> None:
-        """Stop serving a queue; running jobs are not affected.
-
-        Args:
-            queue: Name or pattern, as it was subscribed.
-
-        Raises:
-            ValueError: It is not subscribed by this name.
-        """
-        self._poller.unsubscribe(queue)
-        self._register()
-        if self._alone:
-            log.info("worker.unsubscribed", worker=self.name, queue=queue)
-
-    def pause(self) -> None:
-        """Take no new jobs until `resume`; running jobs are not affected.
-
-        A pop under way may still bring some; `worker.paused` is logged when none is.
-        """
-        self._poller.pause()
-
-    def resume(self) -> None:
-        """Take jobs again."""
-        if self.paused:
-            self._poller.resume()
-            if self._alone:
-                log.info("worker.resumed", worker=self.name)
-
-    def stop(self) -> None:
-        """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
-        if self._poller.stop():  # it logs in its caller's context
-            self._log_shutdown()
-
-    def stop_at_once(self) -> None:
-        """Begin a shutdown that releases running jobs without waiting for them."""
-        self.stop()
-        self._runner.release_all()
+        if self.settings.scheduler:
+            declarations = Declarations(client, self.handlers, self.subscriptions)
+        self._consumer = Consumer(client, shared, declarations, parts=_check_parts(parts))
+        self._consumers = (self._consumer,)
 
     async def run(self) -> None:
-        """Work until stopped.
+        """Work until stopped: see `AnyWorker.run`."""
+        consumer = self._consumer
+        async with self._reported(), consumer.named():
+            if consumer.recovered is not None:
+                log.info("worker.recovered", jobs=consumer.recovered)
+            self._log_start()
+            await consumer.check_server()
+            async with self._shared:
+                await consumer.run(consumer.listener.run)
 
-        Raises:
-            NameTaken: Another worker has the name, or took it during an outage.
-            redis.exceptions.RedisError: Redis refuses connections for good, such as to a database
-                that doesn't exist.
-        """
-        async with self._reported() if self._alone else contextlib.nullcontext():
-            await self._work()
 
-    async def _work(self) -> None:
-        async with self._lease or contextlib.nullcontext():
-            if self._alone:
-                if self.recovered is not None:
-                    log.info("worker.recovered", jobs=self.recovered)
-                self._log_start()
-            await self._context.outage.check_server(partial(check_eviction, self._context))
-            opened = self._shared if self._alone else contextlib.nullcontext()
-            async with opened, asyncio.TaskGroup() as group:
-                tasks = [group.create_task(run()) for run in self._beside]
-                async with self._runner:
-                    await self._poller.run(self._runner.start)
-                await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
-            await self._deregister()
-        if self._lease and self._lease.lost:
-            raise self._lease.lost
-
-    async def _deregister(self) -> None:
-        """Remove the worker from the list; one that stays listed was killed."""
-        if self._lease and self._lease.lost:  # another worker is listed by this name
-            return
-        with contextlib.suppress(AioqlessError, exceptions.RedisError, OSError):
-            async with asyncio.timeout(RELEASE_TIMEOUT):
-                await self._context.store.deregister(workers=[self.name])
-
-    def _register(self) -> None:
-        """Say in Redis soon which queues are served."""
-        if self._registration is not None:
-            self._registration.wake()
-
-    def _queue_names(self) -> list[str]:
-        return [each.queue for each in self._poller.subscriptions]
+def _cause_of(error: Exception) -> Exception | None:
+    """Return why a part of the worker refused to work, or Redis refused a part of it, if so."""
+    match error:
+        case ExceptionGroup(exceptions=(Exception() as first, *_)):
+            known = isinstance(first, AioqlessError | exceptions.RedisError)
+            return first if known else _cause_of(first)
+    return None
 
 
 def _check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -10,7 +10,7 @@ from aioqless import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.contrib.dashboard.pages.overview import find_alarms
 from aioqless.contrib.dashboard.sampler import Sampler
-from aioqless.worker.memory_checks import ArchiveMonitor
+from aioqless.worker.parts.memory_checks import ArchiveMonitor
 
 HOUR = 3600.0
 

@@ -22,7 +22,7 @@ import uvloop
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
-from aioqless.worker.shared import HostedWorker
+from aioqless.worker.worker import AnyWorker
 from tests.servers.processes import Cluster, server_program
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling-out.md"
@@ -70,7 +70,7 @@ async def measure(cluster: Cluster, partitions: int | None, jobs: int) -> Figure
         put = time.process_time() - own
         own = time.process_time()
         settings = Settings(concurrency=100, burst=True)
-        worker: HostedWorker
+        worker: AnyWorker
         if isinstance(client, PartitionedClient):
             worker = PartitionedWorker(client, noop, settings=settings)
         else:

@@ -18,7 +18,7 @@ from aioqless.client.workflows import MAX_DEPENDENCIES, MAX_JOBS
 from aioqless.handlers.retry_policy import exponential
 from aioqless.lua import constant
 from aioqless.worker import ExecutorLimits, Settings
-from aioqless.worker.stable_name import LEASE, RENEW
+from aioqless.worker.parts.stable_name import LEASE, RENEW
 from tests.unit.pages import ROOT
 
 BACKOFF = ", ".join(

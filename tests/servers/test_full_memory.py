@@ -21,7 +21,7 @@ from aioqless import (
     job,
 )
 from aioqless.errors import PutManyError
-from aioqless.worker.memory_checks import check_eviction
+from aioqless.worker.parts.memory_checks import check_eviction
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import Lines, lines

@@ -182,7 +182,9 @@ async def test_code_that_held_the_gil_is_reported_when_it_returns(
 
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
-        monkeypatch.setattr(worker._renewer, "_chore", lambda store: asyncio.sleep(60, False))
+        monkeypatch.setattr(
+            worker._consumer._renewer, "_chore", lambda store: asyncio.sleep(60, False)
+        )
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > watchdog.LATE
@@ -326,7 +328,7 @@ async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_f
         proxy.about, proxy.delay, proxy.seconds = job.jid.encode(), 1, 0.3
         completing = asyncio.ensure_future(job.complete())
         await until(lambda: not proxy.delay)
-        worker._renewer.check(job.jid)
+        worker._consumer._renewer.check(job.jid)
         await completing
 
     jid = await client.queue("mail").put(ends)
@@ -418,7 +420,7 @@ async def test_silent_subscription_is_renewed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("aioqless.redis.pubsub.MAX_SILENCE", 0.2)
-    monkeypatch.setattr("aioqless.worker.listener.PAUSE", 0.05)
+    monkeypatch.setattr("aioqless.worker.parts.listener.PAUSE", 0.05)
 
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
@@ -445,8 +447,8 @@ async def test_worker_stops_although_the_renewer_is_canceled_as_it_ends(
     work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with work() as worker:
-        await until(lambda: worker._renewer._own)
-        connection = worker._renewer._store.connection
+        await until(lambda: worker._consumer._renewer._own)
+        connection = worker._consumer._renewer._store.connection
         close = connection.aclose
 
         async def cancelled_meanwhile() -> None:

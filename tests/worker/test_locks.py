@@ -420,7 +420,7 @@ async def test_job_canceled_while_the_subscription_was_down_is_stopped_after_it_
     async with work(stay.handler) as worker:
         await until(lambda: stay.began)
         await idle(worker)
-        monkeypatch.setattr("aioqless.worker.listener.PAUSE", 0.2)
+        monkeypatch.setattr("aioqless.worker.parts.listener.PAUSE", 0.2)
         await client.redis.client_kill_filter(_type="pubsub")
         await until(lambda: len(lines.of("listener.failed")) == 2)
         await client.jobs.cancel(jid)

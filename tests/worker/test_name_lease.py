@@ -14,7 +14,7 @@ from redis import Redis as SyncRedis
 
 from aioqless import Client, Settings, Worker
 from aioqless.errors import NameTaken
-from aioqless.worker import stable_name
+from aioqless.worker.parts import stable_name
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_notifications import note
@@ -172,7 +172,9 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
         return False
 
     worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), poll=30), name="ann")
-    monkeypatch.setattr(worker._renewer, "_chore", never)  # as if the process had been stopped
+    monkeypatch.setattr(
+        worker._consumer._renewer, "_chore", never
+    )  # as if the process had been stopped
     run = asyncio.create_task(worker.run())
     await idle(worker)
     monkeypatch.setattr(stable_name, "LEASE", 0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, job
-from aioqless.worker import listener
+from aioqless.worker.parts import listener
 from tests.conftest import Until
 from tests.worker import foreign
 from tests.worker.conftest import Idle, Lines, Work
@@ -342,7 +342,7 @@ async def test_worker_pops_again_immediately_after_a_successful_pop(
         NewJob(note) for _ in range(95)
     )  # three pops of a third of the slots
     async with work(note, concurrency=90) as worker:
-        worker._poller.wake = lambda queue=None: None  # type: ignore[method-assign]
+        worker._consumer._poller.wake = lambda queue=None: None  # type: ignore[method-assign]
         await until(lambda: len(ran) == 95, SOON)
 
 

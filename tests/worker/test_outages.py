@@ -218,7 +218,9 @@ async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_loc
     monkeypatch.setattr(outcome_writer, "RETRY_WINDOW", 0.5)
     again = asyncio.Event()
     async with work(stay[0], using=killable_client) as worker:
-        monkeypatch.setattr(worker._context.outage, "wait_after_failure", lambda *_: again.wait())
+        monkeypatch.setattr(
+            worker._consumer._context.outage, "wait_after_failure", lambda *_: again.wait()
+        )
         await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
         async with Client(own_server.url) as other:  # as the call that got through would have done

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless import Client, Job, job
-from aioqless.worker.scheduler import DueTemplate, due_instances
+from aioqless.worker.parts.scheduler import DueTemplate, due_instances
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
 from tests.worker.test_notifications import no_calls
@@ -192,7 +192,7 @@ async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
 
     async with work(nothing) as worker:
         await idle(worker)
-        assert worker._scheduler is not None
+        assert worker._consumer._scheduler is not None
         await until(lambda: no_calls(client))
 
 
@@ -204,7 +204,7 @@ async def test_tick_waits_while_redis_is_full(
     lines: Lines,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("aioqless.worker.scheduler.PAUSE_WHEN_FULL", 0.01)
+    monkeypatch.setattr("aioqless.worker.parts.scheduler.PAUSE_WHEN_FULL", 0.01)
 
     @job
     async def tick(job: Job) -> None: ...

@@ -12,7 +12,7 @@ import pytest
 from aioqless import Client, Job, Settings, job
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.worker.context import Lifecycle, Outage, WorkerContext
-from aioqless.worker.registration import Registration
+from aioqless.worker.parts.registration import Registration
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -27,8 +27,9 @@ async def served(client: Client) -> list[list[str] | None]:
 
 @asynccontextmanager
 async def registered(client: Client, *queues: str) -> AsyncIterator[Registration]:
-    context = WorkerContext(client, "ann", Settings(), Outage(), Lifecycle())
-    registration = Registration(context, lambda: queues, interval=0.02)
+    settings = Settings(queues=queues)
+    context = WorkerContext(client, "ann", settings, Outage(), Lifecycle("ann", settings))
+    registration = Registration(context, interval=0.02)
     task = asyncio.create_task(registration.run())
     try:
         yield registration
@@ -93,7 +94,7 @@ async def test_reason_why_jobs_wait_is_logged_once_by_workers_of_the_queue(
 async def test_queue_announced_later_is_looked_at_after_a_pause(
     client: Client, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioqless.worker.registration.LOOK_PAUSE", 0.0)
+    monkeypatch.setattr("aioqless.worker.parts.registration.LOOK_PAUSE", 0.0)
     async with registered(client, "mail") as registration:
         await asyncio.sleep(0.1)  # the first looks are over
         await client.queue("mial").put(known)

@@ -37,7 +37,7 @@ async def _started(
     before = len(lines.of("recurring.declared"))
     async with work(*handlers, **settings) as worker:
         await until(lambda: len(lines.of("recurring.declared")) == before + declared)
-        scheduler = worker._scheduler
+        scheduler = worker._consumer._scheduler
         await until(lambda: scheduler is None or scheduler.reconciled)
 
 
@@ -204,7 +204,7 @@ async def test_declared_recurring_job_runs(
 @pytest.fixture
 def frequent_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make schedulers poll often."""
-    monkeypatch.setattr("aioqless.worker.scheduler.LONGEST_PAUSE", 0.02)
+    monkeypatch.setattr("aioqless.worker.parts.scheduler.LONGEST_PAUSE", 0.02)
 
 
 async def _lost(redis: Redis, namespace: str) -> None:
@@ -224,7 +224,7 @@ async def test_schedules_are_declared_again_after_redis_was_flushed(
 ) -> None:
     nightly = _handler("nightly", _other, cron="0 2 * * *")
     async with work(_handler(every=3600), nightly) as worker:
-        await until(lambda: worker._scheduler and worker._scheduler.caught_up)
+        await until(lambda: worker._consumer._scheduler and worker._consumer._scheduler.caught_up)
         for times in (1, 2):
             await _lost(redis, client.namespace)
             await until(lambda: len(lines.of("recurring.lost", level="warning")) == times)  # noqa: B023
@@ -241,7 +241,8 @@ async def test_each_program_declares_its_own_schedules_again(
     async with work(_handler(every=3600)) as one, work(_handler("other", every=60)) as other:
         await until(
             lambda: all(
-                worker._scheduler and worker._scheduler.caught_up for worker in (one, other)
+                worker._consumer._scheduler and worker._consumer._scheduler.caught_up
+                for worker in (one, other)
             )
         )
         await _lost(redis, client.namespace)
@@ -273,7 +274,7 @@ async def test_schedule_canceled_by_an_operator_stays_canceled_until_a_worker_st
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     async with work(_handler(every=3600)) as worker:
-        await until(lambda: worker._scheduler and worker._scheduler.caught_up)
+        await until(lambda: worker._consumer._scheduler and worker._consumer._scheduler.caught_up)
         await (await _found(client)).cancel()
         before = await _calls(client)
 
@@ -295,7 +296,7 @@ async def test_schedules_are_declared_as_soon_as_an_emptied_server_returns(
             _handler(every=3600), using=client, reconnect=ReconnectDelays(first=0.05, longest=0.1)
         ) as worker,
     ):
-        await until(lambda: worker._scheduler and worker._scheduler.caught_up)
+        await until(lambda: worker._consumer._scheduler and worker._consumer._scheduler.caught_up)
         own_server.kill()
         shutil.rmtree(tmp_path / "appendonlydir")
         await asyncio.to_thread(own_server.start)

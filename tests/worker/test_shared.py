@@ -1,42 +1,28 @@
-"""Several workers of one process that share slots, resources and the lock renewer's thread."""
+"""Several consumers of one worker that share slots, resources and the lock renewer's thread."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
-import pytest
-
-from aioqless import Client, Inject, Job, NewJob, Settings, Worker, job, resource
+from aioqless import Client, Inject, Job, NewJob, Settings, job, resource
 from aioqless.worker import Shared
-from aioqless.worker.context import Outage
-from aioqless.worker.worker import LOCKS_TIMEOUT, Hosted
+from aioqless.worker.worker import Consumer
 
 
 class Database:
     """Resource that handlers take."""
 
 
-def hosted(client: Client, shared: Shared) -> Hosted:
-    return Hosted(
-        host=cast(Any, None),  # stops if a name is lost; there is none
-        shared=shared,
-        outage=Outage(),
-        locks=client.dedicated_store("locks", LOCKS_TIMEOUT),
-        slots=shared.running,
-        declarations=None,
-    )
-
-
 async def run_two(one: Client, other: Client, shared: Shared) -> None:
     async with shared, asyncio.TaskGroup() as group:
         for client in (one, other):
-            group.create_task(Worker(client, hosted=hosted(client, shared)).run())
+            group.create_task(Consumer(client, shared, None).run())
 
 
-async def test_workers_that_share_slots_run_no_more_jobs_at_once_than_one(
+async def test_consumers_that_share_slots_run_no_more_jobs_at_once_than_one(
     redis_url: str, client: Client, namespace: str
 ) -> None:
     at_once: list[int] = []
@@ -75,10 +61,10 @@ async def test_workers_that_share_slots_run_no_more_jobs_at_once_than_one(
     assert len(opened) == len(threads) == 1
 
 
-async def test_burst_ends_when_all_workers_found_nothing(
+async def test_burst_ends_when_all_consumers_found_nothing(
     redis_url: str, client: Client, namespace: str
 ) -> None:
-    """Each job puts the next in the other worker's namespace."""
+    """Each job puts the next in the other consumer's namespace."""
     ran: list[int] = []
     async with Client(redis_url, namespace=f"{namespace}-2") as other:
 
@@ -92,11 +78,3 @@ async def test_burst_ends_when_all_workers_found_nothing(
         shared = Shared(client, pass_on, settings=Settings(queues=("mail",), burst=True))
         await asyncio.wait_for(run_two(client, other, shared), 30)
     assert ran == [4, 3, 2, 1, 0]
-
-
-async def test_hosted_worker_takes_no_jobs_of_its_own(client: Client) -> None:
-    @job(klass="Greet")
-    async def greet(job: Job[Any]) -> None: ...
-
-    with pytest.raises(TypeError, match="its host has the jobs"):
-        Worker(client, greet, hosted=hosted(client, Shared(client, greet)))

@@ -247,7 +247,7 @@ async def test_host_continues_after_a_part_crashed_and_gets_the_error_on_exit(
                 raise ZeroDivisionError("the part broke")
 
             await until(lambda: lines.of("worker.started"))
-            monkeypatch.setattr(worker.listener, "catch_up", crash)
+            monkeypatch.setattr(worker._consumer.listener, "catch_up", crash)
             await client.redis.client_kill_filter(_type="pubsub")
             await until(lambda: not worker.healthy)
             left.append("the host was not cancelled")
@@ -269,7 +269,7 @@ async def test_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task(
             async def crash(*_: object) -> None:
                 raise ZeroDivisionError
 
-            monkeypatch.setattr(worker._writer, "_send", crash)
+            monkeypatch.setattr(worker._consumer._writer, "_send", crash)
             await client.queue("mail").put(greet, jid="a")
             await until(lambda: not worker.healthy)
     assert lines.of("job.outcome_dropped", jid="a", outcome="Completed")
@@ -325,9 +325,9 @@ async def test_cancellation_at_the_moment_of_a_wakeup_ends_the_worker(
             client, job(klass="Greet")(began.append), settings=Settings(queues=("mail",), poll=30)
         )
         task = asyncio.create_task(worker.run())
-        await until(worker._poller.idle.is_set)
-        worker._poller.wake()
-        worker._renewal._news.set()
+        await until(worker._consumer._poller.idle.is_set)
+        worker._consumer._poller.wake()
+        worker._consumer._renewal._news.set()
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task], timeout=30)

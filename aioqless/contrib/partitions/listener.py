@@ -1,4 +1,4 @@
-"""PartitionListener: messages to the workers of several partitions."""
+"""PartitionListener: messages to the consumers of several partitions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing_extensions import override
 from aioqless.client import Client
 from aioqless.contrib.partitions.node_subscriptions import NodeSubscriptions
 from aioqless.redis.pubsub import Gap
-from aioqless.worker import Worker
+from aioqless.worker.worker import Consumer
 
 
 class PartitionListener(NodeSubscriptions):
-    """Handles the messages to the workers of several partitions."""
+    """Handles the messages to the consumers of several partitions."""
 
-    def __init__(self, workers: Sequence[Worker], clients: Sequence[Client]) -> None:
-        self._listeners = [worker.listener for worker in workers]
+    def __init__(self, consumers: Sequence[Consumer], clients: Sequence[Client]) -> None:
+        self._listeners = [consumer.listener for consumer in consumers]
         super().__init__(clients, [listener.channels for listener in self._listeners])
 
     @override

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import NamedTuple
 
-from aioqless.client import Client
-from aioqless.contrib.partitions.outages import NodeOutages
+from aioqless.contrib.partitions.outages import PartitionOutage
 from aioqless.contrib.partitions.record import count_key
 from aioqless.contrib.partitions.routing import partition_of
-from aioqless.runtime.log import bound, log
-from aioqless.worker import Shared, Worker
+from aioqless.runtime.log import bound
+from aioqless.store import ScriptStore
+from aioqless.worker import Shared
 from aioqless.worker.context import NOT_NOW
 from aioqless.worker.running_jobs import Run
 
@@ -37,155 +38,93 @@ class Turns:
     slots while it is known to be away. With limits of queues, one pop at a time goes out: another
     might bring more than the limit.
 
-    Owns the slots that were given for pops under way.
+    Owns the order in which partitions wait, and which pops are under way.
+
+    Args:
+        shared: What the consumers of the partitions have in common.
+        count: Number of partitions.
     """
 
-    def __init__(self, shared: Shared, outages: NodeOutages, count: int) -> None:
-        self.running = shared.running
-        self.running.on_end.append(self._note_end)
-        self._count = count
-        self._of_partition: dict[int, TurnSlots] = {}
+    def __init__(self, shared: Shared, count: int) -> None:
         self.lifecycle = shared.lifecycle
-        self._outages = outages.partitions
-        self.slots: list[TurnSlots] = []
-        self._workers: Sequence[Worker] = ()
-        self._clients: Sequence[Client] = ()
-        self._waiting: dict[int, Request] = {}
-        self._under_way: dict[int, float] = {}  # when each pop that is under way began
-        self._given = 0  # slots for these
-        self._paused: set[int] = set()
-        self._claimed: set[int] = set()
-        self._recovered = False  # that jobs of former processes wait again was logged
-        self._scheduled = False
+        self._running = shared.running
+        self._running.on_end.append(self._note_end)
+        self._count = count
+        self._partitions: dict[int, PartitionSlots] = {}
+        self._waiting: dict[PartitionSlots, Request] = {}
+        self._under_way: dict[PartitionSlots, float] = {}  # when each pop began
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, number: int) -> TurnSlots:
-        """Return the slots of one more partition, by its number."""
-        self.slots.append(TurnSlots(self, len(self.slots)))
-        self._of_partition[number] = self.slots[-1]
-        return self.slots[-1]
+    def add(self, number: int, outage: PartitionOutage, store: ScriptStore) -> PartitionSlots:
+        """Return the slots of one more partition.
+
+        Args:
+            number: Its number.
+            outage: Whether it can be reached.
+            store: Its commands.
+        """
+        slots = self._partitions[number] = PartitionSlots(self, outage, store)
+        return slots
 
     def _note_end(self, run: Run) -> None:
         """Tell the poller of the run's partition alone: with all of them, each job costs 12 µs."""
-        for call in self._of_partition[partition_of(run.job.jid, self._count)].on_end:
+        for call in self._partitions[partition_of(run.job.jid, self._count)].on_end:
             call(run)
 
-    def serve(self, workers: Sequence[Worker], clients: Sequence[Client]) -> None:
-        """Give turns to these workers, whose slots were added in this order.
-
-        Args:
-            workers: The workers.
-            clients: The client of each.
-        """
-        self._workers, self._clients = workers, clients
-
     async def run(self) -> None:
-        """Give out slots that runs leave, until canceled."""
+        """Give out slots that runs and pops leave, until canceled."""
         try:
             while True:
-                await self.running.slot_freed.wait()
-                self.running.slot_freed.clear()
+                await self._running.slot_freed.wait()
+                self._running.slot_freed.clear()
                 self._grant()
         finally:
             if self._timer is not None:
                 self._timer.cancel()
 
-    async def take(self, index: int, most: int, *, whole: bool) -> int:
-        """Wait for a turn and for slots; return their number, or 0 to look again."""
-        self._paused.discard(index)
-        if index not in self._claimed:
-            self._note_claimed(index)
-        await self.reach(index)
-        if self.lifecycle.stopping or most <= 0:
-            return 0
+    async def wait(self, slots: PartitionSlots, most: int, *, whole: bool) -> int:
+        """Wait for a turn and for free slots; return their number, or 0 to look again."""
         request = Request(most, whole, asyncio.get_running_loop().create_future())
-        self._waiting[index] = request
+        self._waiting[slots] = request
         self._grant()
         return await request.granted
 
-    def give_back(self, index: int, count: int) -> None:
-        """End a turn; slots are given out when the jobs of this pop have started."""
-        self._given -= count
-        del self._under_way[index]
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._grant)
+    def end(self, slots: PartitionSlots, count: int) -> None:
+        """End a turn; `run` gives out slots when the jobs of this pop have started."""
+        del self._under_way[slots]
+        with bound(partition=...) if self._running.paused else nullcontext():
+            self._running.give_back(count)
 
-    def leave(self, index: int) -> None:
+    def leave(self, slots: PartitionSlots) -> None:
         """Return 0 to a partition that waits, unless its jobs may have been popped before."""
-        request = self._waiting.get(index)
+        request = self._waiting.get(slots)
         if request and (self.lifecycle.stopping or not request.whole):
-            del self._waiting[index]
+            del self._waiting[slots]
             if not request.granted.done():
                 request.granted.set_result(0)
 
-    def log_paused(self, index: int) -> None:
-        """Note that a partition is paused; log it with the last one."""
-        self._paused.add(index)
-        if self._are_all(self._paused):
-            with bound(partition=...):
-                self.running.log_paused()
-            self._paused.clear()
-
-    def _note_claimed(self, index: int) -> None:
-        """Note that a worker has its name; log jobs of former processes with the last one."""
-        self._claimed.add(index)
-        jobs = [self._workers[each].recovered for each in self._claimed]
-        if self._recovered or not self._are_all(self._claimed):
-            return
-        if any(each is not None for each in jobs):
-            self._recovered = True
-            with bound(partition=...):
-                log.info("worker.recovered", jobs=sum(each or 0 for each in jobs))
-
-    def _are_all(self, indexes: set[int]) -> bool:
-        """Return whether these are all partitions, except for those whose nodes are away."""
-        return all(
-            index in indexes or not outage.reached for index, outage in enumerate(self._outages)
-        )
-
-    async def reach(self, index: int) -> None:
-        """Wait until the node of a partition answers, or the worker stops."""
-        while not (self.lifecycle.stopping or self._outages[index].reached):
-            await self._probe(index)
-
-    async def _probe(self, index: int) -> None:
-        """Ask a node that may be away for a sign of life, without holding slots.
-
-        By a key: a node that has just started answers a PING, and refuses commands with keys until
-        it has found the others.
-        """
-        asked, store = time.monotonic(), self._clients[index].store
-        try:
-            await store.connection.execute("GET", count_key(store))
-        except NOT_NOW as error:
-            await self._outages[index].wait_after_failure(error, asked)
-        else:
-            self._outages[index].record_success()
-
     def _grant(self) -> None:
         """Give free slots to the partitions that wait."""
-        self._scheduled = False
         if not self._waiting:
             return
-        now = time.monotonic()
+        now, running = time.monotonic(), self._running
         fresh = any(now - since < LATE for since in self._under_way.values())
-        busy = {self._outages[index].node for index in self._under_way}
-        limited = any(each.limit for each in self._workers[0].subscriptions)
-        for index, request in list(self._waiting.items()):
-            free = min(self.running.free, self.lifecycle.jobs_left) - self._given
-            least = max(1, self.running.concurrency // SMALL_SHARE) if fresh else 1
+        busy = {slots.outage.node for slots in self._under_way}
+        limited = any(each.limit for each in self.lifecycle.subscriptions)
+        for slots, request in list(self._waiting.items()):
+            free = min(running.free, self.lifecycle.jobs_left - running.reserved)
+            least = max(1, running.concurrency // SMALL_SHARE) if fresh else 1
             if free < least or (limited and busy):
                 break
-            node = self._outages[index].node
-            if node in busy or (request.whole and request.most > free):
+            node = slots.outage.node
+            if node in busy or (request.most > free if request.whole else running.paused):
                 continue
-            del self._waiting[index]
+            del self._waiting[slots]
             if request.granted.done():  # its poller was canceled
                 continue
             count = min(request.most, free)
-            self._given += count
-            self._under_way[index] = now
+            running.reserved += count
+            self._under_way[slots] = now
             fresh = True
             busy.add(node)
             request.granted.set_result(count)
@@ -197,36 +136,41 @@ class Turns:
         self._grant()
 
 
-class TurnSlots:
+class PartitionSlots:
     """The slots of a worker, as the poller of one partition takes them."""
 
-    def __init__(self, turns: Turns, index: int) -> None:
+    def __init__(self, turns: Turns, outage: PartitionOutage, store: ScriptStore) -> None:
         self.on_end: list[Callable[[Run], None]] = []  # for the runs of its partition
+        self.outage = outage
         self._turns = turns
-        self._index = index
-
-    @property
-    def by_jid(self) -> Mapping[str, Run]:
-        """The runs of all partitions whose outcome is not stored yet."""
-        return self._turns.running.by_jid
-
-    @property
-    def slots(self) -> Collection[Run]:
-        """The runs of all partitions whose code has not stopped."""
-        return self._turns.running.slots
+        self._store = store
 
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for a turn, and take slots; 0: look again."""
-        return await self._turns.take(self._index, most, whole=whole)
+        await self.reach()
+        if self._turns.lifecycle.stopping or most <= 0:
+            return 0
+        return await self._turns.wait(self, most, whole=whole)
 
     def give_back(self, count: int) -> None:
         """End the turn."""
-        self._turns.give_back(self._index, count)
+        self._turns.end(self, count)
 
     def leave(self) -> None:
         """Let the poller return if it waits."""
-        self._turns.leave(self._index)
+        self._turns.leave(self)
 
-    def log_paused(self) -> None:
-        """Log that the worker is paused if all partitions are."""
-        self._turns.log_paused(self._index)
+    async def reach(self) -> None:
+        """Wait until the node answers, or the worker stops.
+
+        It is asked for a key, without holding slots: a node that has just started answers a PING,
+        and refuses commands with keys until it has found the others.
+        """
+        while not (self._turns.lifecycle.stopping or self.outage.reached):
+            asked = time.monotonic()
+            try:
+                await self._store.connection.execute("GET", count_key(self._store))
+            except NOT_NOW as error:
+                await self.outage.wait_after_failure(error, asked)
+            else:
+                self.outage.record_success()

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import cast
 
+from typing_extensions import override
+
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.listener import PartitionListener
 from aioqless.contrib.partitions.outages import NodeOutages
@@ -16,14 +18,13 @@ from aioqless.errors import NameTaken
 from aioqless.handlers import Source
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.worker import Settings, Shared, Subscription, Worker
-from aioqless.worker.scheduler import Declarations
-from aioqless.worker.shared import CLOSE_INTERVAL, HostedWorker
-from aioqless.worker.worker import LOCKS_TIMEOUT, Hosted
+from aioqless.worker import Settings, Shared
+from aioqless.worker.parts.scheduler import Declarations
+from aioqless.worker.worker import CLOSE_INTERVAL, LOCKS_TIMEOUT, AnyWorker, Consumer
 
 
-class PartitionedWorker(HostedWorker):
-    """Runs the jobs of all partitions, or of some: a worker of each, which share their slots.
+class PartitionedWorker(AnyWorker):
+    """Runs the jobs of all partitions, or of some: a consumer of each, which share their slots.
 
     Pops go to several nodes at once, at most one to each node, and partitions take turns. A node
     that is down delays the jobs of its own partitions only.
@@ -56,132 +57,75 @@ class PartitionedWorker(HostedWorker):
                 raise ValueError(f"only names partition {number}, of {client.count}")
         if not self._numbers:
             raise ValueError("only must name a partition or more; None: all")
-
-        def stop() -> None:
-            for worker in self._workers:
-                worker.stop()
-            if on_stopping is not None:
-                on_stopping()
-
-        shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=stop)
+        shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
         super().__init__(client, shared)
-        outages = NodeOutages(self.settings.reconnect)
-        self._turns = Turns(shared, outages, client.count)
-        self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
-        locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
         clients = [client.partitions[number] for number in self._numbers]
-        self._workers = [
-            Worker(
-                each,
-                hosted=Hosted(
-                    host=self,
-                    shared=shared,
-                    outage=outages.add(number, each.store.connection),
-                    locks=locks[number],
-                    slots=self._turns.add(number),
-                    declarations=self._declarations_of(number, client),
-                ),
-            )
+        outages = NodeOutages(self.settings.reconnect)
+        self._turns = Turns(shared, client.count)
+        self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
+        self._named: set[int] = set()  # indexes of the consumers that have their name
+        self._recovered = False  # that jobs of former processes wait again was logged
+        locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
+        self._slots = [
+            self._turns.add(number, outages.add(number, each.store.connection), each.store)
             for number, each in zip(self._numbers, clients, strict=True)
         ]
-        self._turns.serve(self._workers, clients)
-        self._listener = PartitionListener(self._workers, clients)
+        self._consumers = [
+            Consumer(
+                each,
+                shared,
+                self._declarations_of(number, client),
+                outage=slots.outage,
+                locks=locks[number],
+                slots=slots,
+            )
+            for number, each, slots in zip(self._numbers, clients, self._slots, strict=True)
+        ]
+        self._listener = PartitionListener(self._consumers, clients)
 
-    @property
-    def ready(self) -> bool:
-        """Whether it takes jobs: it reaches a node, and is neither paused nor stopping."""
-        return any(worker.ready for worker in self._workers)
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing more was ready at the last polls, and it waits for the next."""
-        return all(worker.idle for worker in self._workers)
-
-    @property
-    def abandoned(self) -> list[str]:
-        """The jids of jobs whose code had not stopped when the worker had to end."""
-        return [jid for worker in self._workers for jid in worker.abandoned]
-
-    @property
-    def subscriptions(self) -> tuple[Subscription, ...]:
-        """What it serves now, in order of preference."""
-        return self._workers[0].subscriptions
-
-    @property
-    def paused(self) -> bool:
-        """Whether it is paused."""
-        return self._workers[0].paused
-
-    async def release_abandoned(self) -> None:
-        """Release the abandoned jobs; they use no retry."""
-        await asyncio.gather(*(worker.release_abandoned() for worker in self._workers))
-
-    def subscribe(self, queue: str, *, limit: int | None = None, weight: int = 1) -> None:
-        """Serve a queue from now on: see `Worker.subscribe`."""
-        for worker in self._workers:
-            worker.subscribe(queue, limit=limit, weight=weight)
-        subscription = str(Subscription(queue, limit, weight))
-        log.info("worker.subscribed", worker=self.name, queue=subscription)
-
-    def unsubscribe(self, queue: str) -> None:
-        """Stop serving a queue: see `Worker.unsubscribe`."""
-        for worker in self._workers:
-            worker.unsubscribe(queue)
-        log.info("worker.unsubscribed", worker=self.name, queue=queue)
-
-    def pause(self) -> None:
-        """Take no new jobs until `resume`; running jobs are not affected."""
-        for worker in self._workers:
-            worker.pause()
-
-    def resume(self) -> None:
-        """Take jobs again."""
-        if self.paused:
-            for worker in self._workers:
-                worker.resume()
-            log.info("worker.resumed", worker=self.name)
-
-    def stop(self) -> None:
-        """Begin a graceful shutdown: `run` returns when running jobs have ended or are released."""
-        if self._shared.lifecycle.stop():
-            self._log_shutdown()
-
-    def stop_at_once(self) -> None:
-        """Begin a shutdown that releases running jobs without waiting for them."""
-        self.stop()
-        for worker in self._workers:
-            worker.stop_at_once()
-
+    @override
     async def run(self) -> None:
-        """Work until stopped.
-
-        Raises:
-            NameTaken: Another worker has the name, or took it during an outage.
-            redis.exceptions.RedisError: Redis refuses connections for good.
-        """
+        """Work until stopped: see `AnyWorker.run`."""
         async with self._reported():
             self._log_start()
             async with self._shared, asyncio.TaskGroup() as group:
                 beside = [group.create_task(part.run()) for part in (self._turns, self._listener)]
                 async with asyncio.TaskGroup() as working:
-                    for index in range(len(self._workers)):
+                    for index in range(len(self._consumers)):
                         working.create_task(self._run_one(index))
                 await cancel_and_wait(*beside, every=CLOSE_INTERVAL)
             if self._lost:
                 raise self._lost[0]
 
     async def _run_one(self, index: int) -> None:
-        """Run the worker of a partition as soon as its node answers."""
+        """Run the consumer of a partition as soon as its node answers."""
+        lifecycle, consumer = self._shared.lifecycle, self._consumers[index]
         with bound(partition=self._numbers[index]):
-            await self._turns.reach(index)
-            if self._shared.lifecycle.stopping:
+            await self._slots[index].reach()
+            if lifecycle.stopping:
                 return
             try:
-                await self._workers[index].run()
+                async with consumer.named():
+                    self._note_named(index)
+                    await consumer.check_server()
+                    await consumer.run()
             except NameTaken as taken:
-                if not self._shared.lifecycle.stopping:
+                if not lifecycle.stopping:
                     raise
                 self._lost.append(taken)  # the others release their jobs first
+
+    def _note_named(self, index: int) -> None:
+        """Log jobs of former processes once, with the last partition that can be reached."""
+        self._named.add(index)
+        recovered = [each.recovered for each in self._consumers if each.recovered is not None]
+        last = all(
+            number in self._named or not consumer.reached
+            for number, consumer in enumerate(self._consumers)
+        )
+        if last and recovered and not self._recovered:
+            self._recovered = True
+            with bound(partition=...):
+                log.info("worker.recovered", jobs=sum(recovered))
 
     def _declarations_of(self, number: int, client: PartitionedClient) -> Declarations | None:
         """Return the recurring jobs that are in a partition."""

@@ -16,7 +16,7 @@ import pytest
 from aioqless import Job, NewJob, Settings, chain, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.errors import NameTaken
-from aioqless.worker.stable_name import _this_process
+from aioqless.worker.parts.stable_name import _this_process
 from tests.conftest import Until
 from tests.worker.conftest import Lines
 

@@ -16,10 +16,11 @@ from aioqless.runtime.log import log
 from aioqless.store import Store
 from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.lock_renewer import LockRenewer
+from aioqless.worker.parts.registration import Registration
+from aioqless.worker.parts.scheduler import Scheduler
 from aioqless.worker.poller import Poller
-from aioqless.worker.registration import Registration
-from aioqless.worker.scheduler import Scheduler
-from aioqless.worker.shared import HostedWorker
+from aioqless.worker.shared import Shared
+from aioqless.worker.subscriptions import Subscription
 
 PAUSE = 1.0
 # Seconds without jobs after which the log channel is worth its subscription. A worker that gets one
@@ -122,27 +123,27 @@ class Listener:
 class RemoteControl:
     """Handles remote commands."""
 
-    def __init__(self, store: Store, worker: HostedWorker) -> None:
+    def __init__(self, store: Store, shared: Shared) -> None:
         self._store = store
-        self._worker = worker
+        self._lifecycle, self._running = lifecycle, running = shared.lifecycle, shared.running
         self._commands: dict[str, Callable[[dict[str, Any]], None]] = {
-            "subscribe": lambda message: worker.subscribe(
-                message["queue"], limit=message.get("limit"), weight=message.get("weight", 1)
+            "subscribe": lambda message: lifecycle.subscribe(
+                Subscription(message["queue"], message.get("limit"), message.get("weight", 1))
             ),
-            "unsubscribe": lambda message: worker.unsubscribe(message["queue"]),
-            "pause": lambda _: worker.pause(),
-            "resume": lambda _: worker.resume(),
-            "stop": lambda _: worker.stop(),
+            "unsubscribe": lambda message: lifecycle.unsubscribe(message["queue"]),
+            "pause": lambda _: running.pause(),
+            "resume": lambda _: running.resume(),
+            "stop": lambda _: shared.stop(),
             "show": lambda _: None,
         }
 
     async def handle(self, message: dict[str, Any]) -> None:
-        """Carry out a command and answer it; what the worker's method refuses is the answer."""
+        """Carry out a command and answer it; what is refused is the answer."""
         try:
             self._commands[message["command"]](message)
             answer: dict[str, object] = {
-                "queues": [str(each) for each in self._worker.subscriptions],
-                "paused": self._worker.paused,
+                "queues": [str(each) for each in self._lifecycle.subscriptions],
+                "paused": self._running.paused,
             }
         except (ValueError, TypeError) as refused:
             answer = {"refused": str(refused)}

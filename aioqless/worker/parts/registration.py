@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
 
 from aioqless.client.coverage import REGISTER_INTERVAL, matches
 from aioqless.errors import AioqlessError
@@ -28,7 +27,6 @@ class Registration:
 
     Args:
         context: The worker.
-        served: Returns the names and patterns of its queues.
         interval: Seconds between two registrations.
         logged: The queues that were logged; default: none yet.
     """
@@ -36,14 +34,14 @@ class Registration:
     def __init__(
         self,
         context: WorkerContext,
-        served: Callable[[], Iterable[str]],
         *,
         interval: float = REGISTER_INTERVAL,
         logged: set[str] | None = None,
     ) -> None:
         self._client = context.client
         self._worker = context.name
-        self._served = served
+        self._lifecycle = context.lifecycle
+        self._lifecycle.on_change.append(self._note_change)
         self._outage = context.outage
         self._interval = interval
         self._woken = asyncio.Event()
@@ -54,9 +52,13 @@ class Registration:
         self._suspects: dict[str, str] = {}
         self._logged: set[str] = set() if logged is None else logged
 
-    def wake(self) -> None:
-        """Register soon: the subscriptions have changed."""
-        self._woken.set()
+    def _note_change(self) -> None:
+        """Register soon if the subscriptions have changed."""
+        if not self._lifecycle.stopping:
+            self._woken.set()
+
+    def _served(self) -> list[str]:
+        return [each.queue for each in self._lifecycle.subscriptions]
 
     def note_ready(self, queue: str) -> None:
         """Note that a queue has a ready job."""
@@ -70,7 +72,7 @@ class Registration:
             self._woken.clear()
             asked = time.monotonic()
             try:
-                await self._client.store.register(worker=self._worker, queues=list(self._served()))
+                await self._client.store.register(worker=self._worker, queues=self._served())
                 if self._looks_left and time.monotonic() >= self._quiet_until:
                     await self._look()
             except NOT_NOW as error:
