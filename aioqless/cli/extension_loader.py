@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from aioqless.client import Client
-    from aioqless.worker import Worker
+    from aioqless.worker import AnyWorker
 
 PARTITIONS = "aioqless.contrib.partitions"
 METRICS = "aioqless.contrib.telemetry.prometheus"
@@ -22,43 +22,19 @@ SUPERVISOR = "aioqless.contrib.supervisor.run"
 ProcessCommand: TypeAlias = Callable[[int, int, bool], list[str]]
 
 
-class MakePartitionedClient(Protocol):
-    """Makes a client of all partitions of a namespace."""
-
-    def __call__(self, url: str | None, *, namespace: str, partitions: int) -> Client:
-        """Make it."""
-
-
-def load_partitioned_client() -> MakePartitionedClient:
+def load_partitioned_client() -> Callable[..., Client]:
     """Return the class of clients of all partitions."""
-    return cast(MakePartitionedClient, import_module(PARTITIONS).PartitionedClient)
+    return cast("Callable[..., Client]", import_module(PARTITIONS).PartitionedClient)
 
 
-def load_partitioned_worker() -> type[Worker]:
+def load_partitioned_worker() -> Callable[..., AnyWorker]:
     """Return the class of workers of all partitions."""
-    return cast("type[Worker]", import_module(PARTITIONS).PartitionedWorker)
+    return cast("Callable[..., AnyWorker]", import_module(PARTITIONS).PartitionedWorker)
 
 
-class Supervise(Protocol):
-    """Runs a supervisor of worker processes; returns the exit code."""
-
-    def __call__(
-        self,
-        command: ProcessCommand,
-        *,
-        processes: int,
-        shutdown_timeout: float,
-        burst: bool,
-        reload: bool,
-        health: str | None,
-        metrics: str | None,
-    ) -> int:
-        """Start the processes, and return when all have ended."""
-
-
-def load_supervisor() -> Supervise:
-    """Import the supervisor."""
-    return cast(Supervise, import_module(SUPERVISOR).supervise)
+def load_supervisor() -> Callable[..., int]:
+    """Return the function that runs a supervisor until all its processes have ended."""
+    return cast(Callable[..., int], import_module(SUPERVISOR).supervise)
 
 
 def serve_metrics(address: str) -> AbstractAsyncContextManager[None]:

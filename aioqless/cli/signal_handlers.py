@@ -16,7 +16,7 @@ from functools import partial
 from aioqless.cli.shutdown import ShutdownTimer
 from aioqless.runtime import signals
 from aioqless.runtime.log import log
-from aioqless.worker import Worker
+from aioqless.worker import AnyWorker
 
 TERMINATING = ("SIGTERM", "SIGINT")
 
@@ -47,7 +47,7 @@ def stop_on_signals(stop: Callable[[], object]) -> None:
     on_signals(TERMINATING, lambda _: call(stop))
 
 
-def install_worker_handlers(worker: Worker, timer: ShutdownTimer, *, supervised: bool) -> None:
+def install_worker_handlers(worker: AnyWorker, timer: ShutdownTimer, *, supervised: bool) -> None:
     """Install the signal handlers of a worker process.
 
     SIGTERM, SIGINT: graceful shutdown; at the second one, exit immediately: other workers run its

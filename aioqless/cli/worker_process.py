@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from structlog.contextvars import get_contextvars
 
@@ -25,12 +25,14 @@ from aioqless.cli.systemd import NoNotifier, ServiceState, make_notifier
 from aioqless.client import Client
 from aioqless.handlers import Source
 from aioqless.runtime.log import log
-from aioqless.worker import Settings, Worker
+from aioqless.worker import AnyWorker, Settings, Worker
 from aioqless.worker.runner import OUTCOME_TIMEOUT
 
 # seconds beyond `shutdown_timeout` and `kill_after`, for killed processes to be reaped and for
 # outcomes to be stored
 SHUTDOWN_MARGIN = 2.0
+
+MakeWorker: TypeAlias = Callable[..., AnyWorker]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ class WorkerProcess:
         """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
         _log_unawaited()
-        kind = Worker if self.partitions is None else load_partitioned_worker()
+        kind: MakeWorker = Worker if self.partitions is None else load_partitioned_worker()
         return run_with_client(
             self.url,
             self.namespace,
@@ -67,7 +69,7 @@ class WorkerProcess:
             self.partitions,
         )
 
-    async def _run(self, client: Client, handlers: Sequence[Source], kind: type[Worker]) -> int:
+    async def _run(self, client: Client, handlers: Sequence[Source], kind: MakeWorker) -> int:
         log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
@@ -101,7 +103,7 @@ class WorkerProcess:
             timer.exit_now()
         return timer.exit_code
 
-    async def _report(self, worker: Worker, timer: ShutdownTimer, stack: AsyncExitStack) -> None:
+    async def _report(self, worker: AnyWorker, timer: ShutdownTimer, stack: AsyncExitStack) -> None:
         """Report the status to the supervisor, or else to health checks and scrapes of metrics."""
         if self.status_fd is not None:
             reporter = StatusReporter(
@@ -135,18 +137,18 @@ def _log_unawaited() -> None:
     warnings.showwarning = log_or_show
 
 
-def _status(worker: Worker) -> bytes:
+def _status(worker: AnyWorker) -> bytes:
     if worker.paused:
         return PAUSED
     return READY if worker.ready else STARTING
 
 
-def _service_state(worker: Worker) -> ServiceState:
+def _service_state(worker: AnyWorker) -> ServiceState:
     text = "taking jobs" if worker.ready else "paused" if worker.paused else "waiting for Redis"
     return ServiceState(started=worker.ready or worker.paused, healthy=True, text=text)
 
 
-def _orphan_handler(worker: Worker, timer: ShutdownTimer) -> Callable[[], None]:
+def _orphan_handler(worker: AnyWorker, timer: ShutdownTimer) -> Callable[[], None]:
     """Return what a thread calls when the supervisor is gone."""
     call = loop_caller()
 

@@ -24,11 +24,11 @@ parts/             Listener, Scheduler, Registration, NameLease, ...   what runs
 from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.worker.context import Part, WorkerContext
 from aioqless.worker.settings import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
-from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription
-from aioqless.worker.worker import Worker
+from aioqless.worker.worker import AnyWorker, Worker
 
 __all__ = [
+    "AnyWorker",
     "ExecutorLimits",
     "Fail",
     "Next",
@@ -37,7 +37,6 @@ __all__ = [
     "RecycleLimits",
     "Retry",
     "Settings",
-    "Shared",
     "Snooze",
     "Subscription",
     "Worker",

@@ -9,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import anyio
 from redis import exceptions
@@ -164,7 +164,7 @@ class Consumer:
         """Refuse a Redis that evicts keys; wait while it is unavailable."""
         await self._context.outage.check_server(partial(check_eviction, self._context))
 
-    async def run(self, *beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def run(self, *beside: Callable[[], Coroutine[object, object, None]]) -> None:
         """Take and run jobs until stopped.
 
         Args:

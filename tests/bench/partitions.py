@@ -22,7 +22,7 @@ import uvloop
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
-from aioqless.worker.worker import AnyWorker
+from aioqless.worker import AnyWorker
 from tests.servers.processes import Cluster, server_program
 
 PAGE = Path(__file__).parents[2] / "docs" / "scaling-out.md"

@@ -36,8 +36,8 @@ def test_package_has_few_lines() -> None:
 
 
 def test_worker_has_few_files() -> None:
-    folder = PACKAGE / "worker"  # the executors count as one
-    assert len([*folder.glob("*.py"), folder / "executors"]) <= 20
+    folder = PACKAGE / "worker"  # the executors count as one, and what runs beside the jobs
+    assert len([*folder.glob("*.py"), folder / "executors", folder / "parts"]) <= 16
 
 
 def test_any_is_rare() -> None:

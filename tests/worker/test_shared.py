@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from aioqless import Client, Inject, Job, NewJob, Settings, job, resource
-from aioqless.worker import Shared
+from aioqless.worker.shared import Shared
 from aioqless.worker.worker import Consumer
 
 

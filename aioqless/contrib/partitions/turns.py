@@ -13,9 +13,9 @@ from aioqless.contrib.partitions.record import count_key
 from aioqless.contrib.partitions.routing import partition_of
 from aioqless.runtime.log import bound
 from aioqless.store import ScriptStore
-from aioqless.worker import Shared
 from aioqless.worker.context import NOT_NOW
 from aioqless.worker.running_jobs import Run
+from aioqless.worker.shared import Shared
 
 # Seconds after which a pop that was not answered no longer makes others wait for a larger share.
 LATE = 0.1

@@ -18,9 +18,10 @@ from aioqless.errors import NameTaken
 from aioqless.handlers import Source
 from aioqless.runtime.log import bound, log
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.worker import Settings, Shared
+from aioqless.worker import AnyWorker, Settings
 from aioqless.worker.parts.scheduler import Declarations
-from aioqless.worker.worker import CLOSE_INTERVAL, LOCKS_TIMEOUT, AnyWorker, Consumer
+from aioqless.worker.shared import Shared
+from aioqless.worker.worker import CLOSE_INTERVAL, LOCKS_TIMEOUT, Consumer
 
 
 class PartitionedWorker(AnyWorker):
