@@ -153,7 +153,7 @@ async def test_worker_without_permission_to_read_the_policy_logs_that_it_is_unkn
         )
     async with Client(own_server.url.replace("redis://", "redis://ann:secret@")) as client:
         worker = Worker(client, greet)
-        await check_eviction(worker._context)
+        await check_eviction(worker._consumer._context)
     assert lines.of("worker.eviction_unknown", level="warning")
 
 
