@@ -34,28 +34,28 @@ class Retry(Exception):
     """Raise it in a handler to retry the job; if it has no retries left, it fails.
 
     Args:
-        delay: Time before it runs again, in seconds or as a timedelta.
+        message: Why; it is in the log, and in the failure when no retry is left.
+        delay: Time before it runs again, in seconds or as a timedelta; default: what the `backoff`
+            of the handler, or else of the worker, returns.
         group: The failure group if no retry is left; default: `failed-retries-<queue>`.
-        message: The message of that failure.
 
     Raises:
+        TypeError: A value is of the wrong type.
         ValueError: A value is out of range.
     """
 
-    delay: float = 0
-    group: str | None = None
     message: str | None = None
+    delay: float | None = None
+    group: str | None = None
 
     def __init__(
-        self, delay: Seconds = 0, group: str | None = None, message: str | None = None
+        self, message: str | None = None, *, delay: Seconds | None = None, group: str | None = None
     ) -> None:
-        self.delay = validation.check_seconds("delay", delay)
-        super().__init__(message or f"retry after {self.delay} s")
+        self.message = None if message is None else _check_message(message, "Retry(delay=30)")
+        self.delay = None if delay is None else validation.check_seconds("delay", delay)
         self.group = None if group is None else validation.check_name("group", group)
-        self.message = None if message is None else validation.to_text(message)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.delay, self.group, self.message)
+        when = "by its backoff" if delay is None else f"after {self.delay} s"
+        super().__init__(message or f"retry {when}")
 
 
 class Snooze(Exception):
@@ -86,23 +86,27 @@ class Snooze(Exception):
 
 
 class Fail(Exception):
-    """Raise it in a handler to fail the job in a group of your choice.
+    """Raise it in a handler to fail the job, without a retry.
 
     Args:
-        group: The failure group.
         message: What went wrong.
+        group: The failure group; default: `<queue>-Fail`.
 
     Raises:
+        TypeError: The message is no string.
         ValueError: The group is not a valid name.
     """
 
-    group: str = ""
     message: str = ""
+    group: str | None = None
 
-    def __init__(self, group: str, message: str = "") -> None:
-        super().__init__(message or group)
-        self.group = validation.check_name("group", group)
-        self.message = validation.to_text(message)
+    def __init__(self, message: str, *, group: str | None = None) -> None:
+        self.message = _check_message(message, 'Fail(str(error), group="refused")')
+        self.group = None if group is None else validation.check_name("group", group)
+        super().__init__(self.message)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.group, self.message)
+
+def _check_message(message: str, example: str) -> str:
+    if not isinstance(message, str):
+        raise TypeError(f"message must be a string (got {message!r}): write {example}")
+    return validation.to_text(message)

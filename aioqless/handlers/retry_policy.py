@@ -105,6 +105,10 @@ class RetryPolicy:
         retried = _classes("retry_on", self.retry_on) or ((Exception,) if excluded else ())
         if isinstance(error, excluded) or not isinstance(error, retried):
             return None
+        return self.pause(used)
+
+    def pause(self, used: int) -> float:
+        """Return the seconds before a retry, by the number of retries used."""
         return max(0.0, validation.check_seconds("backoff", self.backoff(used), least=-math.inf))
 
 

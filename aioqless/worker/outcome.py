@@ -147,28 +147,16 @@ def _outcome_of_error(
     run: Run, error: BaseException, policy: RetryPolicy, patience: Patience
 ) -> Outcome:
     match error:
-        case Retry():
-            return _retried(run, error)
         case Snooze():
             return Released(error.delay, "snoozed", run.data)
-        case Fail(group=str(group)) if group:
-            return Failed(group, error.message)
+        case Fail():
+            return Failed(error.group or group_of(run, error), error.message)
         case UnknownKlass() | InvalidData():
             return _declined_or_failed(run, error, patience)
-        case _ if run.stopped_by == "shutdown":
+        case _ if run.stopped_by == "shutdown" and not isinstance(error, Retry):
             return Released()
         case _:
             return _retried_or_failed(run, error, policy)
-
-
-def _retried(run: Run, error: Retry) -> Retried:
-    """Return the outcome of a Retry; the failure of its last one says why."""
-    group, message, reason = error.group, error.message, reason_of(error)
-    if group is None and reason and run.job.remaining <= 0:
-        group = validation.fit_name(exhausted_group(run.job.queue))
-        why = reason if message is None else validation.to_text(message)
-        message = f'Job exhausted retries in queue "{run.job.queue}": {why}'
-    return Retried(error.delay, group, message, run.data)
 
 
 def _declined_or_failed(run: Run, error: Exception, patience: Patience) -> Declined | Failed:
@@ -179,15 +167,28 @@ def _declined_or_failed(run: Run, error: Exception, patience: Patience) -> Decli
 
 
 def _retried_or_failed(run: Run, error: BaseException, policy: RetryPolicy) -> Retried | Failed:
-    """Decide by the retry policy of the handler, or else that of the worker."""
+    """Decide by a Retry, or by the retry policy of the handler, or else that of the worker."""
     if run.handler and run.handler.retry:
         policy = run.handler.retry
+    used = run.job.retries - run.job.remaining
     try:
-        delay = policy.delay(error, run.job.retries - run.job.remaining)
+        if isinstance(error, Retry):
+            return _retried(run, error, policy.pause(used) if error.delay is None else error.delay)
+        delay = policy.delay(error, used)
     except Exception as wrong:  # a backoff function is the application's code, too
         return Failed(group_of(run, wrong), format_error(wrong))
     group, message = group_of(run, error), format_error(error)
     return Failed(group, message) if delay is None else Retried(delay, group, message)
+
+
+def _retried(run: Run, error: Retry, delay: float) -> Retried:
+    """Return the outcome of a Retry; the failure of its last one says why."""
+    group, message, reason = error.group, error.message, reason_of(error)
+    if reason and run.job.remaining <= 0 and not (group and message):
+        group = group or validation.fit_name(exhausted_group(run.job.queue))
+        why = reason if message is None else message
+        message = f'Job exhausted retries in queue "{run.job.queue}": {why}'
+    return Retried(delay, group, message, run.data)
 
 
 def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:

@@ -58,13 +58,13 @@ async def visit(job: aioqless.Job[Page]) -> None:
         html, page.seconds = await site.fetch(page.address)
     except (OSError, HTTPException) as error:
         # without remaining retries the job fails in this group
-        raise aioqless.Retry(1, "pages-unanswered", repr(error)) from error
+        raise aioqless.Retry(repr(error), delay=1, group="pages-unanswered") from error
     # Parsing would block the event loop.
     contents = await asyncio.to_thread(Contents, page.address, html)
     if contents.error and "could not find" in contents.error:
         await job.tag("missing")  # a result of the audit, not a failure of the job
     elif contents.error:
-        raise aioqless.Fail("pages-not-shown", contents.error)
+        raise aioqless.Fail(contents.error, group="pages-not-shown")
     page.size, page.links, page.anchors = len(html), list(contents.links), list(contents.anchors)
     await put_linked(page)
     # Returning completes the job, and stores its changed data.

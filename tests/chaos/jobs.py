@@ -68,7 +68,7 @@ async def act(job: aioqless.Job[Any], how: str, seconds: float) -> aioqless.Next
             threading.Event().wait(seconds)
         await asyncio.sleep(seconds)
         if how == "fail":
-            raise aioqless.Fail(WANTED, "as it was put")
+            raise aioqless.Fail("as it was put", group=WANTED)
         if how == "retry" and job.remaining == job.retries:
             raise aioqless.Retry(delay=0.2)
         if how == "next" and job.queue == FIRST:

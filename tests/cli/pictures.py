@@ -61,7 +61,11 @@ async def _fill_day(url: str) -> None:
             now += dice.lognormvariate(1.2, 1.6)
             (job,) = await mail.pop(worker="web-1-4711")
             now += dice.lognormvariate(0.3, 0.9)
-            await (job.complete() if n % 40 else job.fail("mail-SMTPError", "450 no such mailbox"))
+            await (
+                job.complete()
+                if n % 40
+                else job.fail("450 no such mailbox", group="mail-SMTPError")
+            )
             now = began
 
 
@@ -74,8 +78,8 @@ async def _fill_shop(client: Client) -> None:
         for job in held:
             if dice.random() < 0.03:
                 await job.fail(
-                    f"{job.queue}-{dice.choice(('SMTPError', 'TimeoutError'))}",
                     "SMTPError: 450 no such mailbox",
+                    group=f"{job.queue}-{dice.choice(('SMTPError', 'TimeoutError'))}",
                 )
             else:
                 await job.complete()

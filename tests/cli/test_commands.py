@@ -160,7 +160,7 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
     for jid in "ab":
         await client.queue("mail").put("Greet", {"jid": jid}, jid=jid)
         (running,) = await client.queue("mail").pop()
-        await running.fail("typo", f"no such word: {jid}")
+        await running.fail(f"no such word: {jid}", group="typo")
     assert (await cli("failed")).out.split()[:6] == [
         "count",
         "group",

@@ -17,7 +17,7 @@ async def failing(client: Client, *jids: str, queue: str = "mail", group: str = 
     for jid in jids:
         await client.queue(queue).put("Greet", {"to": jid}, jid=jid, tags=["news"])
         (job,) = await client.queue(queue).pop(worker="ann")
-        await job.fail(group, f"Traceback:\n  a line\nValueError: no such word: {jid}")
+        await job.fail(f"Traceback:\n  a line\nValueError: no such word: {jid}", group=group)
 
 
 async def states(client: Client, *jids: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ async def test_control_characters_in_jobs_are_escaped(client: Client, cli: Aioql
         f"Klass[link=x]{evil[-12:]}", {"text": evil}, jid="a", tags=["[blink]tag"]
     )
     (job,) = await client.queue("mail").pop()
-    await job.fail("[red]group", evil)
+    await job.fail(evil, group="[red]group")
     for command in (
         ["get", "a"],
         ["failed"],

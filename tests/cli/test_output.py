@@ -40,7 +40,7 @@ async def test_stats_prints_histograms_and_numbers(client: Client, cli: Aioqless
     (a, b, c) = await mail.pop(3)
     await a.complete()
     await b.complete()
-    await c.fail("typo", "x")
+    await c.fail("x", group="typo")
     await client.queue("retried").put("Greet")
     for _ in range(2):
         (job,) = await client.queue("retried").pop()
@@ -366,7 +366,7 @@ async def test_bash_completes_commands_options_and_names(
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
     (job,) = await client.queue("mail").pop()
-    await job.fail("typo", "x")
+    await job.fail("x", group="typo")
     asked = {
         "_AIOQLESS_COMPLETE": "complete_bash",
         "COMP_WORDS": f"aioqless {words}",

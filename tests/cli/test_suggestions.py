@@ -63,7 +63,7 @@ async def test_misspelled_worker_is_distinguished_from_an_idle_one(
 async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     (job,) = await client.queue("mail").pop()
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     for command in (
         ["failed", "tpyo"],
         ["failed", "tpyo", "--json"],

@@ -34,7 +34,7 @@ async def screen(
     await client.queue("billing").put("Charge", delay=600)
     await client.queue("mail").put("Greet", jid="b")
     (job,) = await client.queue("mail").pop(worker="ann")
-    await job.fail("mail-SMTPError", "Traceback:\nSMTPError: no such mailbox")
+    await job.fail("Traceback:\nSMTPError: no such mailbox", group="mail-SMTPError")
     async with terminal(
         "top",
         "--namespace",
@@ -95,7 +95,7 @@ async def test_failed_job_is_shown(screen: Terminal) -> None:
 async def test_failed_job_is_edited_and_retried(client: Client) -> None:
     await client.queue("mail").put("Greet", jid="a", data={"to": "ada"})
     (job,) = await client.queue("mail").pop()
-    await job.fail("mail-SMTPError", "no such mailbox")
+    await job.fail("no such mailbox", group="mail-SMTPError")
     async with Top(client, 0.1).run_test() as pilot:
         await shown(pilot, "failures", "mail-SMTPError")
         await pilot.press("tab", "enter")

@@ -43,6 +43,6 @@ async def load_scripts(client: Client) -> None:
     await load_scripts.complete()
     await queue.put_many([NewJob("Warm", jid="warm"), NewJob("Warm", jid="other")])
     (load_scripts,) = await queue.pop()
-    await load_scripts.fail("typo", "x")
+    await load_scripts.fail("x", group="typo")
     await queue.unfail("typo")
     await client.jobs.cancel("warm", "other")

@@ -125,7 +125,7 @@ async def test_namespaces_are_isolated(client: Client) -> None:
     ):
         await client.queue("mail").put("Greet", jid="a", tags=["x"])
         (running,) = await client.queue("mail").pop(worker="w")
-        await running.fail("typo", "x")
+        await running.fail("x", group="typo")
         await running.track()
         await client.queue("mail").recur("Greet", every=5, jid="often")
         await client.queue("mail").pause()
@@ -281,7 +281,7 @@ async def test_events_arrive_in_order(client: Client) -> None:
         (running,) = await client.queue("mail").pop(worker="w")
         await running.complete("billing")
         (running,) = await client.queue("billing").pop(worker="w")
-        await running.fail("typo", "x")
+        await running.fail("x", group="typo")
         await client.queue("billing").unfail("typo")
         (running,) = await client.queue("billing").pop(worker="w")
         await running.timeout()

@@ -66,7 +66,7 @@ async def do_advance(job: Job[Any]) -> Any:
 
 
 async def do_fail(job: Job[Any]) -> Any:
-    return await job.fail("typo", "no such word")
+    return await job.fail("no such word", group="typo")
 
 
 async def do_retry(job: Job[Any]) -> Any:
@@ -110,7 +110,7 @@ async def test_unfail_moves_no_more_jobs_than_requested(
     for jid in "ab":
         await client.queue("mail").put("Greet", jid=jid)
         (running,) = await client.queue("mail").pop()
-        await running.fail("typo", "x")
+        await running.fail("x", group="typo")
     fault(proxy)
     assert await proxied_client.queue("mail").unfail("typo", 1) == 1
     assert await client.jobs.failed() == {"typo": 1}

@@ -49,7 +49,7 @@ async def test_history_is_readable_as_events_and_as_stages(client: Client) -> No
     job = await running(client)
     await job.complete("billing")
     (job,) = await client.queue("billing").pop(worker="w2")
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     await job.refresh()
     assert [event["what"] for event in job.events] == [
         "put",
@@ -90,7 +90,9 @@ async def test_completed_jobs_are_listed_latest_first(client: Client) -> None:
 
 async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
     for jid in "abc":
-        await (await running(client, jid)).fail("typo" if jid != "c" else "other", f"about {jid}")
+        await (await running(client, jid)).fail(
+            f"about {jid}", group="typo" if jid != "c" else "other"
+        )
     assert await client.jobs.failed() == {"typo": 2, "other": 1}
     total, jobs = await client.jobs.failed_in("typo")
     assert (total, [(job.jid, job.failure and job.failure.message) for job in jobs]) == (
@@ -170,18 +172,18 @@ async def test_queue_heartbeat_option_sets_the_lock_duration(client: Client) -> 
 async def test_fail_stores_the_failure_in_its_group(client: Client) -> None:
     job = await running(client, data=1)
     job.data = 2
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     await job.refresh()
     assert (job.state, job.data, job.remaining) == ("failed", 2, 5)
 
 
 async def test_operator_can_fail_a_job_that_does_not_run(client: Client) -> None:
     job = await put(client)
-    await job.fail("never", "we don't do that any more")
+    await job.fail("we don't do that any more", group="never")
     await job.refresh()
     assert job.state == "failed" and job.failure and job.failure.worker == ""
     with pytest.raises(WrongState) as wrong:
-        await job.fail("never", "twice")
+        await job.fail("twice", group="never")
     assert wrong.value.state == "failed"
 
 
@@ -244,7 +246,7 @@ async def test_holder_methods_raise_wrong_state_for_an_unlocked_job(
     if state == "complete":
         await held.complete()
     elif state == "failed":
-        await held.fail("typo", "no such word")
+        await held.fail("no such word", group="typo")
     job = await client.jobs.get("a")
     assert job and (job.state, job.worker) == (state, "")
     with pytest.raises(WrongState, match=f"{verb}: the job is not running") as wrong:
@@ -454,7 +456,7 @@ async def test_retry_group_retries_each_job_in_its_own_queue(client: Client) -> 
     for queue in ("mail", "post"):
         await client.queue(queue).put_many(NewJob("Greet") for _ in range(150))
         for job in await client.queue(queue).pop(150):
-            await job.fail("typo", "x")
+            await job.fail("x", group="typo")
     steps: list[int] = []
     assert await client.jobs.retry_group("typo", step=steps.append) == 300
     assert steps == [200, 100]
@@ -476,34 +478,26 @@ def test_unknown_state_of_another_client_is_kept() -> None:
     assert f"{JobState('resting')}" == "resting"
 
 
+async def test_job_that_is_failed_without_a_group_gets_one_of_its_queue(client: Client) -> None:
+    await (await running(client)).fail("no such word")
+    assert await client.jobs.failed() == {"mail-Fail": 1}
+
+
 async def test_retry_puts_a_failed_job_back_with_all_its_retries(client: Client) -> None:
     job = await running(client)
     await job.retry()
     (job,) = await client.queue("mail").pop()
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     failed = await client.jobs.get("a")
     assert failed and (failed.state, failed.remaining) == ("failed", 4)
-    assert await failed.retry() == 5
+    await client.jobs.retry("a")
     await failed.refresh()
     assert (failed.state, failed.queue, failed.remaining) == ("waiting", "mail", 5)
     assert await client.jobs.failed() == {}
 
 
 async def test_retry_of_a_job_that_is_no_longer_failed_is_refused(client: Client) -> None:
-    await (await running(client)).fail("typo", "no such word")
-    failed = await client.jobs.get("a")
-    assert failed
+    await (await running(client)).fail("no such word", group="typo")
     await client.jobs.retry("a")
     with pytest.raises(WrongState, match="the job has not failed"):
-        await failed.retry()
-
-
-@pytest.mark.parametrize("options", [{"delay": 60}, {"group": "typo"}, {"message": "again"}])
-async def test_retry_of_a_failed_job_refuses_options_of_a_running_one(
-    client: Client, options: dict[str, Any]
-) -> None:
-    await (await running(client)).fail("typo", "no such word")
-    failed = await client.jobs.get("a")
-    assert failed
-    with pytest.raises(ValueError, match="job a has failed: retry takes no delay"):
-        await failed.retry(**options)
+        await client.jobs.retry("a")

@@ -158,8 +158,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("complete", "complete", of("a", lambda job: job.complete())),
     ("complete", "complete with data", of("a", changed)),
     ("complete", "advance", of("a", lambda job: job.complete("billing", delay=3))),
-    ("fail", "fail", of("a", lambda job: job.fail("typo", "no such word"))),
-    ("retry", "retry", of("a", lambda job: job.retry(3))),
+    ("fail", "fail", of("a", lambda job: job.fail("no such word", group="typo"))),
+    ("retry", "retry", of("a", lambda job: job.retry(delay=3))),
     ("decline", "a worker declines", script("decline", jid="a", worker="ann", delay=5, timeout=600,
         group="mail-UnknownKlass", message="no handler")),
     ("register", "a worker registers", script("register", worker="ann", queues=["mail", "p*"])),
@@ -226,7 +226,7 @@ async def build(client: Client, clock: Clock) -> None:
     queue = client.queue("mail")
     await queue.put("Greet", jid="bad")
     (bad,) = await queue.pop()
-    await bad.fail("typo", "no such word")
+    await bad.fail("no such word", group="typo")
     for jid in "abc":
         clock.now += 1
         await queue.put("Greet", {"jid": jid}, jid=jid, unique=Key("taken") if jid == "b" else None)
@@ -335,7 +335,7 @@ async def test_worker_with_lost_replies_runs_each_job_once(
         ran[job.jid] += 1
         await asyncio.sleep(0.02)
         if how == "fail":
-            raise Fail("typo", "no such word")
+            raise Fail("no such word", group="typo")
         if how == "retry" and job.remaining == 3:
             raise Retry(delay=0.1)
         return Next("post") if how == "next" and job.queue == "mail" else None

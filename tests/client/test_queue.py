@@ -512,7 +512,7 @@ async def test_statistics_of_a_day_are_counted(client: Client) -> None:
     (running,) = await queue.pop()
     await running.retry()
     (running,) = await queue.pop()
-    await running.fail("typo", "x")
+    await running.fail("x", group="typo")
     stats = await queue.stats()
     assert (stats.failed, stats.failures, stats.wait.count, stats.run.count) == (
         1,
@@ -529,7 +529,7 @@ async def test_unfail_retries_the_oldest_jobs_first(client: Client) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
         (running,) = await client.queue("mail").pop()
-        await running.fail("typo", "x")
+        await running.fail("x", group="typo")
     assert await client.queue("billing").unfail("typo", 2) == 2
     assert sorted(await client.queue("billing").jobs("waiting")) == ["a", "b"]
     assert await client.queue("billing").unfail("nothing") == 0
@@ -552,7 +552,7 @@ async def test_clear_deletes_all_jobs_but_running_ones(client: Client) -> None:
     mail = client.queue("mail")
     await mail.put("Greet", jid="fails")
     (fails,) = await mail.pop()
-    await fails.fail("typo", "no such word")
+    await fails.fail("no such word", group="typo")
     await mail.put("Greet", jid="running")
     await mail.pop()
     await mail.put_many(
@@ -606,5 +606,5 @@ async def test_requeue_takes_a_policy_for_failed_dependencies(client: Client) ->
     mail = client.queue("mail")
     await mail.put_many([NewJob("Greet", jid="a"), NewJob("Greet", jid="b")])
     await mail.requeue(NewJob("Greet", jid="b", depends=["a"], if_dependency_fails="cancel"))
-    await (await mail.pop(1))[0].fail("typo", "no such word")
+    await (await mail.pop(1))[0].fail("no such word", group="typo")
     assert await client.jobs.get("b") is None

@@ -79,5 +79,5 @@ async def test_lock_lost_is_raised_by_fence_even_for_the_same_worker_name(client
             await verb()
         assert lost.value.holder == "twin" and lost.value.jid == "a"
     with pytest.raises(LockLost):
-        await first.fail("typo", "x")
+        await first.fail("x", group="typo")
     assert await second.complete() == "complete"

@@ -143,7 +143,7 @@ async def test_finish_hook_is_called_once_when_retries_of_any_kind_are_exhausted
 
     @job(klass="Asks")
     async def asks(job: Job[Any]) -> None:
-        raise Retry
+        raise Retry(delay=0)
 
     @job(klass="Raises", retry_on=(OSError,), backoff=lambda used: 0)
     def raises(job: Job[Any]) -> None:
@@ -151,7 +151,7 @@ async def test_finish_hook_is_called_once_when_retries_of_any_kind_are_exhausted
 
     @job(klass="Fails")
     async def fails(job: Job[Any]) -> None:
-        raise Fail("by-itself")
+        raise Fail("by-itself", group="by-itself")
 
     for handler in (asks, raises, fails):
         await client.queue("mail").put(handler, jid=handler.klass, retries=1)
@@ -173,7 +173,7 @@ async def test_hook_that_moves_the_failed_job_leaves_a_consistent_queue(
 
     @job(klass="Fails", unique=Key("k"), limit_key=Key("k"), max_concurrent=1)
     async def fails(job: Job[Any]) -> None:
-        raise Fail("by-itself")
+        raise Fail("by-itself", group="by-itself")
 
     await client.queue("mail").put(fails, jid="a")
     async with work(fails, set_aside):
@@ -191,7 +191,7 @@ async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_depen
     await mail.put("Good", jid="b", depends=["a"])
     await mail.put("Fails", jid="c", unique=Key("k"), limit_key=Key("k"), max_concurrent=1)
     for failing in await mail.pop(2):
-        await failing.fail("broken", "it is")
+        await failing.fail("it is", group="broken")
     assert await states(client, "a", "b", "c") == ["failed", "depends", None]
     assert await mail.put("Fails", jid="d", unique=Key("k")) == "d"
     await client.jobs.cancel("a", "b", "d")

@@ -34,7 +34,7 @@ from tests.worker.conftest import Lines, Work
 @job(klass="Flaky", result_ttl=60)
 async def flaky(job: Job[Any], name: str = "", delay: float = 0) -> str:
     if job.remaining == job.retries:
-        raise Retry(delay)
+        raise Retry(delay=delay)
     return name
 
 
@@ -120,7 +120,7 @@ async def test_job_put_again_has_its_new_failure_policy(client: Client) -> None:
     await mail.put("Sum", jid="a", depends=["former"], if_dependency_fails="cancel")
     await mail.put("Sum", jid="b", depends=["former", "later"], if_dependency_fails="cancel")
     await mail.put("Sum", jid="a", depends=["later"])
-    await (await existing_job(client, "later")).fail("broken", "by hand")
+    await (await existing_job(client, "later")).fail("by hand", group="broken")
     assert await states(client, "a", "b") == ["depends", None]
     await client.jobs.cancel("former", "later", "a")
 
@@ -148,7 +148,7 @@ async def test_retried_and_advanced_job_keeps_the_result_of_its_last_stage(
     @job(klass="Stages", result_ttl=60)
     async def stages(job: Job[Any]) -> Any:
         if job.remaining == job.retries:
-            raise Retry
+            raise Retry(delay=0)
         return Next("default") if job.queue == "mail" else "last"
 
     put = await client.queue("mail").put_flow(chain(stages.data(), total.data()))

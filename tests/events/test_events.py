@@ -74,7 +74,7 @@ async def test_each_kind_of_event_has_its_own_type(client: Client, until: Until)
         await until(lambda: len(found) == 2)
         await job.complete("post")
         (job,) = await client.queue("post").pop(worker="ann")
-        await job.fail("typo", "no such word")
+        await job.fail("no such word", group="typo")
         await client.jobs.cancel("a")
         await client.config.set("heartbeat", 30)
         await client.config.unset("heartbeat")
@@ -131,7 +131,7 @@ async def test_filter_passes_only_its_queues_jobs_and_kinds(client: Client, unti
     ):
         (a,) = await client.queue("mail").pop()
         (b,) = await client.queue("post").pop()
-        await b.fail("typo", "x")  # its message does not name the queue
+        await b.fail("x", group="typo")  # its message does not name the queue
         await a.complete("post")
         await until(lambda: of_a and ends and len(of_post) == 2)
     assert [without_time(event)[0] for event in of_post] == [Failed, Advanced]

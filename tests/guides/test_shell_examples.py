@@ -90,7 +90,7 @@ async def samples(client: Client) -> Client:
     await client.put("app.jobs.charge", {"invoice": 7}, queue="billing")
     for queue, group in (("mail", "mail-SMTPError"), ("billing", "charge-refused")):
         (popped,) = await client.queue(queue).pop()
-        await popped.fail(group, "refused")
+        await popped.fail("refused", group=group)
     await client.put("app.jobs.greet", {"name": "Bob"}, queue="mail")
     await client.queue("mail").recur("app.jobs.digest", every=3600, jid="app.jobs.digest")
     return client

@@ -77,7 +77,7 @@ async def test_failures_of_either_client_are_listed_and_retried_by_the_other(
     peer.queues["mail"].put("Greet", {}, jid="a")
     await ours.queue("mail").put("Greet", jid="b")
     (mine,) = await ours.queue("mail").pop()
-    await mine.fail("disk", "full")
+    await mine.fail("full", group="disk")
     theirs = peer.queues["mail"].pop()
     theirs.fail("disk", "slow")
     assert peer.jobs.failed() == {"disk": 2} and await ours.jobs.failed() == {"disk": 2}
@@ -199,7 +199,7 @@ async def test_worker_runs_jobs_of_qless_py_at_once_and_its_failures_are_visible
 ) -> None:
     @job(klass="Break")
     async def breaks(job: Job[Any]) -> None:
-        raise Fail("broken", "on purpose")
+        raise Fail("on purpose", group="broken")
 
     async with Worker(ours, breaks, settings=Settings(queues=("mail",), poll=30)) as worker:
         await until(lambda: worker.idle)

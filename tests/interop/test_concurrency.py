@@ -82,7 +82,7 @@ class RandomOperations:
                 case "advance":
                     await held.complete(queue)
                 case "fail":
-                    await held.fail("broken", "why")
+                    await held.fail("why", group="broken")
                 case _:
                     await getattr(held, how)()
 

@@ -49,7 +49,7 @@ async def _advanced(client: Client) -> None:
 
 
 async def _failed(client: Client) -> None:
-    await (await popped(client)).fail("broken", "why")
+    await (await popped(client)).fail("why", group="broken")
 
 
 async def _unfailed(client: Client) -> None:
@@ -58,7 +58,7 @@ async def _unfailed(client: Client) -> None:
 
 
 async def _retried(client: Client) -> None:
-    await (await popped(client)).retry(10)
+    await (await popped(client)).retry(delay=10)
 
 
 async def _exhausted(client: Client) -> None:

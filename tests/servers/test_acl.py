@@ -158,7 +158,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
         popped = [await root.queue("mail").pop() for _ in range(2)]
         waiting = asyncio.ensure_future(found.wait(timeout=60))
         for (each,) in popped:
-            await each.fail("typo", "x") if each.jid == "c" else await each.complete()
+            await each.fail("x", group="typo") if each.jid == "c" else await each.complete()
         await waiting
         await mail.put("Greet", jid="c")  # a failed job is retried
     assert await root.check() == []
@@ -186,7 +186,7 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
 
     @job(klass="Wrong")
     async def wrong(job: Job[Any]) -> None:
-        raise Fail("wrong", "as ever")
+        raise Fail("as ever", group="wrong")
 
     @job(klass="Every", every=0.2)
     async def every(job: Job[Any]) -> None:
@@ -224,7 +224,7 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
 async def test_dashboard_role_suffices_for_pages_and_actions(as_a: ByRole, root: Client) -> None:
     await root.queue("mail").put_many(NewJob("Greet", jid=jid) for jid in "abcd")
     (failing, holding) = await root.queue("mail").pop(2)
-    await failing.fail("typo", "x")
+    await failing.fail("x", group="typo")
     async with as_a("dashboard") as client:
         mail = client.queue("mail")
         assert (

@@ -70,7 +70,7 @@ async def test_worker_drains_a_redis_at_its_memory_limit(
 
         @job(klass="Wrong")
         async def wrong(job: Job[Any]) -> None:
-            raise Fail("wrong", "as ever")
+            raise Fail("as ever", group="wrong")
 
         @job(klass="Long")
         async def long(job: Job[Any]) -> None:

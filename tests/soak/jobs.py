@@ -10,7 +10,7 @@ import aioqless
 @aioqless.job(klass="soak.act", result_ttl=2, retries=2)
 async def act(job: aioqless.Job[Any], how: str) -> Any:
     if how == "fail":
-        raise aioqless.Fail("soak", "as it was put")
+        raise aioqless.Fail("as it was put", group="soak")
     if how == "retry" and job.remaining == job.retries:
         raise aioqless.Retry(delay=0.1)
     if how == "next" and job.queue == "soak":

@@ -39,9 +39,9 @@ async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> Next | Non
             await job.log("paid", by=pool.name)
             return Next("mail", delay=5)
         case 2:
-            raise Retry(30)
+            raise Retry(delay=30)
         case 3:
-            raise Fail("refused", "no money")
+            raise Fail("no money", group="refused")
         case 4:
             await job.complete()
         case 5:
@@ -116,7 +116,7 @@ async def test_result_and_progress_of_a_handler_are_returned() -> None:
     assert done.commands == [("progress", {"share": 0.5, "message": "halfway"})]
 
 
-@pytest.mark.parametrize("end", [Retry(30), Snooze(30)])
+@pytest.mark.parametrize("end", [Retry(delay=30), Snooze(30)])
 async def test_changed_data_is_part_of_the_outcome_of_retry_and_snooze(end: Exception) -> None:
     @job(klass="Page")
     async def page(job: Job[Any]) -> None:
@@ -158,10 +158,10 @@ async def test_performed_handler_puts_on_the_open_memory_client(
 
 
 ENDS = {
-    "retry": Retry(),
-    "retry-why": Retry(message="closed"),
+    "retry": Retry(delay=0),
+    "retry-why": Retry("closed"),
     "retry-group": Retry(group="bank"),
-    "retry-both": Retry(group="bank", message="closed"),
+    "retry-both": Retry("closed", group="bank"),
     "policy": ConnectionError("closed"),
 }
 

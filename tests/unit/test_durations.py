@@ -88,7 +88,7 @@ def test_backoffs_take_and_return_timedeltas() -> None:
 
 
 def test_outcomes_take_timedeltas() -> None:
-    assert Retry(MINUTE).delay == 60
+    assert Retry(delay=MINUTE).delay == 60
     assert Next("mail", delay=MINUTE) == Next("mail", delay=60)
 
 

@@ -44,13 +44,16 @@ class Locked(Exception):
 
 
 def test_error_keeps_its_message() -> None:
-    again, failed = sent(Retry(30, "later", "not now")), sent(Fail("refused"))
+    again, failed = (
+        sent(Retry("not now", delay=30, group="later")),
+        sent(Fail("refused", group="refused")),
+    )
     assert isinstance(again, Retry) and (again.delay, again.group, again.message) == (
         30,
         "later",
         "not now",
     )
-    assert isinstance(failed, Fail) and (failed.group, failed.message) == ("refused", "")
+    assert isinstance(failed, Fail) and (failed.group, failed.message) == ("refused", "refused")
 
 
 def test_error_with_other_constructor_arguments_arrives_intact() -> None:
@@ -128,6 +131,6 @@ def test_huge_error_is_cut_before_it_is_sent(rows: object) -> None:
 
 
 def test_retry_with_a_huge_message_keeps_its_delay() -> None:
-    again = sent(Retry(30, "later", "x" * 10_000_000))
+    again = sent(Retry("x" * 10_000_000, delay=30, group="later"))
     assert isinstance(again, Retry) and (again.delay, again.group) == (30, "later")
     assert again.message == "x" * 10_000

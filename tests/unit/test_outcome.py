@@ -83,7 +83,7 @@ def test_next_moves_the_job_with_its_changed_data() -> None:
 
 
 def test_retry_has_a_delay_and_a_message() -> None:
-    assert outcome_of(ended(error=Retry(30, group="busy", message="come back"))) == Retried(
+    assert outcome_of(ended(error=Retry("come back", delay=30, group="busy"))) == Retried(
         30, "busy", "come back"
     )
 
@@ -92,7 +92,7 @@ def _retry_for_an_error() -> None:
     try:
         raise ConnectionError("bank\nis away")
     except ConnectionError:
-        raise Retry(5)  # noqa: B904  # as handlers write it
+        raise Retry(delay=5)  # noqa: B904  # as handlers write it
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def _retry_for_an_error() -> None:
     [
         (ValueError("no\nword"), "ValueError: no word"),
         (KeyError(), "KeyError"),
-        (Retry(5, message="later"), "Retry: later"),
-        (Retry(5), "Retry"),
+        (Retry("later", delay=5), "Retry: later"),
+        (Retry(delay=5), "Retry"),
         (raised(_retry_for_an_error), "Retry: ConnectionError: bank is away"),
         (ValueError("x" * 999), "ValueError: " + "x" * 188 + "…"),
     ],
@@ -115,7 +115,7 @@ def test_end_of_a_retried_job_says_why(error: BaseException, why: str) -> None:
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (Retry(5, message="later"), "later"),
+        (Retry("later", delay=5), "later"),
         (raised(_retry_for_an_error), "ConnectionError: bank is away"),
     ],
 )
@@ -127,12 +127,36 @@ def test_last_retry_without_a_group_fails_with_the_reason(error: BaseException, 
     )
 
 
-def test_bare_retry_has_no_delay() -> None:
-    assert outcome_of(ended(error=Retry())) == Retried(0)
+def test_retry_without_a_delay_waits_as_the_policy_says() -> None:
+    policy = RetryPolicy(backoff=lambda used: 7 + used)
+    run = ended(error=Retry("busy"))
+    run.job.remaining = run.job.retries - 2
+    assert outcome_of(run, policy) == Retried(9, None, "busy")
+    assert outcome_of(ended(error=Retry(delay=0)), policy) == Retried(0)
+
+
+def test_last_retry_with_a_group_alone_fails_with_the_error_that_was_handled() -> None:
+    def retry() -> None:
+        raise Retry(delay=5, group="bank") from ConnectionError("away")
+
+    run = ended(error=raised(retry))
+    run.job.remaining = 0
+    why = 'Job exhausted retries in queue "mail": ConnectionError: away'
+    assert outcome_of(run) == Retried(5, "bank", why)
+
+
+@pytest.mark.parametrize("end", [Retry, Fail])
+def test_message_of_an_end_must_be_a_string(end: Any) -> None:
+    with pytest.raises(TypeError, match="message must be a string"):
+        end(30)
+
+
+def test_fail_without_a_group_uses_that_of_its_class() -> None:
+    assert outcome_of(ended(error=Fail("no postcode"))) == Failed("mail-Fail", "no postcode")
 
 
 def test_fail_uses_the_given_group() -> None:
-    assert outcome_of(ended(error=Fail("bad-address", "no postcode"))) == Failed(
+    assert outcome_of(ended(error=Fail("no postcode", group="bad-address"))) == Failed(
         "bad-address", "no postcode"
     )
 
@@ -204,8 +228,10 @@ def test_error_during_shutdown_releases_the_job() -> None:
 
 def test_outcome_of_a_handler_that_returns_during_shutdown_counts() -> None:
     assert outcome_of(ended(stopped_by="shutdown")) == Completed()
-    assert outcome_of(ended(stopped_by="shutdown", error=Retry(5))) == Retried(5)
-    assert outcome_of(ended(stopped_by="shutdown", error=Fail("typo", "x"))) == Failed("typo", "x")
+    assert outcome_of(ended(stopped_by="shutdown", error=Retry(delay=5))) == Retried(5)
+    assert outcome_of(ended(stopped_by="shutdown", error=Fail("x", group="typo"))) == Failed(
+        "typo", "x"
+    )
 
 
 def test_cancellation_from_outside_the_worker_fails_the_job() -> None:
@@ -226,7 +252,7 @@ def test_timed_out_run_fails_whatever_its_code_returns() -> None:
     for end in (
         {},
         {"error": asyncio.CancelledError()},
-        {"error": Retry()},
+        {"error": Retry(delay=0)},
         {"result": Next("billing")},
     ):
         outcome = outcome_of(ended(stopped_by="timeout", **end))
@@ -297,11 +323,11 @@ def test_exception_with_a_failing_str_is_reported() -> None:
         lambda: Next("a\nb"),
         lambda: Next("billing", delay=-1),
         lambda: Next("billing", delay=float("nan")),
-        lambda: Retry(-1),
-        lambda: Retry(float("inf")),
+        lambda: Retry(delay=-1),
+        lambda: Retry(delay=float("inf")),
         lambda: Retry(group=""),
-        lambda: Fail(""),
-        lambda: Fail("a\x00b"),
+        lambda: Fail("x", group=""),
+        lambda: Fail("x", group="a\x00b"),
     ],
 )
 def test_invalid_outcome_is_refused_in_the_handler(
@@ -312,7 +338,7 @@ def test_invalid_outcome_is_refused_in_the_handler(
 
 
 def test_repr_describes_retry_and_fail() -> None:
-    assert str(Retry(30)) == "retry after 30 s"
-    assert str(Retry(message="busy")) == "busy"
-    assert str(Fail("typo")) == "typo"
-    assert str(Fail("typo", "no such word")) == "no such word"
+    assert str(Retry(delay=30)) == "retry after 30 s"
+    assert str(Retry("busy")) == "busy"
+    assert str(Fail("typo", group="typo")) == "typo"
+    assert str(Fail("no such word", group="typo")) == "no such word"

@@ -75,9 +75,9 @@ async def put_everything(client: Client) -> None:
                 job.data["done"] = True
                 await job.complete()
             case "fail":
-                await job.fail("broken", "why")
+                await job.fail("why", group="broken")
             case "retry":
-                await job.retry(30)
+                await job.retry(delay=30)
     await client.jobs.track("waiting", "watched")
     tracked = await client.jobs.get("waiting")
     assert tracked is not None
@@ -117,7 +117,7 @@ async def put_relations(client: Client) -> None:
     await client.config.set("aged-failed-history", 10**9)
     await client.queue("aged").put("Greet", jid="aged")
     (job,) = await client.queue("aged").pop(worker="worker-aged")
-    await job.fail("old", "why")
+    await job.fail("why", group="old")
 
 
 async def put_reservations(client: Client) -> None:
@@ -139,7 +139,7 @@ async def put_archive(client: Client) -> None:
     )
     (completed, failed, retried) = await archived.pop(3, worker="worker-archived")
     await completed.complete()
-    await failed.fail("broken", "why")
+    await failed.fail("why", group="broken")
     await retried.retry()
     archive = Archive(client.store)
     first = (await archive.state()).first

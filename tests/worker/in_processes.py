@@ -155,7 +155,7 @@ def raises(job: Job[Any], what: str) -> Any:
         case "exit":
             raise SystemExit(3)
         case "retry":
-            raise Retry(30, "later", "not now")
+            raise Retry("not now", delay=30, group="later")
         case "transient":
             raise ConnectionError("away")
         case "returned":

@@ -89,7 +89,7 @@ async def test_changed_data_is_stored_when_the_last_retry_is_used(
     @job(klass="Page")
     async def page(job: Job[Any]) -> None:
         job.data = 2
-        raise Retry
+        raise Retry(delay=0)
 
     jid = await client.queue("mail").put(page, 1, retries=0)
     async with work(page):
@@ -115,7 +115,7 @@ async def test_retry_with_data_that_cannot_be_stored_fails_the_job(
     @job(klass="Page")
     async def page(job: Job[Any]) -> None:
         job.data = object()
-        raise Retry
+        raise Retry(delay=0)
 
     jid = await client.queue("mail").put(page, 1)
     async with work(page):

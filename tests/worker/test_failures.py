@@ -22,7 +22,7 @@ async def test_fail_uses_the_given_group(
 ) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
-        raise Fail("bad-address", "no postcode")
+        raise Fail("no postcode", group="bad-address")
 
     jid = await client.queue("mail").put(greet)
     async with work(greet) as worker:
@@ -119,7 +119,7 @@ async def test_exception_name_that_is_no_valid_group_is_adapted(
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("\ud800 \x00"), Fail("typo", "\udfff"), Retry(group="typo", message="\ud800")],
+    [ValueError("\ud800 \x00"), Fail("\udfff", group="typo"), Retry("\ud800", group="typo")],
 )
 async def test_message_with_surrogates_is_escaped(
     client: Client, work: Work, until: Until, error: Exception
@@ -139,7 +139,7 @@ async def test_outcome_refused_by_redis_fails_the_job(
 ) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
-        raise Retry(1e300)
+        raise Retry(delay=1e300)
 
     jid = await client.queue("mail").put(greet)
     async with work(greet):

@@ -107,7 +107,7 @@ async def test_exception_of_middleware_is_the_outcome(
 ) -> None:
     @aioqless.middleware
     async def refuse(job: Job[Any], call: CallNext) -> Any:
-        raise Fail("closed", "we are closed")
+        raise Fail("we are closed", group="closed")
 
     async with work(blocking, refuse):
         await client.queue("mail").put(blocking, jid="a")
@@ -165,9 +165,11 @@ def test_middleware_must_be_a_coroutine_function() -> None:
 
 @job(klass="Bad")
 async def bad(job: Job[Any], error: str) -> None:
-    raise {"retry": Retry(600), "fail": Fail("broken", "it broke"), "error": ValueError("wrong")}[
-        error
-    ]
+    raise {
+        "retry": Retry(delay=600),
+        "fail": Fail("it broke", group="broken"),
+        "error": ValueError("wrong"),
+    }[error]
 
 
 @aioqless.on_finish("job.failed", "job.retried")

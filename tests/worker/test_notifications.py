@@ -133,7 +133,7 @@ async def test_retried_failed_job_wakes_the_worker(
 ) -> None:
     await client.queue("mail").put(note, jid="a")
     (failing,) = await client.queue("mail").pop()
-    await failing.fail("typo", "no such word")
+    await failing.fail("no such word", group="typo")
     async with work(note) as worker:
         await idle(worker)
         assert await client.queue("mail").unfail("typo") == 1
@@ -242,7 +242,7 @@ async def test_delayed_retry_starts_on_time(client: Client, work: Work, until: U
     async def again(job: Job[Any]) -> None:
         times.append(time.monotonic())
         if len(times) == 1:
-            raise Retry(0.2)
+            raise Retry(delay=0.2)
 
     await client.queue("mail").put(again)
     async with work(again):

@@ -75,7 +75,7 @@ async def test_fence_rises_with_each_run(client: Client, work: Work, until: Unti
     async def greet(job: Job[Any]) -> None:
         fences.append(job.fence)
         if len(fences) < 3:
-            raise Retry
+            raise Retry(delay=0)
 
     jid = await client.queue("mail").put(greet)
     async with work(greet):
@@ -150,7 +150,7 @@ async def test_retry_runs_the_job_again_and_uses_a_retry(
     async def greet(job: Job[Any]) -> None:
         remaining.append(job.remaining)
         if len(remaining) < 3:
-            raise Retry(group="busy", message="come back")
+            raise Retry("come back", group="busy")
 
     jid = await client.queue("mail").put(greet, retries=2)
     async with work(greet):
@@ -162,7 +162,7 @@ async def test_retry_runs_the_job_again_and_uses_a_retry(
 async def test_retry_can_have_a_delay(client: Client, work: Work, until: Until) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
-        raise Retry(600)
+        raise Retry(delay=600)
 
     jid = await client.queue("mail").put(greet)
     async with work(greet):
@@ -175,7 +175,7 @@ async def test_retry_without_remaining_retries_fails_the_job(
 ) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None:
-        raise Retry
+        raise Retry(delay=0)
 
     jid = await client.queue("mail").put(greet, retries=0)
     async with work(greet):
@@ -204,9 +204,9 @@ async def test_job_ended_by_its_handler_is_left_unchanged(
             case "complete":
                 await job.complete()
             case "fail":
-                await job.fail("typo", "no such word")
+                await job.fail("no such word", group="typo")
             case "retry":
-                await job.retry(600)
+                await job.retry(delay=600)
             case _:
                 await job.release(600)
 
@@ -260,7 +260,7 @@ async def test_unserializable_outcome_does_not_affect_other_jobs(
 ) -> None:
     @job(klass="Odd")
     async def odd(job: Job[Any]) -> None:
-        end = Retry()
+        end = Retry(delay=0)
         end.message = object()  # type: ignore[assignment]
         raise end
 

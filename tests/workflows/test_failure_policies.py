@@ -25,7 +25,7 @@ from tests.worker.conftest import Work
 
 @job(klass="Bad")
 async def bad(job: Job[Any]) -> None:
-    raise Fail("no-postcode", "there is none")
+    raise Fail("there is none", group="no-postcode")
 
 
 @job(klass="Good")
@@ -45,7 +45,7 @@ async def states(client: Client, *jids: str) -> list[str | None]:
 
 async def fail_root(client: Client) -> None:
     (root,) = await client.queue("mail").pop()
-    await root.fail("no-postcode", "there is none")
+    await root.fail("there is none", group="no-postcode")
 
 
 async def test_dependents_are_held_by_default_until_the_failed_job_was_retried(
@@ -152,7 +152,7 @@ async def test_retry_is_no_failure_until_no_retry_remains(client: Client, work: 
     @job(klass="Bad", retries=1)
     async def again(job: Job[Any]) -> None:
         runs.append(await states(client, "a"))
-        raise Retry()
+        raise Retry(delay=0)
 
     await client.queue("mail").put_flow(chain(again.data(), new("a", if_dependency_fails="fail")))
     async with work(again, good):

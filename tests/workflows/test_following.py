@@ -56,7 +56,7 @@ async def test_follow_continues_over_a_retry(client: Client, work: Work) -> None
     @job(klass="Twice", retries=1)
     async def twice(job: Job[Any]) -> None:
         runs.append(job.jid)
-        raise Retry()
+        raise Retry(delay=0)
 
     jid = await client.queue("mail").put(twice)
     async with work(twice):

@@ -97,7 +97,7 @@ async def test_run_starts_without_the_progress_of_the_former(
             await asyncio.Event().wait()
         job.progress(0.9)
         await told.wait()
-        raise Retry()
+        raise Retry(delay=0)
 
     jid = await client.queue("mail").put(read)
     async with work(read, shutdown_timeout=0):

@@ -196,7 +196,7 @@ async def test_message_of_a_failure_without_a_traceback_is_whole(
 ) -> None:
     @job(klass="Refused")
     async def refused(job: Job[Any]) -> None:
-        raise Fail("no-postcode", "there is none\nin the order")
+        raise Fail("there is none\nin the order", group="no-postcode")
 
     jid = await client.queue("mail").put(refused)
     async with work(refused):

@@ -27,7 +27,7 @@ async def greet(job: Job[Any]) -> str:
 
 @job(klass="Bad")
 async def bad(job: Job[Any]) -> None:
-    raise Fail("no-postcode", "there is none")
+    raise Fail("there is none", group="no-postcode")
 
 
 async def listeners(client: Client) -> int:
@@ -84,7 +84,7 @@ async def test_wait_continues_over_a_retry(client: Client, work: Work) -> None:
     async def twice(job: Job[Any]) -> int:
         runs.append(job.jid)
         if len(runs) == 1:
-            raise Retry()
+            raise Retry(delay=0)
         return len(runs)
 
     found = await client.jobs.get(await client.queue("mail").put(twice))
@@ -98,7 +98,7 @@ async def test_wait_ends_when_the_job_fails_without_remaining_retries(
 ) -> None:
     @job(klass="Again", retries=0)
     async def again(job: Job[Any]) -> None:
-        raise Retry()
+        raise Retry(delay=0)
 
     jid = await client.queue("mail").put(again)
     async with work(again):

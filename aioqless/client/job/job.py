@@ -388,49 +388,40 @@ class Job(JobFields, Generic[Data]):
         self.settled = True
         return state
 
-    async def fail(self, group: str, message: str) -> None:
+    async def fail(self, message: str, *, group: str | None = None) -> None:
         """Fail the job. A job that does not run may be failed by any client.
 
         Args:
-            group: Failure group, such as "mail-SMTPError".
-            message: Error message.
+            message: What went wrong.
+            group: Failure group, such as "mail-SMTPError"; default: `<queue>-Fail`.
 
         Raises:
             LockLost: Another run holds the job.
             WrongState: It is complete or failed.
         """
+        group = group or validation.fit_name(f"{self.queue}-Fail")
         await self._store.fail(**self._held, group=group, message=message, data=self.changed_data())
         self.settled = True
 
     async def retry(
-        self, delay: Seconds = 0, *, group: str | None = None, message: str | None = None
+        self, message: str | None = None, *, delay: Seconds = 0, group: str | None = None
     ) -> int:
-        """Run the job again, with the data that the run changed.
+        """End the run, and run the job again; without any retry left it fails.
 
-        A run that holds the job gives it back with this, which uses one retry; without any left,
-        the job fails. A job that was read as failed is put back into the queue that it failed in,
-        with all its retries, as by `client.jobs.retry(jid)`.
+        Data that the run changed is stored. A failed job is put back by `client.jobs.retry(jid)`.
 
         Args:
-            delay: For a running job: seconds until it may run.
-            group: For a running job: failure group, kept with the job.
-            message: For a running job: error message, kept with the job.
+            message: Why, kept with the job if there is a group.
+            delay: Seconds until it may run.
+            group: Failure group, kept with the job.
 
         Returns:
             How many retries are left; negative if none was and the job has failed.
 
         Raises:
             LockLost: Another run holds the job.
-            WrongState: It neither runs nor has failed, or no longer.
-            ValueError: The job has failed, and an option is given.
+            WrongState: It does not run.
         """
-        if self.state == JobState.FAILED:
-            if delay or group or message:
-                raise ValueError(
-                    f"job {self.jid} has failed: retry takes no delay, group or message for it"
-                )
-            await self._store.revive_job(jid=self.jid)
-            return self.retries
         seconds = validation.check_seconds("delay", delay)
         remaining = await self._store.retry(
             **self._held,

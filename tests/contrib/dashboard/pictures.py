@@ -80,7 +80,7 @@ async def _put_failing_job(client: Client) -> str:
             f"ValueError: {BROKEN!r} is no address",
         ]
     )
-    await job.fail("receipts-ValueError", told)
+    await job.fail(told, group="receipts-ValueError")
     return jid
 
 

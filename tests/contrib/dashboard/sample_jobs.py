@@ -86,9 +86,9 @@ async def put_past_days(url: str) -> None:
                     await client.queue(queue).pop(count, worker="web-2.shop-6102") if count else ()
                 ):
                     await job.fail(
-                        group,
                         f'Traceback (most recent call last):\n  File "shop/{queue}.py", line 31, '
                         f"in work\n{message}",
+                        group=group,
                     )
         await client.workers.deregister("web-2.shop-6102")
 
@@ -101,7 +101,7 @@ async def _done(
     for job in await client.queue(queue).pop(count, worker="web-2.shop-6102"):
         clock[0] += dice.expovariate(0.7)
         if dice.random() < 0.03:
-            await job.fail("old", "long since mended")
+            await job.fail("long since mended", group="old")
             await job.cancel()
         else:
             await job.complete()

@@ -383,13 +383,13 @@ async def test_concurrent_change_of_data_is_not_overwritten(
 ) -> None:
     jid = await client.queue("mail").put("Greet", {"name": "Ada"})
     (job,) = await client.queue("mail").pop()
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     page = (await http.get(f"/job?jid={jid}")).text
     was = re.search(r'name="was" value="(\w+)"', page)
     assert was
     await client.jobs.retry(jid, data={"name": "Bob"})
     (job,) = await client.queue("mail").pop()
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     said = await do(http, "put-again", jid=jid, how="same", data='{"name": "Eve"}', was=was[1])
     assert said.startswith("refused") and "its data has changed since you opened the page" in said
     read = await client.jobs.get(jid)

@@ -28,7 +28,7 @@ async def shop(client: Client) -> list[str]:
         await mail.put("shop.mail.send", {"to": "Bob"})
     jobs = await mail.pop(3, worker="ann")
     await jobs[0].fail(
-        "mail-ValueError", "Traceback (most recent call last):\n  File\nValueError: no"
+        "Traceback (most recent call last):\n  File\nValueError: no", group="mail-ValueError"
     )
     await jobs[1].complete()
     await mail.recur("shop.reports.weekly", {}, every=3600, offset=3600, jid="weekly")

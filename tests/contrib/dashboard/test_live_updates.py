@@ -48,7 +48,7 @@ async def test_changed_page_is_sent_again(http: httpx.AsyncClient, client: Clien
         assert 's-waiting">waiting' in await anext(contents)
         (job,) = await client.queue("mail").pop()
         assert 's-running">running' in await anext(contents)
-        await job.fail("typo", "no such word")
+        await job.fail("no such word", group="typo")
         assert 's-failed">failed' in await anext(contents)
         await client.jobs.cancel(jid)
         assert "This job does not exist" in await anext(contents)

@@ -39,7 +39,7 @@ async def test_markup_in_every_field_is_shown_as_text(page: Page, client: Client
         f"/search?q={_quoted(NAME)}"
     ]
     await _look(page, [*(each for each in EVERY_PAGE if "none" not in each), *looked])
-    await (await queue_job(client, jid)).fail(NAME, f"Traceback\n  {MARKUP}\n{MARKUP}")
+    await (await queue_job(client, jid)).fail(f"Traceback\n  {MARKUP}\n{MARKUP}", group=NAME)
     await _look(page, ["/", "/failures", *looked])
     await page.goto(looked[0])
     await expect(page.locator("h1")).to_contain_text(NAME)
@@ -59,7 +59,7 @@ async def test_invisible_and_bidirectional_characters_are_escaped_and_submitted_
     await queue.put(name, {}, depends=[jid], tags=[name])
     (job,) = await queue.pop(worker=name)
     await job.log(HIDING)
-    await job.fail(name, f"Traceback\n\tline {HIDING}")
+    await job.fail(f"Traceback\n\tline {HIDING}", group=name)
     looked = [f"/{each}?name={_quoted(name)}" for each in ("queue", "group", "tag")]
     for address in [
         "/",

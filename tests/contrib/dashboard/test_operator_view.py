@@ -103,7 +103,7 @@ async def test_charts_have_numbers_units_legends_and_time_spans(
     for _ in range(3):
         await client.queue("mail").put("Greet", {})
         (job,) = await client.queue("mail").pop(worker="ann")
-        await (job.complete() if _ else job.fail("typo", "no"))
+        await (job.complete() if _ else job.fail("no", group="typo"))
     statistics = (await http.get("/queue?name=mail&tab=statistics")).text
     assert statistics.count('<text class="y"') >= 3 and "Jobs per day (UTC)" in statistics
     assert '<span class="k bad">failed</span>' in statistics

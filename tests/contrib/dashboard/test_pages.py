@@ -152,7 +152,7 @@ async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
 async def test_queue_links_to_its_failures(http: httpx.AsyncClient, client: Client) -> None:
     await client.queue("mail").put("Greet", {})
     for job in await client.queue("mail").pop():
-        await job.fail("mail-ValueError", "no")
+        await job.fail("no", group="mail-ValueError")
     assert re.search(
         r'href="/failures\?q=mail">failed <span class="bad">1<',
         (await http.get("/queue?name=mail")).text,
@@ -233,7 +233,7 @@ async def test_page_of_a_job_shows_actions_of_people(
 async def test_singular_and_plural_are_correct(http: httpx.AsyncClient, client: Client) -> None:
     await client.queue("mail").put("Greet", {}, tags=["vip"])
     for job in await client.queue("mail").pop():
-        await job.fail("mail-ValueError", "no")
+        await job.fail("no", group="mail-ValueError")
     assert "1 job in 1 group<" in (await http.get("/failures")).text
     assert "1 job<" in (await http.get("/tag?name=vip")).text
 

@@ -94,7 +94,7 @@ async def test_no_page_shows_a_secret_of_a_failure_message(
         "Traceback (most recent call last):\n  login(user, 'hunter2')\nOSError: hunter2 "
         "isn't right, token=abcdef"
     )
-    await job.fail("mail-OSError", message)
+    await job.fail(message, group="mail-OSError")
     for path in (
         "/",
         "/failures",
@@ -154,7 +154,7 @@ async def test_page_of_a_job_with_very_many_hidden_values_is_cheap(
     (job,) = await client.queue("mail").pop()
     for number in range(90):
         await job.log(f"sent to key-{number:05}")
-    await job.fail("mail-OSError", "OSError: key-00042 is gone\n" * 1000)
+    await job.fail("OSError: key-00042 is gone\n" * 1000, group="mail-OSError")
     began = time.process_time()
     page = (await http.get(f"/job?jid={jid}")).text
     assert time.process_time() - began < 20
@@ -167,7 +167,7 @@ async def test_other_requests_are_answered_while_a_large_page_is_prepared_and_re
 ) -> None:
     jid = await client.queue("mail").put("Send", {"password": "hunter2"})
     (job,) = await client.queue("mail").pop()
-    await job.fail("mail-OSError", "hunter2")
+    await job.fail("hunter2", group="mail-OSError")
     steps = [threading.Event() for _ in range(4)]
     of_job, redact = Redaction.of_job, JobRedaction.redact
 

@@ -313,7 +313,7 @@ async def test_failed_job_retried_with_other_data_is_encrypted_again(encrypted: 
     async with encrypted(KEY, required=True) as client:
         jid = await client.queue("mail").put("Charge", {"n": 1})
         (popped,) = await client.queue("mail").pop()
-        await popped.fail("broken", "why")
+        await popped.fail("why", group="broken")
         await client.jobs.retry(jid, data={"n": 2})
         (popped,) = await client.queue("mail").pop()
         assert popped.data == {"n": 2} and "aioqless-encrypted" in popped.raw_data

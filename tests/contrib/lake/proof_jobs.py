@@ -18,9 +18,9 @@ async def staged(job: aioqless.Job) -> aioqless.Next | None:
 @aioqless.job
 async def shaky(job: aioqless.Job) -> None:
     if job.remaining == job.retries:
-        raise aioqless.Retry(delay=0, group="shaky", message="once more")
+        raise aioqless.Retry("once more", delay=0, group="shaky")
 
 
 @aioqless.job
 async def bad(job: aioqless.Job) -> None:
-    raise aioqless.Fail("bad", "it is what it is")
+    raise aioqless.Fail("it is what it is", group="bad")

@@ -128,7 +128,7 @@ async def test_failed_jobs_are_found_while_their_group_changes(
 async def test_filters_choose_the_smallest_index(client: Client) -> None:
     await put(client, 3, tags=["a"])
     (job,) = await client.queue("mail").pop(1)
-    await job.fail("broken", "no")
+    await job.fail("no", group="broken")
     (job,) = await client.queue("mail").pop(1)
     await job.complete()
     scanner = JobScanner(client)
@@ -162,7 +162,7 @@ async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
     )
     await queue.put("greet", [], jid="b", delay=60)
     (job,) = await queue.pop(1)
-    await job.fail("broken", "it was \u00fc")
+    await job.fail("it was \u00fc", group="broken")
     stored = [
         await client.store.connection.execute(
             "HMGET", f"{client.namespace}:j:{jid}", *fields_of(SCHEMA)

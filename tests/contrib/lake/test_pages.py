@@ -161,7 +161,7 @@ def test_programs_of_the_page_on_the_source_run(
             await complete_jobs(client, 3)
             await client.put("app.jobs.greet", {"name": "Ada"}, queue="mail")
             (job,) = await client.queue("mail").pop()
-            await job.fail("mail-SMTPError", "refused")
+            await job.fail("refused", group="mail-SMTPError")
 
     async def find() -> dict[int, Job]:
         async with Client() as client:

@@ -32,7 +32,7 @@ async def test_filters_return_the_same_jobs_with_and_without_an_index(
     )
     await client.queue("news").put("greet", jid="n1", delay=60)
     (failing, *done) = await mail.pop(11)
-    await failing.fail("broken", "no")
+    await failing.fail("no", group="broken")
     for job in done:
         await job.complete()
     jobs = read(spark, client, "jobs", partitions=2).cache()
@@ -75,10 +75,10 @@ async def test_queues_workers_failures_stats_and_recurring_jobs_are_tables(
     await mail.put_many([NewJob("greet") for _ in range(4)])
     await mail.recur("greet", {"x": 1}, jid="r", every=60, offset=60)
     (done, failing, retried) = await mail.pop(3, worker="ann")
-    await retried.retry(600)
+    await retried.retry(delay=600)
     (retried,) = await mail.pop(1, worker="ann")
     await done.complete()
-    await failing.fail("broken", "no")
+    await failing.fail("no", group="broken")
     (queue,) = read(spark, client, "queues").collect()
     assert (queue.name, queue.waiting, queue.running, queue.recurring, queue.paused) == (
         "mail",

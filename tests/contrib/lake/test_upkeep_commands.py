@@ -123,7 +123,7 @@ async def end_jobs(client: Client) -> None:
         if job.jid == "other":
             await job.complete()
         else:
-            await job.fail("unknown-user", f"there is no user {MARKER}")
+            await job.fail(f"there is no user {MARKER}", group="unknown-user")
     await client.queue("mail").put("Greet", {"to": MARKER}, jid=MARKER)
     for _ in range(2):
         for job in await queue.pop(2, worker="w"):

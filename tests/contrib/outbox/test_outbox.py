@@ -154,7 +154,7 @@ async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay
     assert first.jid == "first" and first.data == {
         "name": "Ann"
     }  # an existing job is left unchanged
-    await first.fail("broken", "down")
+    await first.fail("down", group="broken")
     assert await client.jobs.get("then") is None
 
 

@@ -68,7 +68,7 @@ async def test_job_is_changed_in_its_own_partition_only(partitioned: Partitioned
     home = partitioned.partitions[partitioned.partition_of("order-17")]
     (popped,) = await partitioned.queue("default").pop()
     assert await popped.heartbeat() > 0
-    await popped.retry(60)
+    await popped.retry(delay=60)
     found = await home.jobs.get(jid)
     assert found is not None
     assert found.state == "scheduled"
@@ -206,7 +206,7 @@ async def test_counts_and_statistics_are_those_of_all_partitions(
     await queue.put_many([NewJob("Greet", tags=["t"]) for _ in range(40)])
     popped = await queue.pop(30)
     await asyncio.gather(*(each.complete() for each in popped[:10]))
-    await asyncio.gather(*(each.fail("group", "message") for each in popped[10:18]))
+    await asyncio.gather(*(each.fail("message", group="group") for each in popped[10:18]))
     counts = await queue.counts()
     assert (counts.waiting, counts.running) == (10, 12)
     (overview,) = await partitioned.queues()

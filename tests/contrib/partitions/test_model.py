@@ -51,7 +51,7 @@ class Model:
                 self.states[job.jid] = "complete"
             case "fail" if value < len(self._popped):
                 job = self._popped.pop(value)
-                await job.fail("group", "message")
+                await job.fail("message", group="group")
                 self.states[job.jid] = "failed"
             case "cancel":
                 canceled = await self._client.jobs.cancel(value)

@@ -24,7 +24,7 @@ from tests.worker.conftest import Lines, Work
 @job(klass="Measured")
 async def measured(job: Job[Any], fail: bool = False) -> None:
     if fail:
-        raise Fail("broken")
+        raise Fail("broken", group="broken")
 
 
 def value(name: str, **labels: str) -> float:
@@ -74,7 +74,7 @@ async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) 
     await mail.put(measured)
     await mail.put(measured)
     (popped,) = await mail.pop()
-    await popped.fail("broken", "it broke")
+    await popped.fail("it broke", group="broken")
     prometheus.latest.save(await read_queues(client))
     assert value("aioqless_queue_jobs", queue="mail", state="waiting") == 1
     assert value("aioqless_queue_jobs", queue="mail", state="scheduled") == 1

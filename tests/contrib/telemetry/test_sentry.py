@@ -74,9 +74,11 @@ def sentry_of() -> Iterator[Callable[..., KeepingTransport]]:
 
 @job(klass="Charge")
 def charge(job: Job[Any], error: str) -> None:
-    raise {"bug": ValueError("wrong"), "retry": Retry(600), "fail": Fail("refused", "no money")}[
-        error
-    ]
+    raise {
+        "bug": ValueError("wrong"),
+        "retry": Retry(delay=600),
+        "fail": Fail("no money", group="refused"),
+    }[error]
 
 
 async def test_error_is_reported_with_the_job_but_without_its_data(

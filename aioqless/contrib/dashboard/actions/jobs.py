@@ -134,7 +134,7 @@ async def fail(request: ActionRequest) -> str:
     if job.state == "running":
         raise ValueError("the job is running: requeue it first")
     group = validation.check_name("group", request.form.get("group") or "set-aside")
-    await job.fail(group, f"Marked as failed by {request.user.name}")
+    await job.fail(f"Marked as failed by {request.user.name}", group=group)
     return f"Job {job.jid[:12]} marked as failed."
 
 
