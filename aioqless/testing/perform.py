@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +23,7 @@ from aioqless.store.call import T, encode
 from aioqless.testing.unawaited import refuse_unawaited
 from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.outcome import (
+    FAIL_UNKNOWN,
     Failed,
     Outcome,
     Retried,
@@ -180,7 +181,7 @@ async def perform(
             record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
         except Exception as error:
             record_error(run, error)
-    outcome = _stored(outcome_of(run, retry), run.job)
+    outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)
     return Performed(outcome, run.result, run.error, run.job, store.commands)
 
 

@@ -260,7 +260,7 @@ class RenewerThread:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._own[0]))
 
 
-class LockRenewal:
+class LostLocks:
     """Lets a worker's locks be renewed in the thread, and stops the runs whose locks are lost."""
 
     def __init__(self, renewer: LockRenewer, context: WorkerContext, thread: RenewerThread) -> None:

@@ -15,7 +15,7 @@ from aioqless.errors import (
     WrongState,
 )
 from aioqless.handlers.results import Fail, Next, Retry, Snooze
-from aioqless.handlers.retry_policy import NEVER, RetryPolicy
+from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group
 from aioqless.worker.failure_text import (
     describe_timeout,
@@ -24,6 +24,7 @@ from aioqless.worker.failure_text import (
     reason_of,
     summarize,
 )
+from aioqless.worker.settings import Settings
 
 if TYPE_CHECKING:
     from aioqless.worker.running_jobs import Run
@@ -83,7 +84,7 @@ class Declined:
 
 Outcome: TypeAlias = Completed | Retried | Failed | Released | Declined
 # What Redis said: a state, or how many retries remain; a refusal; None: it could not be stored.
-Reply: TypeAlias = str | int | Exception | None
+StoreReply: TypeAlias = str | int | Exception | None
 
 
 class End(NamedTuple):
@@ -94,30 +95,16 @@ class End(NamedTuple):
     fields: dict[str, object]
 
 
-class Patience(NamedTuple):
-    """How long jobs of an unknown klass are left to other workers, in seconds.
-
-    Attributes:
-        delay: Until it is offered again.
-        timeout: Until it fails; 0: at once.
-    """
-
-    delay: float = 0.0
-    timeout: float = 0.0
+FAIL_UNKNOWN = Settings(unknown_klass_timeout=0)
 
 
-NO_PATIENCE = Patience()
-
-
-def outcome_of(
-    run: Run, policy: RetryPolicy = NEVER, patience: Patience = NO_PATIENCE
-) -> Outcome | None:
+def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
     """Decide what to store of a run that has ended.
 
     Args:
         run: The run.
-        policy: Retry policy for handlers without one of their own.
-        patience: What becomes of a job of an unknown klass; by default it fails.
+        settings: The retry policy of handlers without one of their own, and what becomes of a job
+            of an unknown klass; by default it fails.
 
     Returns:
         The outcome; None if the job is no longer this run's.
@@ -131,7 +118,7 @@ def outcome_of(
         if following is None and run.data is None and run.kept is None:
             return NOTHING_KEPT
         return Completed(following, run.data, run.kept)
-    return _outcome_of_error(run, run.error, policy, patience)
+    return _outcome_of_error(run, run.error, settings)
 
 
 def _overdue(run: Run) -> Failed:
@@ -143,26 +130,25 @@ def _overdue(run: Run) -> Failed:
     return Failed(validation.fit_name(f"{run.job.queue}-{group}"), message)
 
 
-def _outcome_of_error(
-    run: Run, error: BaseException, policy: RetryPolicy, patience: Patience
-) -> Outcome:
+def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
     match error:
         case Snooze():
             return Released(error.delay, "snoozed", run.data)
         case Fail():
             return Failed(error.group or group_of(run, error), error.message)
         case UnknownKlass() | InvalidData():
-            return _declined_or_failed(run, error, patience)
+            return _declined_or_failed(run, error, settings)
         case _ if run.stopped_by == "shutdown" and not isinstance(error, Retry):
             return Released()
         case _:
-            return _retried_or_failed(run, error, policy)
+            return _retried_or_failed(run, error, settings.retry)
 
 
-def _declined_or_failed(run: Run, error: Exception, patience: Patience) -> Declined | Failed:
+def _declined_or_failed(run: Run, error: Exception, settings: Settings) -> Declined | Failed:
     group, message = group_of(run, error), validation.to_text(error)
-    if isinstance(error, UnknownKlass) and patience.timeout > 0:
-        return Declined(*patience, group, message)
+    if isinstance(error, UnknownKlass) and settings.unknown_klass_timeout > 0:
+        delay, timeout = settings.unknown_klass_delay, settings.unknown_klass_timeout
+        return Declined(delay, timeout, group, message)
     return Failed(group, message)
 
 
@@ -191,7 +177,7 @@ def _retried(run: Run, error: Retry, delay: float) -> Retried:
     return Retried(delay, group, message, run.data)
 
 
-def end_of(run: Run, outcome: Outcome | None, reply: Reply) -> End | None:
+def end_of(run: Run, outcome: Outcome | None, reply: StoreReply) -> End | None:
     """Decide how the end of a run is reported.
 
     Args:
@@ -223,7 +209,7 @@ def _end_of_refused(refusal: Exception) -> End:
     return End("error", "job.refused", {"why": str(refusal)})
 
 
-def _end_of_unfinished(run: Run, outcome: Outcome, reply: Reply) -> End | None:
+def _end_of_unfinished(run: Run, outcome: Outcome, reply: StoreReply) -> End | None:
     match outcome, reply:
         case Retried(delay), int() as remaining if remaining >= 0:
             why = summarize(run.error) if run.error else ""

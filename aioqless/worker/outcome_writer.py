@@ -28,8 +28,8 @@ from aioqless.worker.outcome import (
     Failed,
     Outcome,
     Released,
-    Reply,
     Retried,
+    StoreReply,
 )
 from aioqless.worker.running_jobs import Run
 
@@ -44,7 +44,7 @@ WORKER_ENDED = "the worker has ended"
 TOO_LATE = "Redis is unavailable, and the worker stops"
 
 
-Command: TypeAlias = Callable[..., Call]  # it only lacks its request id
+MakeCall: TypeAlias = Callable[..., Call]  # it only lacks its request id
 
 
 class Dropped(Exception):
@@ -62,7 +62,7 @@ class OutcomeWriter:
         self._worker = context.name
         self._outage = context.outage
         self._lifecycle = context.lifecycle
-        self._completions: Batcher[tuple[Run, Completed], Reply] = Batcher(
+        self._completions: Batcher[tuple[Run, Completed], StoreReply] = Batcher(
             self._complete, name="completions", max_items=MOST_PER_CALL, parallel=CALLS_AT_ONCE
         )
         self._broken = asyncio.Event()
@@ -81,7 +81,7 @@ class OutcomeWriter:
         finally:
             await self._completions.aclose()
 
-    async def store(self, run: Run, outcome: Outcome) -> Reply:
+    async def store(self, run: Run, outcome: Outcome) -> StoreReply:
         """Store an outcome; return what Redis says of it, or None if it is dropped."""
         try:
             if isinstance(outcome, Completed):
@@ -107,13 +107,13 @@ class OutcomeWriter:
         kind = type(outcome).__name__
         log.error("job.outcome_dropped", **run.log_fields, outcome=kind, why=why)
 
-    async def _complete(self, batch: list[tuple[Run, Completed]]) -> list[Reply]:
+    async def _complete(self, batch: list[tuple[Run, Completed]]) -> list[StoreReply]:
         """Store completions. Refusals are returned in their places."""
         rows = [_row(run, completed) for run, completed in batch]
         command = partial(self._store.complete_many, worker=self._worker, batch=rows)
         return await self._send([run for run, _ in batch], command)
 
-    async def _send(self, runs: Sequence[Run], command: Command) -> list[Reply]:
+    async def _send(self, runs: Sequence[Run], command: MakeCall) -> list[StoreReply]:
         """Send a command until Redis answers; return the reply for each run.
 
         Each attempt has the same request id, so that it is harmless if an earlier one got through.
@@ -137,13 +137,13 @@ class OutcomeWriter:
                     raise Dropped(TOO_LATE)
         self._outage.record_success()
         log.debug("outcomes.stored", jobs=len(runs))
-        replies: list[Reply] = reply if isinstance(reply, list) else [reply] * len(runs)
+        replies: list[StoreReply] = reply if isinstance(reply, list) else [reply] * len(runs)
         if time.monotonic() - began > RETRY_WINDOW:
             unknown = Dropped(UNKNOWN_OUTCOME)
             return [unknown if isinstance(each, ScriptError) else each for each in replies]
         return replies
 
-    def _command(self, run: Run, outcome: Failed | Retried | Released | Declined) -> Command:
+    def _command(self, run: Run, outcome: Failed | Retried | Released | Declined) -> MakeCall:
         job, store = run.job, self._store
         held: HeldLock = {"jid": job.jid, "worker": self._worker, "fence": job.fence}
         match outcome:

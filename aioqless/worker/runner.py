@@ -25,8 +25,7 @@ from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
     Declined,
     Failed,
-    Patience,
-    Reply,
+    StoreReply,
     end_of,
     outcome_of,
     record_error,
@@ -65,15 +64,14 @@ class Runner:
         self.abandoned: list[Run] = []
         self._renewer = renewer
         self._writer = writer
-        self._settings = settings = context.settings
+        self._settings = context.settings
         self._lifecycle = context.lifecycle
         self._running = shared.running
         self._handlers = shared.handlers
         self._middleware = shared.middleware
         self._threads = shared.threads
         self._processes = shared.processes
-        self._unknown = shared.logged_klasses
-        self._patience = Patience(settings.unknown_klass_delay, settings.unknown_klass_timeout)
+        self._logged = shared.logged_klasses
 
     def start(self, job: Job, lock: float) -> bool:
         """Begin a job whose lock lasts `lock` seconds from now; return whether it has a handler."""
@@ -123,7 +121,8 @@ class Runner:
         if run.stopped_by is not None:
             run.error = asyncio.CancelledError()
             return
-        if run.handler is None and self._patience.timeout > 0:  # nothing for each time it is met
+        # Nothing wraps it, since a job may be met many times.
+        if run.handler is None and self._settings.unknown_klass_timeout > 0:
             run.error = self._handlers.unknown(run.job.klass)
             return
         log.info("job.started")
@@ -168,8 +167,8 @@ class Runner:
 
         An outcome that Redis rejects fails the job: else it would run forever.
         """
-        reply: Reply = None
-        outcome = outcome_of(run, self._settings.retry, self._patience)
+        reply: StoreReply = None
+        outcome = outcome_of(run, self._settings)
         if isinstance(outcome, Declined):
             self._log_unknown(run.job.klass, outcome)
         if outcome is not None:
@@ -188,9 +187,9 @@ class Runner:
 
     def _log_unknown(self, klass: str, declined: Declined) -> None:
         """Log an unknown klass, once: a job may be offered many times."""
-        if klass in self._unknown or len(self._unknown) >= MOST_UNKNOWN:
+        if klass in self._logged or len(self._logged) >= MOST_UNKNOWN:
             return
-        self._unknown.add(klass)
+        self._logged.add(klass)
         log.warning(
             "job.declined", why=declined.message, delay=declined.delay, timeout=declined.timeout
         )

@@ -23,7 +23,7 @@ from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import ScriptStore
 from aioqless.store.script_composer import compose
 from aioqless.worker.context import Outage, Part, WorkerContext
-from aioqless.worker.lock_renewer import LockRenewal, LockRenewer
+from aioqless.worker.lock_renewer import LockRenewer, LostLocks
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.parts.listener import Listener, RemoteControl
 from aioqless.worker.parts.memory_checks import ArchiveMonitor, check_eviction
@@ -112,9 +112,9 @@ class Consumer:
         )
         self._writer = OutcomeWriter(context)
         self._runner = Runner(context, shared, self._renewer, self._writer)
-        self._renewal = LockRenewal(self._renewer, context, shared.renewer_thread)
+        self._lost_locks = LostLocks(self._renewer, context, shared.renewer_thread)
         monitor = ArchiveMonitor(context.store)
-        own = (self._renewal, self._writer, self._scheduler, registration, monitor)
+        own = (self._lost_locks, self._writer, self._scheduler, registration, monitor)
         self._beside = [part.run for part in own if part is not None]
         self._beside += [partial(part.run, context) for part in parts]
 

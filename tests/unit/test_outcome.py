@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Fail, Job, Next, Retry, Snooze
+from aioqless import Fail, Job, Next, Retry, Settings, Snooze
 from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
@@ -20,7 +20,6 @@ from aioqless.worker.outcome import (
     Declined,
     End,
     Failed,
-    Patience,
     Released,
     Retried,
     end_of,
@@ -176,10 +175,10 @@ def test_unknown_klass_has_its_own_group_and_lists_known_ones() -> None:
     )
 
 
-def test_unknown_klass_is_declined_by_a_worker_with_patience() -> None:
-    assert outcome_of(
-        ended(error=UnknownKlass("no handler")), patience=Patience(5, 600)
-    ) == Declined(5, 600, "mail-UnknownKlass", "no handler")
+def test_unknown_klass_is_declined_for_other_workers() -> None:
+    assert outcome_of(ended(error=UnknownKlass("no handler")), Settings()) == Declined(
+        5, 600, "mail-UnknownKlass", "no handler"
+    )
 
 
 @pytest.mark.parametrize("delay", [30, timedelta(seconds=30)])
@@ -261,14 +260,16 @@ def test_timed_out_run_fails_whatever_its_code_returns() -> None:
 
 def test_retry_policy_retries_listed_exceptions_only() -> None:
     policy = RetryPolicy((LookupError,), fixed(7))
-    again = outcome_of(ended(error=KeyError("postcode")), policy)
+    again = outcome_of(ended(error=KeyError("postcode")), Settings(retry=policy))
     assert (
         isinstance(again, Retried)
         and (again.delay, again.group) == (7, "mail-KeyError")
         and "postcode" in (again.message or "")
     )
-    assert isinstance(outcome_of(ended(error=ValueError()), policy), Failed)
-    assert isinstance(outcome_of(ended(error=KeyError(), stopped_by="shutdown"), policy), Released)
+    assert isinstance(outcome_of(ended(error=ValueError()), Settings(retry=policy)), Failed)
+    assert isinstance(
+        outcome_of(ended(error=KeyError(), stopped_by="shutdown"), Settings(retry=policy)), Released
+    )
 
 
 # format_error

@@ -327,7 +327,7 @@ async def test_cancellation_at_the_moment_of_a_wakeup_ends_the_worker(
         task = asyncio.create_task(worker.run())
         await until(worker._consumer._poller.idle.is_set)
         worker._consumer._poller.wake()
-        worker._consumer._renewal._news.set()
+        worker._consumer._lost_locks._news.set()
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task], timeout=30)
