@@ -22,6 +22,7 @@ from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
 from aioqless.testing.unawaited import refuse_unawaited
 from aioqless.worker.executors.thread_pool import ThreadPool
+from aioqless.worker.failure_text import describe_exhausted
 from aioqless.worker.outcome import (
     FAIL_UNKNOWN,
     Failed,
@@ -192,5 +193,5 @@ def _stored(outcome: Outcome | None, job: Job) -> Outcome | None:
     message = outcome.message if outcome.group else None
     return Failed(
         outcome.group or exhausted_group(job.queue),
-        message or f'Job exhausted retries in queue "{job.queue}"',
+        message or describe_exhausted(job.queue),
     )

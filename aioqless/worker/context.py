@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -211,10 +211,6 @@ class Outage:
         if self._since is not None:
             self.log_reconnected(round(self._answered - self._since, 3))
             self._since = None
-
-    async def check_server(self, check: Callable[[], Awaitable[None]]) -> None:
-        """Check the server before the first pop."""
-        await check()
 
     def log_lost(self, error: str) -> None:
         """Log that an outage began."""

@@ -46,9 +46,16 @@ def group_of(run: Run, error: BaseException) -> str:
     return validation.fit_name(f"{run.job.queue}-{type(error).__name__}")
 
 
-def describe_timeout(run: Run) -> str:
-    """Return what the failure of a run that timed out says."""
-    return f"it ran for longer than {run.timeout} s"
+def describe_overdue(run: Run) -> str:
+    """Return what the failure of a run says that timed out, or began too late."""
+    if run.stopped_by == "timeout":
+        return f"it ran for longer than {run.timeout} s"
+    return f"it was to begin by {run.job.expiry:.3f}, and was popped later"
+
+
+def describe_exhausted(queue: str, why: str = "") -> str:
+    """Return what the failure of a job says that has no retries left."""
+    return f'Job exhausted retries in queue "{queue}"' + (f": {why}" if why else "")
 
 
 def format_error(error: BaseException) -> str:

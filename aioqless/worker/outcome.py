@@ -18,7 +18,8 @@ from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group
 from aioqless.worker.failure_text import (
-    describe_timeout,
+    describe_exhausted,
+    describe_overdue,
     format_error,
     group_of,
     reason_of,
@@ -122,12 +123,8 @@ def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
 
 
 def _overdue(run: Run) -> Failed:
-    if run.stopped_by == "timeout":
-        group, message = "timeout", describe_timeout(run)
-    else:
-        group = "expired"
-        message = f"it was to begin by {run.job.expiry:.3f}, and was popped later"
-    return Failed(validation.fit_name(f"{run.job.queue}-{group}"), message)
+    group = "timeout" if run.stopped_by == "timeout" else "expired"
+    return Failed(validation.fit_name(f"{run.job.queue}-{group}"), describe_overdue(run))
 
 
 def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
@@ -173,7 +170,7 @@ def _retried(run: Run, error: Retry, delay: float) -> Retried:
     if reason and run.job.remaining <= 0 and not (group and message):
         group = group or validation.fit_name(exhausted_group(run.job.queue))
         why = reason if message is None else message
-        message = f'Job exhausted retries in queue "{run.job.queue}": {why}'
+        message = describe_exhausted(run.job.queue, why)
     return Retried(delay, group, message, run.data)
 
 

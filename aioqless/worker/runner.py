@@ -20,7 +20,7 @@ from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.failure_text import describe_timeout, group_of
+from aioqless.worker.failure_text import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
     Declined,
@@ -295,7 +295,7 @@ def perform(
             if run.stopped_by == "timeout":  # the cancellation ends here, as asyncio.timeout's does
                 if run.task is not None:
                     run.task.uncancel()
-                raise TimeoutError(describe_timeout(run))
+                raise TimeoutError(describe_overdue(run))
 
     return middleware.wrap(run.job, call)
 

@@ -162,7 +162,7 @@ class Consumer:
 
     async def check_server(self) -> None:
         """Refuse a Redis that evicts keys; wait while it is unavailable."""
-        await self._context.outage.check_server(partial(check_eviction, self._context))
+        await check_eviction(self._context)
 
     async def run(self, *beside: Callable[[], Coroutine[object, object, None]]) -> None:
         """Take and run jobs until stopped.

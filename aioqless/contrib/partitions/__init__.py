@@ -12,7 +12,6 @@ worker.py         PartitionedWorker   runs the jobs of all partitions
 turns.py          Turns               when each partition of a worker may pop
 outages.py        NodeOutages         which nodes can be reached
 node_subscriptions.py                 one subscription to each node
-listener.py       PartitionListener   messages to a worker
 subscriber.py                         the events of all partitions
 shared_config.py                      the same options and paused queues in all partitions
 """

@@ -5,65 +5,46 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from redis import exceptions
-from redis.asyncio import Redis
 
+from aioqless.client import Client
 from aioqless.redis.cluster import slot_of
 from aioqless.redis.pubsub import Gap, subscribe
 from aioqless.runtime.log import log
-from aioqless.store import ScriptStore
 
 PAUSE = 1.0  # seconds before a node is tried again
 
 
-class ListeningPartition(Protocol):
-    """A partition whose messages are wanted."""
-
-    @property
-    def namespace(self) -> str:
-        """Its name."""
-
-    @property
-    def redis(self) -> Redis:
-        """Makes connections to its node."""
-
-    @property
-    def store(self) -> ScriptStore:
-        """Its commands."""
-
-
-class NodeSubscriptions(ABC):
+class NodeSubscriptions:
     """Owns one subscription to each node, to the channels of the partitions that are on it.
 
     A subscription that breaks is made again on the nodes that have its partitions then.
 
     Args:
-        partitions: The partitions.
+        partitions: The clients of the partitions.
         channels: The channels of each.
+        received: Handles a message: the index of the partition, the channel and the payload.
+        subscribed: Notes that messages of these partitions arrive, and what is missing before.
+        failed: Notes that no messages of these partitions arrive for now.
     """
 
     def __init__(
-        self, partitions: Sequence[ListeningPartition], channels: Sequence[Sequence[str]]
+        self,
+        partitions: Sequence[Client],
+        channels: Sequence[Sequence[str]],
+        *,
+        received: Callable[[int, str, bytes], Awaitable[None]],
+        subscribed: Callable[[Collection[int], Gap | None], Awaitable[None]],
+        failed: Callable[[Collection[int], Exception], object] = lambda *_: None,
     ) -> None:
         self._partitions = partitions
         self._channels = channels
+        self._received = received
+        self._subscribed = subscribed
+        self._failed = failed
         self._gaps: dict[int, Gap] = {}  # by partition, while it has no subscription
-
-    @abstractmethod
-    async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:
-        """Note that messages of these partitions arrive, and what is missing before."""
-
-    @abstractmethod
-    async def failed(self, indexes: Collection[int], error: Exception) -> None:
-        """Note that no messages of these partitions arrive for now."""
-
-    @abstractmethod
-    async def received(self, index: int, channel: str, payload: bytes) -> None:
-        """Handle a message of a partition."""
 
     async def run(self) -> None:
         """Listen until canceled."""
@@ -85,16 +66,16 @@ class NodeSubscriptions(ABC):
         try:
             async with subscribe(redis, *owners, report_silence=True) as messages:
                 gaps = [self._gaps.pop(index) for index in indexes if index in self._gaps]
-                await self.subscribed(indexes, min(gaps, default=None))
+                await self._subscribed(indexes, min(gaps, default=None))
                 async for channel, payload in messages:
                     latest = time.time()
                     if channel:
-                        await self.received(owners[channel], channel, payload)
+                        await self._received(owners[channel], channel, payload)
         except exceptions.RedisError as error:
             log.debug("listener.failed", error=str(error))
             for index in indexes:
                 self._gaps.setdefault(index, Gap(latest, str(error)))
-            await self.failed(indexes, error)
+            self._failed(indexes, error)
             await asyncio.sleep(PAUSE)
         await self._divide(tasks, indexes)
 

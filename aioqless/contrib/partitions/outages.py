@@ -154,10 +154,6 @@ class PartitionOutage(Outage):
             self._failed = None
 
     @override
-    async def check_server(self, check: Callable[[], Awaitable[None]]) -> None:
-        await self.node.check_once(check)
-
-    @override
     def log_lost(self, error: str) -> None:
         with bound(partition=self._number):
             super().log_lost(error)

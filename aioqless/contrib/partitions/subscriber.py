@@ -10,7 +10,8 @@ from typing import TypeAlias
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from aioqless.contrib.partitions.node_subscriptions import ListeningPartition, NodeSubscriptions
+from aioqless.client import Client
+from aioqless.contrib.partitions.node_subscriptions import NodeSubscriptions
 from aioqless.redis.pubsub import Gap, Subscriber
 from aioqless.runtime.tasks import cancel_and_wait
 
@@ -25,14 +26,11 @@ class PartitionedSubscriber(Subscriber):
     Args:
         redis: Client of redis-py, for the first partition.
         namespace: Namespace of the first partition.
-        partitions: Returns the partitions, once the client is connected.
+        partitions: Returns the clients of the partitions, once the client is connected.
     """
 
     def __init__(
-        self,
-        redis: Redis,
-        namespace: str,
-        partitions: Callable[[], Sequence[ListeningPartition]],
+        self, redis: Redis, namespace: str, partitions: Callable[[], Sequence[Client]]
     ) -> None:
         super().__init__(redis, namespace)
         self._partitions = partitions
@@ -53,7 +51,9 @@ class PartitionedSubscriber(Subscriber):
             redis.exceptions.RedisError: No node can be reached.
         """
         inbox = Inbox(self._partitions(), names)
-        task = asyncio.create_task(inbox.run(), name="aioqless partitioned subscriber")
+        task = asyncio.create_task(
+            inbox.subscriptions.run(), name="aioqless partitioned subscriber"
+        )
         try:
             await inbox.wait_until_subscribed()
             yield inbox.read()
@@ -61,12 +61,16 @@ class PartitionedSubscriber(Subscriber):
             await cancel_and_wait(task)
 
 
-class Inbox(NodeSubscriptions):
+class Inbox:
     """The messages of all partitions in one queue."""
 
-    def __init__(self, partitions: Sequence[ListeningPartition], names: Sequence[str]) -> None:
-        super().__init__(
-            partitions, [[f"{each.namespace}:{name}" for name in names] for each in partitions]
+    def __init__(self, partitions: Sequence[Client], names: Sequence[str]) -> None:
+        self.subscriptions = NodeSubscriptions(
+            partitions,
+            [[f"{each.namespace}:{name}" for name in names] for each in partitions],
+            received=self._receive,
+            subscribed=self._note_subscribed,
+            failed=self._note_failed,
         )
         self._items: asyncio.Queue[Item] = asyncio.Queue(MOST_UNREAD)
         self._untried = set(range(len(partitions)))
@@ -74,24 +78,23 @@ class Inbox(NodeSubscriptions):
         self._tried = asyncio.Event()
         self._reached = False
 
-    @override
-    async def subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:
-        """Report a gap."""
+    async def _note_subscribed(self, indexes: Collection[int], gap: Gap | None) -> None:
         self._reached = True
-        self._note(indexes)
+        self._note_tried(indexes)
         if gap is not None:
             await self._items.put(gap)
 
-    @override
-    async def failed(self, indexes: Collection[int], error: Exception) -> None:
-        """Remember the error."""
+    def _note_failed(self, indexes: Collection[int], error: Exception) -> None:
         self._error = error
-        self._note(indexes)
+        self._note_tried(indexes)
 
-    @override
-    async def received(self, index: int, channel: str, payload: bytes) -> None:
-        """Queue a message."""
+    async def _receive(self, _: int, channel: str, payload: bytes) -> None:
         await self._items.put((channel.partition(":")[2], payload))  # no namespace has a colon
+
+    def _note_tried(self, indexes: Collection[int]) -> None:
+        self._untried.difference_update(indexes)
+        if not self._untried:
+            self._tried.set()
 
     async def wait_until_subscribed(self) -> None:
         """Wait until each node has answered or failed to.
@@ -107,8 +110,3 @@ class Inbox(NodeSubscriptions):
         """Yield what arrives."""
         while True:
             yield await self._items.get()
-
-    def _note(self, indexes: Collection[int]) -> None:
-        self._untried.difference_update(indexes)
-        if not self._untried:
-            self._tried.set()

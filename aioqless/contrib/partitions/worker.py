@@ -9,7 +9,7 @@ from typing import cast
 from typing_extensions import override
 
 from aioqless.contrib.partitions.client import PartitionedClient
-from aioqless.contrib.partitions.listener import PartitionListener
+from aioqless.contrib.partitions.node_subscriptions import NodeSubscriptions
 from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
 from aioqless.contrib.partitions.store import PartitionedStore
@@ -82,7 +82,12 @@ class PartitionedWorker(AnyWorker):
             )
             for number, each, slots in zip(self._numbers, clients, self._slots, strict=True)
         ]
-        self._listener = PartitionListener(self._consumers, clients)
+        self._messages = NodeSubscriptions(
+            clients,
+            [consumer.listener.channels for consumer in self._consumers],
+            received=self._handle_message,
+            subscribed=self._catch_up,
+        )
 
     @override
     async def run(self) -> None:
@@ -90,7 +95,7 @@ class PartitionedWorker(AnyWorker):
         async with self._reported():
             self._log_start()
             async with self._shared, asyncio.TaskGroup() as group:
-                beside = [group.create_task(part.run()) for part in (self._turns, self._listener)]
+                beside = [group.create_task(part.run()) for part in (self._turns, self._messages)]
                 async with asyncio.TaskGroup() as working:
                     for index in range(len(self._consumers)):
                         working.create_task(self._run_one(index))
@@ -108,12 +113,21 @@ class PartitionedWorker(AnyWorker):
             try:
                 async with consumer.named():
                     self._note_named(index)
-                    await consumer.check_server()
+                    await self._slots[index].outage.node.check_once(consumer.check_server)
                     await consumer.run()
             except NameTaken as taken:
                 if not lifecycle.stopping:
                     raise
                 self._lost.append(taken)  # the others release their jobs first
+
+    async def _handle_message(self, index: int, channel: str, payload: bytes) -> None:
+        await self._consumers[index].listener.handle(channel, payload)
+
+    async def _catch_up(self, indexes: Collection[int], _: object) -> None:
+        """Make up for messages from before a subscription existed."""
+        for index in indexes:
+            listener = self._consumers[index].listener
+            listener.catch_up(listener.channels)
 
     def _note_named(self, index: int) -> None:
         """Log jobs of former processes once, with the last partition that can be reached."""
