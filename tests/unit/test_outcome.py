@@ -130,8 +130,8 @@ def test_retry_without_a_delay_waits_as_the_policy_says() -> None:
     policy = RetryPolicy(backoff=lambda used: 7 + used)
     run = ended(error=Retry("busy"))
     run.job.remaining = run.job.retries - 2
-    assert outcome_of(run, policy) == Retried(9, None, "busy")
-    assert outcome_of(ended(error=Retry(delay=0)), policy) == Retried(0)
+    assert outcome_of(run, Settings(retry=policy)) == Retried(9, None, "busy")
+    assert outcome_of(ended(error=Retry(delay=0)), Settings(retry=policy)) == Retried(0)
 
 
 def test_last_retry_with_a_group_alone_fails_with_the_error_that_was_handled() -> None:
