@@ -68,7 +68,7 @@ async def read_jids(
         counts = await client.queue(name).counts()
         for each in [state] if state else IN_QUEUES:
             if getattr(counts, each) > offset:
-                found += await client.queue(name).jobs(
+                found += await client.queue(name).jids(
                     each, offset=offset, count=count - len(found)
                 )
             offset = max(0, offset - getattr(counts, each))

@@ -20,9 +20,7 @@ from aioqless.errors import AioqlessError
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime import log
 from aioqless.worker import (
-    ExecutorLimits,
     ReconnectDelays,
-    RecycleLimits,
     Settings,
     Subscription,
 )
@@ -124,13 +122,12 @@ def _read_settings(options: WorkerOptions) -> Settings:
         burst=options.burst,
         scheduler=options.scheduler,
         allow_eviction=options.allow_eviction,
-        executors=ExecutorLimits(
-            threads=options.threads,
-            processes=options.processes,
-            max_jobs_per_process=options.max_jobs_per_process,
-            kill_after=options.kill_after,
-        ),
-        recycle=RecycleLimits(max_jobs=options.max_jobs, max_memory=options.max_memory),
+        threads=options.threads,
+        processes=options.processes,
+        max_jobs_per_process=options.max_jobs_per_process,
+        kill_after=options.kill_after,
+        max_jobs=options.max_jobs,
+        max_memory=options.max_memory,
         reconnect=ReconnectDelays(first=options.reconnect, longest=options.reconnect_max),
     )
 

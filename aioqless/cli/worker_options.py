@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin, g
 
 from aioqless.cli.exit_codes import USAGE
 from aioqless.validation import plain
-from aioqless.worker import ExecutorLimits, ReconnectDelays, Settings
+from aioqless.worker import ReconnectDelays, Settings
 from aioqless.worker.subscriptions import ORDERS
 
 PROGRAM = "aioqless worker"
@@ -133,7 +133,7 @@ class WorkerOptions:
     ] = Settings.unknown_klass_timeout
     threads: Annotated[
         int, Option("--threads", help="Maximum number of plain functions at once.")
-    ] = ExecutorLimits.threads
+    ] = Settings.threads
     processes: Annotated[
         int,
         Option(
@@ -141,7 +141,7 @@ class WorkerOptions:
             help="Maximum number of handlers with executor='process' at once; by default the "
             "number of processors.",
         ),
-    ] = ExecutorLimits.processes
+    ] = Settings.processes
     max_jobs_per_process: Annotated[
         int | None,
         Option(
@@ -150,7 +150,7 @@ class WorkerOptions:
     ] = None
     kill_after: Annotated[
         float, Option("--kill-after", help="Seconds until a process that doesn't end is killed.")
-    ] = ExecutorLimits.kill_after
+    ] = Settings.kill_after
     scheduler: Annotated[
         bool,
         Option(

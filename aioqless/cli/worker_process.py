@@ -73,9 +73,7 @@ class WorkerProcess:
         log.info("redis.used", **client.endpoint)
         # each process' locks are its own
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
-        seconds = (
-            self.settings.shutdown_timeout + self.settings.executors.kill_after + SHUTDOWN_MARGIN
-        )
+        seconds = self.settings.shutdown_timeout + self.settings.kill_after + SHUTDOWN_MARGIN
         timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis, OUTCOME_TIMEOUT)
         notifier = make_notifier() if self.status_fd is None else NoNotifier()
 

@@ -137,21 +137,21 @@ class Jobs:
         return counts
 
     async def failed_in(
-        self, group: str, *, start: int = 0, limit: int = 25
+        self, group: str, *, offset: int = 0, count: int = 25
     ) -> tuple[int, list[Job]]:
         """Return the number of failed jobs in a group, and some of them, latest first.
 
         Args:
             group: Failure group.
-            start: Number of jobs to skip.
-            limit: Maximum number of jobs.
+            offset: Number of jobs to skip.
+            count: Maximum number of jobs.
 
         Raises:
             ValueError: `group` is empty.
         """
         if not group:  # which the script takes for all groups
             raise ValueError("group must not be empty")
-        page = await self._store.failed(group=group, start=start, limit=limit)
+        page = await self._store.failed(group=group, offset=offset, count=count)
         return page["total"], [Job(self._backend, decode_record(each)) for each in page["jobs"]]
 
     async def failed_jids(self, group: str, *, offset: int = 0, count: int = 25) -> list[str]:

@@ -116,12 +116,12 @@ class Queue:
             await self._store.pop(queue=self.name, worker=worker or self._client.name, count=count)
         )
 
-    async def peek(self, count: int = 25, *, offset: int = 0) -> list[Job]:
+    async def peek(self, *, offset: int = 0, count: int = 25) -> list[Job]:
         """Return the jobs that would be popped next, without locking them.
 
         Args:
-            count: Maximum number of jobs.
             offset: Number of jobs to skip.
+            count: Maximum number of jobs.
         """
         return self._jobs(await self._store.peek(queue=self.name, count=count, offset=offset))
 
@@ -156,7 +156,7 @@ class Queue:
         """
         return await self._store.unfail(queue=self._check_name(), group=group, count=count)
 
-    async def jobs(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
+    async def jids(self, state: str, *, offset: int = 0, count: int = 25) -> list[str]:
         """Return the jids of jobs in a state.
 
         Args:

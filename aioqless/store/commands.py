@@ -449,10 +449,10 @@ class Store(Commands, ABC):
         )
 
     def failed(
-        self, *, group: str | None = None, start: int | None = None, limit: int | None = None,
+        self, *, group: str | None = None, offset: int | None = None, count: int | None = None,
     ) -> Call[Json]:
         """The number of failed jobs in each group, or the jobs of one group."""
-        argv = [encode_optional(group), encode_optional(start), encode_optional(limit)]
+        argv = [encode_optional(group), encode_optional(offset), encode_optional(count)]
         return Call(self.send, "failed", read_json, [encode(self.namespace)], argv)
 
     def failures(self, *, names: Sequence[str] = ()) -> Call[Json]:

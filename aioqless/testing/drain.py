@@ -64,7 +64,7 @@ async def _own_queues(client: Client, handlers: Handlers) -> dict[str, None]:
     """Return the queues but those with waiting jobs of which none has a handler."""
     own = dict.fromkeys([DEFAULT_QUEUE, *handlers.queues])
     for queue in await client.queues():
-        jids = await client.queue(queue.name).jobs("waiting", count=MOST_LOOKED_AT)
+        jids = await client.queue(queue.name).jids("waiting", count=MOST_LOOKED_AT)
         klasses = [job.klass for job in await client.jobs.summaries(*jids)]
         if not klasses or any(handlers.get(klass) for klass in klasses):
             own[queue.name] = None

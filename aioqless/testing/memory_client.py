@@ -67,7 +67,7 @@ def put_jobs(client: Client, klass: Handler[..., Any] | str | None = None) -> li
     if not isinstance(client, MemoryClient):
         raise TypeError(
             "put_jobs needs a MemoryClient; the jobs of other clients are in Redis: "
-            f"client.queue(name).jobs('waiting') lists them (got {client!r})"
+            f"client.queue(name).jids('waiting') lists them (got {client!r})"
         )
     if isinstance(klass, Handler):
         klass = klass.klass

@@ -23,18 +23,16 @@ parts/             Listener, Scheduler, Registration, NameLease, ...   what runs
 
 from aioqless.handlers.results import Fail, Next, Retry, Snooze
 from aioqless.worker.context import Part, WorkerContext
-from aioqless.worker.settings import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
+from aioqless.worker.settings import ReconnectDelays, Settings
 from aioqless.worker.subscriptions import Subscription
 from aioqless.worker.worker import AnyWorker, Worker
 
 __all__ = [
     "AnyWorker",
-    "ExecutorLimits",
     "Fail",
     "Next",
     "Part",
     "ReconnectDelays",
-    "RecycleLimits",
     "Retry",
     "Settings",
     "Snooze",

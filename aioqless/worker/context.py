@@ -38,7 +38,6 @@ class Lifecycle:
     def __init__(
         self, name: str, settings: Settings, on_stopping: Callable[[], object] | None = None
     ) -> None:
-        recycle = settings.recycle
         self._name = name
         self.subscriptions = settings.subscriptions
         self.on_change: list[Callable[[], object]] = []
@@ -48,10 +47,10 @@ class Lifecycle:
         self.stopped_at = 0.0  # when `stopping` was set, by time.monotonic
         self.releasing = False  # it releases its runs, and waits for Redis only while locks last
         self.dropped = False  # outcomes were dropped since it is stopping
-        self.jobs_left = recycle.max_jobs or sys.maxsize  # how many jobs may still begin
+        self.jobs_left = settings.max_jobs or sys.maxsize  # how many jobs may still begin
         # Pollers, by what wakes them, and how many jobs could begin when each last found nothing.
         self._found_empty: dict[Callable[[], object], int | None] = {}
-        self._max_memory = recycle.max_memory
+        self._max_memory = settings.max_memory
         self._on_stopping = on_stopping
 
     def subscribe(self, subscription: Subscription) -> None:

@@ -204,7 +204,7 @@ class Runner:
                 await self._wait_for_runs(self._shutdown_time_left())
         finally:
             self.release_all()
-            kill_after = self._settings.executors.kill_after
+            kill_after = self._settings.kill_after
             until = time.monotonic() + kill_after + OUTCOME_TIMEOUT
             await self._wait_for_code(kill_after + KILL_MARGIN)
             self._abandon()

@@ -36,52 +36,6 @@ class ReconnectDelays:
         return min(self.first + away / 2, self.longest)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExecutorLimits:
-    """Where code runs that does not run on the loop.
-
-    Args:
-        threads: Maximum number of plain functions at once.
-        processes: Maximum number of handlers with `executor="process"` at once.
-        max_jobs_per_process: Replace a process after this many jobs; None: never.
-        kill_after: Seconds until a process that ignores a stop is killed; added to
-            `shutdown_timeout`.
-
-    Raises:
-        ValueError: A limit is out of range.
-    """
-
-    threads: int = 20
-    processes: int = os.cpu_count() or 1
-    max_jobs_per_process: int | None = None
-    kill_after: Duration = Duration(2.0)
-
-    def __post_init__(self) -> None:
-        _check_count("threads", self.threads)
-        _check_count("processes", self.processes)
-        _check_count("max_jobs_per_process", self.max_jobs_per_process, optional=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecycleLimits:
-    """When a worker stops to make room for a fresh one.
-
-    Args:
-        max_jobs: Stop after this many jobs have begun, when they have ended.
-        max_memory: Stop when the process uses more than this many bytes.
-
-    Raises:
-        ValueError: A limit is not an integer of 1 or more.
-    """
-
-    max_jobs: int | None = None
-    max_memory: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_count("max_jobs", self.max_jobs, optional=True)
-        _check_count("max_memory", self.max_memory, optional=True)
-
-
 @suggest_options({"queue": 'Settings(queues=["mail"])'})
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -105,8 +59,13 @@ class Settings:
             workers that have one.
         unknown_klass_timeout: It fails when workers have released it for this long; 0: at once.
         allow_eviction: Work on a Redis that may delete keys when its memory is full.
-        executors: Limits of threads and processes.
-        recycle: When to stop and make room for a fresh worker.
+        threads: Maximum number of plain functions at once.
+        processes: Maximum number of handlers with `executor="process"` at once.
+        max_jobs_per_process: Replace a process after this many jobs; None: never.
+        kill_after: Time until a process that ignores a stop is killed; added to `shutdown_timeout`.
+        max_jobs: Stop after this many jobs have begun, when they have ended, to make room for a
+            fresh worker; None: never.
+        max_memory: Stop when the process uses more than this many bytes; None: never.
         reconnect: Delays while Redis is unreachable.
 
     Raises:
@@ -126,20 +85,22 @@ class Settings:
     unknown_klass_delay: Duration = Duration(5.0, least=0.1)
     unknown_klass_timeout: Duration = Duration(600.0)
     allow_eviction: bool = False
-    executors: ExecutorLimits = field(default_factory=ExecutorLimits)
-    recycle: RecycleLimits = field(default_factory=RecycleLimits)
+    threads: int = 20
+    processes: int = os.cpu_count() or 1
+    max_jobs_per_process: int | None = None
+    kill_after: Duration = Duration(2.0)
+    max_jobs: int | None = None
+    max_memory: int | None = None
     reconnect: ReconnectDelays = field(default_factory=ReconnectDelays)
 
     def __post_init__(self) -> None:
         parse_subscriptions(self.queues, self.order)
-        _check_count("concurrency", self.concurrency)
-        for name, kind in (
-            ("executors", ExecutorLimits),
-            ("recycle", RecycleLimits),
-            ("reconnect", ReconnectDelays),
-        ):
-            if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} must be {kind.__name__}, not {getattr(self, name)!r}")
+        for name in ("concurrency", "threads", "processes"):
+            _check_count(name, getattr(self, name))
+        for name in ("max_jobs_per_process", "max_jobs", "max_memory"):
+            _check_count(name, getattr(self, name), optional=True)
+        if not isinstance(self.reconnect, ReconnectDelays):
+            raise TypeError(f"reconnect must be ReconnectDelays, not {self.reconnect!r}")
         for name in ("scheduler", "allow_eviction"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name} must be True or False, not {getattr(self, name)!r}")

@@ -67,8 +67,8 @@ class Shared:
         self.middleware = _middleware_stack(jobs, self.handlers, client)
         self.lifecycle = Lifecycle(self.name, settings, on_stopping)
         self.running = RunningJobs(self.name, settings.concurrency)
-        self.threads = ThreadPool(settings.executors.threads)
-        self.processes = ProcessPool(self.handlers, settings.executors)
+        self.threads = ThreadPool(settings.threads)
+        self.processes = ProcessPool(self.handlers, settings)
         self.watchdog = LoopWatchdog()
         self.renewer_thread = RenewerThread(self.running, self.watchdog)
         self.logged_queues: set[str] = set()  # queues that were logged as misspelled

@@ -42,7 +42,7 @@ async def begin(first: str, max_pages: int) -> Audit:
     say(f"Beginning audit {audit.number}{', since the last one is finished' if last else ''}.")
     # Failures of the last audit are deleted here; completed jobs expire after a week.
     for group in await client.jobs.failed():
-        _, failed = await client.jobs.failed_in(group, limit=1000)
+        _, failed = await client.jobs.failed_in(group, count=1000)
         await client.jobs.cancel(*[job.jid for job in failed])
     page = Page(audit.number, first, depth=0)
     # The page comes first: a dependency that doesn't exist counts as complete.

@@ -271,7 +271,7 @@ class Scale:
                 await client.jobs.tags()
                 await client.workers.counts()
                 for state in ("waiting", "running", "stalled", "scheduled", "depends", "recurring"):
-                    await queue.jobs(state)
+                    await queue.jids(state)
             cursor = "0"
             for _ in range(200):
                 step = await client.store.check(cursor=cursor)

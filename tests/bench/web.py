@@ -84,7 +84,7 @@ async def main(jobs: int, rounds: int) -> None:
                 await fill(keys=["ql"], args=[first, min(first + PORTION - 1, jobs), now, jobs])
             jid = (await client.jobs.failed_jids("queue-7-ValueError"))[0]
             held = await client.queue("queue-1").put(
-                "shop.report", {}, depends=(await client.queue("queue-1").jobs("waiting", count=30))
+                "shop.report", {}, depends=(await client.queue("queue-1").jids("waiting", count=30))
             )
             redis = int((await client.redis.info("server"))["process_id"])
             print(f"{jobs:,} jobs, {len(await client.queues())} queues, "

@@ -178,7 +178,7 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
     shown = (await cli("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
     assert (await cli("unfail", "mail", "typo", "--count", "1")).out == "1\n"
-    assert (await client.jobs.failed(), await client.queue("mail").jobs("waiting")) == (
+    assert (await client.jobs.failed(), await client.queue("mail").jids("waiting")) == (
         {"typo": 1},
         ["a"],
     )
@@ -198,7 +198,7 @@ async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) 
     )
     mended = await cli("check", "--resolve")
     assert (mended.code, mended.err) == (0, f"{unserved}1 problem, 1 fixed\n")
-    assert await client.queue("mail").jobs("waiting") == ["a"]
+    assert await client.queue("mail").jids("waiting") == ["a"]
 
 
 @pytest.mark.parametrize("command", ["queues", "check"])

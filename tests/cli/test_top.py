@@ -139,7 +139,7 @@ async def test_filter_leaves_the_rows_that_contain_a_text(client: Client) -> Non
         await pilot.press("slash", *"mail")
         await shown(pilot, "queues", "mail", "mail-slow")
         await pilot.press("enter", "down", "enter")
-        await shown(pilot, "jobs", (await client.queue("mail-slow").jobs("waiting"))[0])
+        await shown(pilot, "jobs", (await client.queue("mail-slow").jids("waiting"))[0])
         await pilot.press("escape", "escape")
         await shown(pilot, "queues", "billing", "mail", "mail-slow")
 

@@ -112,7 +112,7 @@ async def test_invalid_namespaces_are_refused(client: Client) -> None:
     (found,) = await client.check()
     assert (found.problem, found.about["jid"]) == ("nowhere", "a")
     assert await client.check(resolve=True) and await client.check() == []
-    assert await client.queue("mail").jobs("waiting") == ["a"]
+    assert await client.queue("mail").jids("waiting") == ["a"]
 
 
 # Namespaces
@@ -431,7 +431,7 @@ async def test_canceled_recurring_job_puts_no_more_instances(client: Client) -> 
     await every.cancel()
     assert (
         await client.queue("mail").pop() == []
-        and await client.queue("mail").jobs("recurring") == []
+        and await client.queue("mail").jids("recurring") == []
     )
     with pytest.raises(NoSuchJob, match="there is no such recurring job"):
         await every.refresh()

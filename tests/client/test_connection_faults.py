@@ -267,7 +267,7 @@ async def test_client_is_usable_after_a_call_was_canceled_at_any_moment(
         found, after = await asyncio.gather(beside, proxied_client.jobs.get("d"))
         assert found and after and (found.data, after.data) == ({"jid": "c"}, {"jid": "d"})
     assert proxy.connections == 1
-    assert await mail.length() == len(set(await client.queue("mail").jobs("waiting", count=1000)))
+    assert await mail.length() == len(set(await client.queue("mail").jids("waiting", count=1000)))
 
 
 async def test_closing_the_client_ends_its_connections_and_pending_calls(
@@ -295,13 +295,13 @@ async def test_put_many_in_an_outage_says_which_jobs_may_be_missing(
     error = caught.value
     assert len(set(error.jids)) == 180 and error.unknown and not error.refused
     assert all(isinstance(each, exceptions.ConnectionError) for each in error.exceptions)
-    there = set(await client.queue("mail").jobs("waiting", count=1000))
+    there = set(await client.queue("mail").jids("waiting", count=1000))
     assert {jid for n, jid in enumerate(error.jids) if n not in error.unknown} <= there
     again = [
         jobs[n].with_options(jid=error.jids[n], if_exists="keep") for n in sorted(error.unknown)
     ]
     await proxied_client.put_many(again, queue="mail")
-    there = set(await client.queue("mail").jobs("waiting", count=1000))
+    there = set(await client.queue("mail").jids("waiting", count=1000))
     assert there == set(error.jids)
 
 
@@ -337,5 +337,5 @@ async def test_put_many_that_is_not_durable_says_so_for_each_job(own_server: Own
     error = caught.value
     assert list(error.refused) == [1] and list(error.not_durable) == [0, 2]
     async with Client(own_server.url) as client:
-        there = await client.queue("mail").jobs("waiting")
+        there = await client.queue("mail").jids("waiting")
     assert set(there) == {"first", error.jids[0], error.jids[2]}

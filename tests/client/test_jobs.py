@@ -99,7 +99,7 @@ async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
         2,
         [("b", "about b"), ("a", "about a")],
     )
-    total, jobs = await client.jobs.failed_in("typo", start=1, limit=1)
+    total, jobs = await client.jobs.failed_in("typo", offset=1, count=1)
     assert (total, [job.jid for job in jobs]) == (2, ["a"])
     assert await client.jobs.failed_in("nothing") == (0, [])
 
@@ -200,7 +200,7 @@ async def test_release_uses_no_retry_and_restores_the_place_in_the_queue(client:
     job = await running(client)
     await put(client, "b")
     assert await job.release() == "waiting"
-    assert await client.queue("mail").jobs("waiting") == ["a", "b"]
+    assert await client.queue("mail").jids("waiting") == ["a", "b"]
     assert (await job.refresh()).remaining == 5
     (job,) = await client.queue("mail").pop()
     assert await job.release(600) == "scheduled"
@@ -365,7 +365,7 @@ async def test_priority_can_be_changed_while_the_job_waits(client: Client) -> No
         await put(client, jid)
     job = await put(client, "c")
     await job.set_priority(-5)
-    assert job.priority == -5 and await client.queue("mail").jobs("waiting") == ["c", "a", "b"]
+    assert job.priority == -5 and await client.queue("mail").jids("waiting") == ["c", "a", "b"]
     with pytest.raises(InvalidArgument):
         await job.set_priority(float("nan"))
     assert job.priority == -5

@@ -227,12 +227,12 @@ async def test_invalid_put_among_concurrent_puts_fails_alone(client: Client) -> 
         return_exceptions=True,
     )
     assert answers[0] == "a" and isinstance(answers[1], InvalidArgument) and answers[2] == "c"
-    assert await mail.jobs("waiting") == ["a", "c"]
+    assert await mail.jids("waiting") == ["a", "c"]
 
 
 async def test_concurrent_puts_keep_their_order(client: Client) -> None:
     await asyncio.gather(*(client.queue("mail").put("Greet", jid=f"j{n:02}") for n in range(30)))
-    assert await client.queue("mail").jobs("waiting", count=100) == [f"j{n:02}" for n in range(30)]
+    assert await client.queue("mail").jids("waiting", count=100) == [f"j{n:02}" for n in range(30)]
 
 
 async def test_puts_into_more_queues_than_are_remembered_all_arrive(
@@ -266,7 +266,7 @@ async def test_put_many_keeps_the_order_and_individual_options(client: Client) -
     ]
     jids = await client.queue("mail").put_many(jobs)
     assert [found.data["n"] for found in await client.jobs.multiget(*jids)] == list(range(330))
-    assert await client.queue("mail").jobs("scheduled") == [jids[3]]
+    assert await client.queue("mail").jids("scheduled") == [jids[3]]
     assert (await client.jobs.tagged("t1"))[0] == 165
 
 
@@ -305,7 +305,7 @@ async def test_put_many_puts_the_other_jobs_when_one_is_refused(client: Client) 
         "put_many: priority '1000000000000.0' is not between -1000000000 and 1000000000",
         "put_many: depends 'd' is the job itself, which could never run",
     ]
-    assert await client.queue("mail").jobs("waiting") == ["a", "c"]
+    assert await client.queue("mail").jids("waiting") == ["a", "c"]
     error = refused.value
     assert error.jids == ["a", "b", "c", "d"] and list(error.refused) == [1, 3]
     assert not error.unknown and not error.not_durable
@@ -406,7 +406,7 @@ async def test_pop_returns_jobs_in_order_and_locks_them_for_this_client(client: 
 async def test_peek_returns_the_next_jobs_without_locking(client: Client) -> None:
     for jid in "abc":
         await client.queue("mail").put("Greet", jid=jid)
-    assert [each.jid for each in await client.queue("mail").peek(2)] == ["a", "b"]
+    assert [each.jid for each in await client.queue("mail").peek(count=2)] == ["a", "b"]
     assert [each.jid for each in await client.queue("mail").peek(offset=2)] == ["c"]
     assert (await client.queue("mail").counts()).running == 0
 
@@ -455,16 +455,16 @@ async def test_counts_are_by_state(client: Client) -> None:
     ]
     assert await queue.length() == 6
     jids = {
-        state: await queue.jobs(state)
+        state: await queue.jids(state)
         for state in ("waiting", "running", "scheduled", "depends", "recurring", "stalled")
     }
     assert jids == {
         "waiting": ["j2", "j3", "j4"], "running": ["j0", "j1"], "stalled": [],
         "scheduled": ["later"], "depends": ["held"], "recurring": ["often"],
     }  # fmt: skip
-    assert await queue.jobs("waiting", offset=1, count=1) == ["j3"]
+    assert await queue.jids("waiting", offset=1, count=1) == ["j3"]
     with pytest.raises(InvalidArgument, match="must be one of waiting"):
-        await queue.jobs("asleep")
+        await queue.jids("asleep")
 
 
 async def test_queues_are_listed_in_order_of_creation_page_by_page(client: Client) -> None:
@@ -531,7 +531,7 @@ async def test_unfail_retries_the_oldest_jobs_first(client: Client) -> None:
         (running,) = await client.queue("mail").pop()
         await running.fail("x", group="typo")
     assert await client.queue("billing").unfail("typo", 2) == 2
-    assert sorted(await client.queue("billing").jobs("waiting")) == ["a", "b"]
+    assert sorted(await client.queue("billing").jids("waiting")) == ["a", "b"]
     assert await client.queue("billing").unfail("nothing") == 0
 
 

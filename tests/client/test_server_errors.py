@@ -55,7 +55,7 @@ async def test_server_that_became_a_replica_is_left_for_the_new_master(
             await away.queue("mail").put("Greet", jid="b")
         proxy.upstream = redis_url
         await away.queue("mail").put("Greet", jid="b")
-    assert await client.queue("mail").jobs("waiting") == ["b"]
+    assert await client.queue("mail").jids("waiting") == ["b"]
 
 
 async def test_replica_without_its_master_raises_a_connection_error(own_server: OwnServer) -> None:

@@ -27,7 +27,6 @@ from aioqless import (
 )
 from aioqless.handlers import CallNext
 from aioqless.testing import drain
-from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, states
 from tests.conftest import Until
@@ -93,7 +92,7 @@ async def test_timed_out_coroutine_in_a_process_leaves_no_scratch_directory(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.unpack, {"folder": str(tmp_path)})
-    async with work(in_processes.unpack, executors=ExecutorLimits(processes=1)):
+    async with work(in_processes.unpack, processes=1):
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
     assert not there(told(tmp_path))
 
@@ -107,7 +106,7 @@ async def test_middleware_runs_in_the_worker_around_a_process_handler(
         return (await call()).split()[0]
 
     await client.queue("mail").put(in_processes.tell, jid="a")
-    async with work(in_processes.tell, tenant, executors=ExecutorLimits(processes=1)):
+    async with work(in_processes.tell, tenant, processes=1):
         assert await (await existing_job(client, "a")).outcome(timeout=60) == "Ann"
 
 

@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from aioqless import Client, Job, Key, NewJob, Retry, job
 from aioqless.testing import Clock, drain
-from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
@@ -116,7 +115,7 @@ async def test_timeout_in_a_process_lets_the_next_job_of_the_key_start(
         await client.queue("mail").put(
             in_processes.hasty, {"folder": str(tmp_path)}, jid=jid, **ONE
         )
-    async with work(in_processes.hasty, executors=ExecutorLimits(kill_after=0.1, processes=1)):
+    async with work(in_processes.hasty, kill_after=0.1, processes=1):
         await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)
     first, second = (line["jid"] for line in lines.of("job.failed"))
     assert (first, second) == ("a", "b")

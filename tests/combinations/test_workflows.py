@@ -24,7 +24,6 @@ from aioqless import (
 )
 from aioqless.errors import HasDependents, JobExists
 from aioqless.testing import Clock, drain
-from aioqless.worker import ExecutorLimits
 from tests.combinations import in_processes
 from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
@@ -72,7 +71,7 @@ async def test_dependents_of_a_timed_out_or_crashed_job_fail(
     put = await client.queue("mail").put_flow(
         chain(handler.data(), total.data()), if_dependency_fails="fail"
     )
-    async with work(handler, total, executors=ExecutorLimits(processes=1)):
+    async with work(handler, total, processes=1):
         last = await client.jobs.wait(put.last[0], timeout=60)
         with pytest.raises(JobFailed, match=f"which failed: mail-{kind}"):
             await last.outcome()
@@ -85,7 +84,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_canceled(
     await client.queue("mail").put_flow(
         chain(flaky.data(name="x"), total.data()), if_dependency_fails="cancel"
     )
-    jids = await client.queue("mail").jobs("waiting")
+    jids = await client.queue("mail").jids("waiting")
     for _ in range(3):
         await client.queue("mail").pop(worker="ann")
         await expire_locks(redis, client)

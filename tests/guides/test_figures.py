@@ -17,7 +17,7 @@ from aioqless.client.workflows import MAX_BYTES as MAX_WORKFLOW_BYTES
 from aioqless.client.workflows import MAX_DEPENDENCIES, MAX_JOBS
 from aioqless.handlers.retry_policy import exponential
 from aioqless.lua import constant
-from aioqless.worker import ExecutorLimits, Settings
+from aioqless.worker import Settings
 from aioqless.worker.parts.stable_name import LEASE, RENEW
 from tests.unit.pages import ROOT
 
@@ -42,8 +42,8 @@ SENTENCES = [
     ("locks.md", f"last seen in the last {LEASE} seconds"),
     ("locks.md", f"`stuck_after` seconds ({Settings.stuck_after:g})"),
     ("executors.md", f"| `concurrency` ({Settings.concurrency}) |"),
-    ("executors.md", f"`threads` ({ExecutorLimits.threads}) |"),
-    ("executors.md", f"`kill_after` ({ExecutorLimits.kill_after:g} s)"),
+    ("executors.md", f"`threads` ({Settings.threads}) |"),
+    ("executors.md", f"`kill_after` ({Settings.kill_after:g} s)"),
     ("workflows.md", f"| jobs | {MAX_JOBS:,} |"),
     ("workflows.md", f"| dependencies | {MAX_DEPENDENCIES:,} |"),
     ("workflows.md", f"| data | {MAX_WORKFLOW_BYTES >> 20} MiB |"),

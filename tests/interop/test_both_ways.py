@@ -50,7 +50,7 @@ async def test_both_clients_pop_in_the_same_order(ours: Client, peer: Any) -> No
             "Greet", {}, jid=f"peer-{jid}", priority=-priority
         )  # in qless-py, a higher priority runs sooner
     order = ["our-first", "peer-first", "our-usual", "peer-usual", "our-late", "peer-late"]
-    assert [each.jid for each in await ours.queue("mail").peek(10)] == order
+    assert [each.jid for each in await ours.queue("mail").peek(count=10)] == order
     assert [each.jid for each in peer.queues["mail"].peek(10)] == order
 
 
@@ -106,7 +106,7 @@ async def test_delay_of_either_client_is_kept_by_both(ours: Client, peer: Any) -
     await ours.queue("mail").put("Greet", jid="ours", delay=60)
     assert (
         sorted(peer.queues["mail"].jobs.scheduled())
-        == sorted(await ours.queue("mail").jobs("scheduled"))
+        == sorted(await ours.queue("mail").jids("scheduled"))
         == ["ours", "theirs"]
     )
     assert await ours.queue("mail").pop(5) == [] and peer.queues["mail"].pop() is None

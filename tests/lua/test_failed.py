@@ -30,9 +30,9 @@ async def test_group_is_paged_with_its_total(story: Story) -> None:
         return found["total"], [job["jid"] for job in found["jobs"]]
 
     assert await page() == (27, [f"j{n:02}" for n in range(26, 1, -1)])
-    assert await page(start=25) == (27, ["j01", "j00"])
-    assert await page(start=1, limit=2) == (27, ["j25", "j24"])
-    assert await page(start=0, limit=0) == (27, [])
+    assert await page(offset=25) == (27, ["j01", "j00"])
+    assert await page(offset=1, count=2) == (27, ["j25", "j24"])
+    assert await page(offset=0, count=0) == (27, [])
 
 
 async def test_unknown_group_is_empty(story: Story) -> None:

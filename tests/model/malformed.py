@@ -158,7 +158,7 @@ def malformed_calls(
             {"state": "running", "now": now, "queue": queue},
             {"state": ["sleeping", ""], "now": NOW, "queue": NAME, **bad_page},
         ),
-        (("failed",), {"group": "g1"}, {"start": WHOLE, "limit": WHOLE}),
+        (("failed",), {"group": "g1"}, {"offset": WHOLE, "count": WHOLE}),
         (("queues",), {"now": now}, {"now": NOW}),
         (("workers",), {"now": now}, {"now": NOW}),
         (("length",), {}, {"queue": NAME}),

@@ -144,7 +144,7 @@ class Scenario(PeopleActions):
         self.do("failed")
         for group in sorted(self.model.members("failures")) or ["g1"]:
             self.do("failed", group=group)
-            self.do("failed", group=group, start=1, limit=1)
+            self.do("failed", group=group, offset=1, count=1)
 
     def ask_for_listings(self, data: Data) -> None:
         wanted = self.one(

@@ -88,12 +88,12 @@ class Views(Namespace):
         return listed[wanted]
 
     def failed(
-        self, *, group: str | None = None, start: Number | None = None, limit: Number | None = None
+        self, *, group: str | None = None, offset: Number | None = None, count: Number | None = None
     ) -> dict[str, Any]:
         if not group:
             return {name: len(self.items("f", name)) for name in self.members("failures")}
         jids = self.items("f", group)
-        jobs = [self.as_json(jid) for jid in jids[page(start, limit)]]
+        jobs = [self.as_json(jid) for jid in jids[page(offset, count)]]
         for job in jobs:
             job.update(message=job["failure"]["message"], group=group)
         return {"total": len(jids), "jobs": jobs}

@@ -261,7 +261,7 @@ async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) ->
         )
         await client.queue("mail").stats()
         assert (
-            await client.queue("mail").jobs("waiting") == ["a"] and await client.jobs.failed() == {}
+            await client.queue("mail").jids("waiting") == ["a"] and await client.jobs.failed() == {}
         )
         async with client.events.all() as events:
             await root.queue("mail").put("Greet", jid="b")

@@ -153,7 +153,7 @@ async def test_write_acknowledged_by_too_few_replicas_raises_although_it_is_exec
             r"lose it",
         ):
             await client.queue("mail").put("Greet", jid="a")
-        assert await client.queue("mail").jobs("waiting") == ["a"]
+        assert await client.queue("mail").jids("waiting") == ["a"]
 
 
 async def test_waiting_for_replicas_does_not_block_other_calls(

@@ -54,12 +54,12 @@ async def _operate(client: Client) -> None:
     recurring = await queue.recur("soak.act", {"how": "plain"}, every=1, jid="soak-recurring")
     await recurring.run_now()
     await recurring.cancel()
-    total, failed = await client.jobs.failed_in("soak", limit=5)
+    total, failed = await client.jobs.failed_in("soak", count=5)
     for each in failed:
         await each.cancel()
     if total > 100:
         await queue.unfail("soak", 50)
-    for jid in await queue.jobs("waiting", count=2):
+    for jid in await queue.jids("waiting", count=2):
         if job := await client.jobs.get(jid):
             try:
                 await job.tag("seen")

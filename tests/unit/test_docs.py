@@ -27,7 +27,7 @@ from aioqless.client.put_options import PutOptions
 from aioqless.client.workers import Workers
 from aioqless.handlers.job_options import JobOptions
 from aioqless.lua import constant, constants
-from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits, Settings
+from aioqless.worker import ReconnectDelays, Settings
 from aioqless.worker.poller import LEAST_PER_POP
 from tests.unit.pages import (
     PAGES,
@@ -256,11 +256,7 @@ def test_page_on_exceptions_lists_each_with_its_base_classes() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    [
-        field.name
-        for group in (Settings, ExecutorLimits, RecycleLimits, ReconnectDelays)
-        for field in dataclasses.fields(group)
-    ],
+    [field.name for group in (Settings, ReconnectDelays) for field in dataclasses.fields(group)],
 )
 def test_pages_on_workers_list_every_setting(setting: str) -> None:
     assert re.search(rf"`{setting}`|\b{setting}=|--{setting.replace('_', '-')}\b", WORKERS)

@@ -15,7 +15,7 @@ from aioqless.contrib.human_tasks import ReservationPolicy
 from aioqless.handlers.retry_policy import RetryPolicy, exponential, fixed
 from aioqless.testing import Clock
 from aioqless.validation import check_seconds, check_time
-from aioqless.worker.settings import ExecutorLimits, ReconnectDelays
+from aioqless.worker.settings import ReconnectDelays
 
 MINUTE = timedelta(minutes=1)
 NAIVE = datetime(2030, 1, 1)
@@ -95,12 +95,12 @@ def test_outcomes_take_timedeltas() -> None:
 def test_settings_take_timedeltas_and_are_read_as_seconds() -> None:
     settings = Settings(
         shutdown_timeout=MINUTE,
-        executors=ExecutorLimits(kill_after=MINUTE),
+        kill_after=MINUTE,
         reconnect=ReconnectDelays(first=timedelta(seconds=1), longest=MINUTE),
     )
     assert settings == Settings(
         shutdown_timeout=60,
-        executors=ExecutorLimits(kill_after=60),
+        kill_after=60,
         reconnect=ReconnectDelays(first=1, longest=60),
     )
     assert Durability(timeout=MINUTE).timeout == 60

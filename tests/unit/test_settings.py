@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Settings, Worker, validation
-from aioqless.worker import ExecutorLimits, ReconnectDelays, RecycleLimits
+from aioqless.worker import ReconnectDelays
 
 
 def test_settings_have_defaults() -> None:
@@ -62,6 +62,12 @@ def test_settings_are_immutable() -> None:
         ({"poll": math.nan}, "poll must be finite"),
         ({"poll": math.inf}, "poll must be finite"),
         ({"shutdown_timeout": -1}, "shutdown_timeout must be finite and >= 0"),
+        ({"threads": 0}, "threads must be an integer"),
+        ({"processes": 0}, "processes must be an integer >= 1"),
+        ({"max_jobs_per_process": 0}, "max_jobs_per_process must be an integer >= 1"),
+        ({"kill_after": -1}, "kill_after must be finite"),
+        ({"max_jobs": 0}, "max_jobs must be an integer >= 1"),
+        ({"max_memory": 0.5}, "max_memory must be an integer"),
     ],
 )
 def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: str) -> None:
@@ -70,37 +76,22 @@ def test_invalid_settings_are_refused_with_a_reason(wrong: dict[str, Any], why: 
 
 
 @pytest.mark.parametrize(
-    ("group", "wrong", "why"),
+    ("wrong", "why"),
     [
-        (ExecutorLimits, {"threads": 0}, "threads must be an integer"),
-        (ExecutorLimits, {"processes": 0}, "processes must be an integer >= 1"),
-        (
-            ExecutorLimits,
-            {"max_jobs_per_process": 0},
-            "max_jobs_per_process must be an integer >= 1",
-        ),
-        (ExecutorLimits, {"kill_after": -1}, "kill_after must be finite"),
-        (RecycleLimits, {"max_jobs": 0}, "max_jobs must be an integer >= 1"),
-        (RecycleLimits, {"max_memory": 0.5}, "max_memory must be an integer"),
-        (ReconnectDelays, {"first": 0}, "first must be finite and >= 0.001"),
-        (
-            ReconnectDelays,
-            {"first": 2, "longest": 1},
-            "reconnect.longest must be finite and >= 2",
-        ),
+        ({"first": 0}, "first must be finite and >= 0.001"),
+        ({"first": 2, "longest": 1}, "reconnect.longest must be finite and >= 2"),
     ],
 )
-def test_groups_of_settings_out_of_range_are_refused_with_a_reason(
-    group: type[Any], wrong: dict[str, Any], why: str
+def test_reconnect_delays_out_of_range_are_refused_with_a_reason(
+    wrong: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ValueError, match=why):
-        group(**wrong)
+        ReconnectDelays(**wrong)
 
 
-@pytest.mark.parametrize("name", ["executors", "recycle", "reconnect"])
-def test_group_of_settings_must_be_of_its_class(name: str) -> None:
-    with pytest.raises(TypeError, match=f"{name} must be "):
-        Settings(**{name: {}})  # type: ignore[arg-type]
+def test_reconnect_must_be_of_its_class() -> None:
+    with pytest.raises(TypeError, match="reconnect must be ReconnectDelays, not"):
+        Settings(reconnect={})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from aioqless import Client, Handler, Job, NewJob, job, middleware
-from aioqless.worker import ExecutorLimits
 from aioqless.worker.executors import child, process_pool
 from aioqless.worker.executors.ipc import LENGTH
 from tests.conftest import Until
@@ -97,7 +96,7 @@ async def test_process_runs_many_jobs_in_its_main_thread(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(20))
-    async with work(in_processes.pid, executors=ExecutorLimits(processes=1)):
+    async with work(in_processes.pid, processes=1):
         await until(lambda: len(lines.of("job.completed")) == 20)
     data = [(await found(client, jid)).data for jid in jids]
     assert len({each["pid"] for each in data}) == 1 and all(each["thread"] for each in data)
@@ -108,9 +107,7 @@ async def test_jobs_run_in_at_most_the_configured_number_of_processes(
 ) -> None:
     for jid in "abc":
         await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
-    async with work(
-        in_processes.look, executors=ExecutorLimits(processes=2), shutdown_timeout=0
-    ) as worker:
+    async with work(in_processes.look, processes=2, shutdown_timeout=0) as worker:
         pids = {await began("a"), await began("b")}
         await until(lambda: len(worker.running) == 3)
     # it waited, and was released before it started
@@ -233,7 +230,8 @@ async def test_process_that_lost_its_lock_is_notified_then_killed_and_replaced(
     await client.queue("mail").put(klass, {"folder": str(tmp_path)}, jid="a")
     async with work(
         *handlers,
-        executors=ExecutorLimits(processes=1, kill_after=0.1 if klass == "Ignore" else 30),
+        processes=1,
+        kill_after=0.1 if klass == "Ignore" else 30,
     ) as worker:
         pid = await began("a")
         await client.jobs.cancel("a")
@@ -254,7 +252,8 @@ async def test_operator_timeout_ends_the_process_before_the_job_runs_again(
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
     async with work(
         in_processes.ignore,
-        executors=ExecutorLimits(processes=2, kill_after=0.1),
+        processes=2,
+        kill_after=0.1,
         shutdown_timeout=0,
     ):
         first = await began("a")
@@ -267,7 +266,7 @@ async def test_process_over_its_timeout_is_killed_and_its_job_fails(
     client: Client, work: Work, until: Until, lines: Lines, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.hasty, executors=ExecutorLimits(kill_after=1.5)) as worker:
+    async with work(in_processes.hasty, kill_after=1.5) as worker:
         pid = await began("a")
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
         assert is_alive(pid) and worker.running == [
@@ -283,7 +282,7 @@ async def test_waiting_for_a_process_does_not_count_towards_the_timeout(
 ) -> None:
     for jid in "ab":
         await client.queue("mail").put(in_processes.hasty, {"folder": str(tmp_path)}, jid=jid)
-    async with work(in_processes.hasty, executors=ExecutorLimits(processes=1, kill_after=1)):
+    async with work(in_processes.hasty, processes=1, kill_after=1):
         await began("a")
         await began("b")
         await until(lambda: len(lines.of("job.failed", group="mail-timeout")) == 2)
@@ -300,7 +299,7 @@ async def test_handler_in_a_process_sees_its_timeout(
     client: Client, work: Work, until: Until, lines: Lines, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
-    async with work(handler, executors=ExecutorLimits(kill_after=30)) as worker:
+    async with work(handler, kill_after=30) as worker:
         await until(lambda: lines.of("job.failed", group="mail-timeout"))
         await until(lambda: not worker.running)
     assert (tmp_path / "a-ended").read_text() == "timeout"
@@ -313,7 +312,7 @@ async def test_job_whose_handler_stops_at_shutdown_is_released(
     client: Client, work: Work, began: Began, tmp_path: Path, handler: Handler[...]
 ) -> None:
     await client.queue("mail").put(handler, {"folder": str(tmp_path)}, jid="a")
-    async with work(handler, shutdown_timeout=0, executors=ExecutorLimits(kill_after=30)):
+    async with work(handler, shutdown_timeout=0, kill_after=30):
         await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining, job.worker) == ("waiting", 5, "")
@@ -357,9 +356,7 @@ async def test_process_that_ignores_shutdown_is_killed_and_its_job_released(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.ignore, {"folder": str(tmp_path)}, jid="a")
-    async with work(
-        in_processes.ignore, shutdown_timeout=0.05, executors=ExecutorLimits(kill_after=0.1)
-    ):
+    async with work(in_processes.ignore, shutdown_timeout=0.05, kill_after=0.1):
         pid = await began("a")
     job = await found(client, "a")
     assert (job.state, job.remaining) == ("waiting", 5) and not is_alive(pid)
@@ -372,9 +369,7 @@ async def test_child_processes_of_a_job_end_with_its_process(
     await client.queue("mail").put(
         in_processes.starts, {"folder": str(tmp_path), "dies": dies}, jid="a"
     )
-    async with work(
-        in_processes.starts, shutdown_timeout=0, executors=ExecutorLimits(kill_after=0.1)
-    ):
+    async with work(in_processes.starts, shutdown_timeout=0, kill_after=0.1):
         await began("a")
         program = int((tmp_path / "program").read_text())
     await until(lambda: is_gone(program))
@@ -384,7 +379,7 @@ async def test_process_that_finishes_when_stopped_completes_its_job(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
     await client.queue("mail").put(in_processes.best, {"folder": str(tmp_path)}, jid="a")
-    async with work(in_processes.best, shutdown_timeout=0, executors=ExecutorLimits(kill_after=30)):
+    async with work(in_processes.best, shutdown_timeout=0, kill_after=30):
         await began("a")
     job = await found(client, "a")
     assert job.state == "complete" and job.data["page"] == 7
@@ -426,7 +421,7 @@ async def test_crashed_process_fails_its_own_job_only(
         in_processes.look,
         in_processes.die,
         in_processes.pid,
-        executors=ExecutorLimits(processes=2),
+        processes=2,
         shutdown_timeout=0,
     ) as worker:
         await began("other")
@@ -461,7 +456,8 @@ async def test_handler_with_an_unserializable_result_fails_and_frees_its_slot(
     async with work(
         in_processes.unreportable,
         in_processes.pid,
-        executors=ExecutorLimits(processes=1, max_jobs_per_process=1),
+        processes=1,
+        max_jobs_per_process=1,
     ) as worker:
         await until(lambda: lines.of("job.failed", jid="a"))
         await client.queue("mail").put(in_processes.pid, {}, jid="next")
@@ -480,9 +476,7 @@ async def test_fork_of_a_handler_does_not_report_the_outcome(
 ) -> None:
     await client.queue("mail").put(in_processes.unreportable, {"what": "forked"}, jid="a")
     await client.queue("mail").put(in_processes.pid, {}, jid="b")
-    async with work(
-        in_processes.unreportable, in_processes.pid, executors=ExecutorLimits(processes=1)
-    ):
+    async with work(in_processes.unreportable, in_processes.pid, processes=1):
         await until(lambda: len(lines.of("job.completed")) == 2)
     jobs = [await found(client, jid) for jid in "ab"]
     assert jobs[0].data["pid"] == jobs[1].data["pid"]
@@ -504,7 +498,7 @@ async def test_crash_of_an_idle_process_affects_no_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     pids = []
-    async with work(in_processes.pid, executors=ExecutorLimits(processes=1)):
+    async with work(in_processes.pid, processes=1):
         for jid in "ab":
             await client.queue("mail").put(in_processes.pid, {}, jid=jid)
             await until(lambda: lines.of("job.completed", jid=jid))  # noqa: B023
@@ -527,9 +521,7 @@ async def test_suspended_process_is_logged_with_its_job(
     monkeypatch.setattr(process_pool, "CHECK_INTERVAL", 0.05)
     for jid in "ab":
         await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
-    async with work(
-        in_processes.look, shutdown_timeout=0, executors=ExecutorLimits(processes=2, kill_after=0.1)
-    ):
+    async with work(in_processes.look, shutdown_timeout=0, processes=2, kill_after=0.1):
         await began("b")
         os.kill(pid := await began("a"), signal.SIGSTOP)
         await until(lambda: len(lines.of("job.process_suspended", jid="a", pid=pid)) > 1)
@@ -543,9 +535,7 @@ async def test_process_is_replaced_after_max_jobs(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     jids = await client.queue("mail").put_many(NewJob(in_processes.pid, {}) for _ in range(5))
-    async with work(
-        in_processes.pid, executors=ExecutorLimits(processes=1, max_jobs_per_process=2)
-    ):
+    async with work(in_processes.pid, processes=1, max_jobs_per_process=2):
         await until(lambda: len(lines.of("job.completed")) == 5)
     pids = [(await found(client, jid)).data["pid"] for jid in jids]
     assert sorted(pids.count(pid) for pid in set(pids)) == [1, 2, 2] and not any(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, job
-from aioqless.worker import ExecutorLimits, outcome_writer, runner
+from aioqless.worker import outcome_writer, runner
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import BUSY, Lines, Work
@@ -192,9 +192,7 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_l
 
     for jid in "ab":
         await killable_client.queue("mail").put(stay, jid=jid)
-    async with work(
-        stay, using=killable_client, shutdown_timeout=0, executors=ExecutorLimits(kill_after=0)
-    ) as worker:
+    async with work(stay, using=killable_client, shutdown_timeout=0, kill_after=0) as worker:
         await until(lambda: len(lines.of("job.started")) == 2)
         runs = list(worker._shared.running.by_jid.values())
         own_server.kill()

@@ -146,7 +146,7 @@ async def test_retried_instance_does_not_delay_the_next(
     await client.queue("mail").recur(flaky, cron=A_SECOND, jid="r")
     async with work(flaky):
         await until(lambda: lines.of("job.completed", jid="r-2"))
-    assert await client.queue("mail").jobs("scheduled") == ["r-1"]
+    assert await client.queue("mail").jids("scheduled") == ["r-1"]
 
 
 async def test_instances_overlap_if_a_run_is_longer_than_the_interval(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, job
-from aioqless.worker import RecycleLimits
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -57,10 +56,10 @@ async def test_worker_starts_at_most_max_jobs_and_finishes_them(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
     await client.queue("mail").put_many(NewJob("Note", jid=f"{n}") for n in range(20))
-    async with work(note, recycle=RecycleLimits(max_jobs=7)) as worker:
+    async with work(note, max_jobs=7) as worker:
         await until(lambda: not worker.healthy)
         assert worker.recycling
-    assert (len(lines.of("job.completed")), len(await client.queue("mail").jobs("waiting"))) == (
+    assert (len(lines.of("job.completed")), len(await client.queue("mail").jids("waiting"))) == (
         7,
         13,
     )
@@ -69,7 +68,7 @@ async def test_worker_starts_at_most_max_jobs_and_finishes_them(
 async def test_worker_above_max_memory_ends_after_a_job(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(note, recycle=RecycleLimits(max_memory=1), poll=0.01) as worker:
+    async with work(note, max_memory=1, poll=0.01) as worker:
         await until(lambda: worker.ready)
         assert worker.healthy
         await client.queue("mail").put("Note")
@@ -83,7 +82,7 @@ async def test_worker_above_max_memory_ends_after_a_job(
 async def test_worker_below_max_memory_does_not_end(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    async with work(note, recycle=RecycleLimits(max_memory=1 << 40)) as worker:
+    async with work(note, max_memory=1 << 40) as worker:
         await client.queue("mail").put("Note")
         await until(lambda: lines.of("job.completed"))
         assert not worker.recycling and worker.ready

@@ -51,7 +51,7 @@ async def test_delayed_retry_is_a_scheduled_job(client: Client, until: Any) -> N
     handler = failing(1, Flaky, retry_on=(Flaky,), backoff=fixed(60))
     jid = await client.queue("default").put(handler, {})
     async with Worker(client, handler):
-        assert await until(lambda: client.queue("default").jobs("scheduled")) == [jid]
+        assert await until(lambda: client.queue("default").jids("scheduled")) == [jid]
 
 
 async def test_unlisted_error_fails_without_a_retry(client: Client, until: Any) -> None:

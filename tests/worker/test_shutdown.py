@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
-from aioqless.worker import ExecutorLimits
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -140,7 +139,7 @@ async def test_worker_exits_despite_a_hanging_thread_and_logs_its_stack(
     try:
         async with (
             asyncio.timeout(50),
-            work(block, shutdown_timeout=0.05, executors=ExecutorLimits(kill_after=0.05)) as worker,
+            work(block, shutdown_timeout=0.05, kill_after=0.05) as worker,
         ):
             await until(lambda: began)
         assert worker.abandoned == ["a"] and worker.running == []
@@ -167,7 +166,7 @@ async def test_job_that_waits_for_a_thread_is_released_unstarted(
 
     await client.queue("mail").put(block, jid="a")
     await client.queue("mail").put(block, jid="b")
-    async with work(block, executors=ExecutorLimits(threads=1)) as worker:
+    async with work(block, threads=1) as worker:
         await until(lambda: began and len(worker.running) == 2)
         worker.stop_at_once()
         await until(lambda: worker.running == ["a"])

@@ -8,7 +8,6 @@ from typing import Any
 import anyio.from_thread
 
 from aioqless import Client, Job, job
-from aioqless.worker import ExecutorLimits
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.states import after
@@ -46,7 +45,7 @@ async def test_number_of_threads_is_limited(client: Client, work: Work, until: U
 
     for _ in range(12):
         await client.queue("mail").put(count)
-    async with work(count, executors=ExecutorLimits(threads=2), concurrency=8):
+    async with work(count, threads=2, concurrency=8):
         await until(lambda: ran == 12)
     assert most == 2
 

@@ -96,8 +96,7 @@ async def test_middleware_and_hooks_hear_nothing_of_declined_jobs(
 async def test_declined_jobs_do_not_recycle_a_worker(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    recycle = aioqless.worker.RecycleLimits(max_jobs=1)
-    async with work(order, recycle=recycle) as worker:
+    async with work(order, max_jobs=1) as worker:
         await client.queue("mail").put(post, jid="new")
         await until(lambda: lines.of("job.declined"))
         assert not worker.recycling

@@ -75,7 +75,7 @@ async def failed(
     if group is None:
         await _print_groups(client, json)
         return
-    total, found = await client.jobs.failed_in(group, start=offset, limit=count)
+    total, found = await client.jobs.failed_in(group, offset=offset, count=count)
     if json:
         print_json({"total": total, "jobs": [job_summary(job) for job in found]})
     if not total:
@@ -192,7 +192,7 @@ async def _retry_jobs(
 async def _retry_group(
     client: Client, group: str, queue: str | None, count: int | None, dry_run: bool
 ) -> None:
-    total, _ = await client.jobs.failed_in(group, limit=0)
+    total, _ = await client.jobs.failed_in(group, count=0)
     limit = min(total, count or total)
     if not total:
         raise await _make_unknown_group(client, group)

@@ -143,7 +143,7 @@ def jobs(
         total: int | None = None
         problem = ""
         if group is not None:
-            total, page = await client.jobs.failed_in(group, start=offset, limit=count)
+            total, page = await client.jobs.failed_in(group, offset=offset, count=count)
             if not total:
                 similar = suggest(group, await client.jobs.failed())
                 problem = f"there are no failed jobs in {plain(group)}{similar}"

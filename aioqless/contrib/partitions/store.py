@@ -196,8 +196,8 @@ class PartitionedStore(Store):
 
     async def _read_page(self, name: str, given: Named, merge: Merge) -> Any:
         """Return a page of what all partitions have, in the merged order."""
-        offset = given.get(_offset_of(name)) or 0
-        count = given.get(_count_of(name))
+        offset = given.get("offset") or 0
+        count = given.get("count")
         end = offset + (_DEFAULT_COUNT.get(name, 25) if count is None else count)
         most = None if name == "queues" else end  # the counts of one queue are in many places
         replies = await self._ask_all(
@@ -216,7 +216,7 @@ class PartitionedStore(Store):
         items: list[Any] = []
         while True:
             wanted = MOST_PER_CALL if count is None else min(MOST_PER_CALL, count - len(items))
-            asked = {_offset_of(name): len(items), _count_of(name): max(0, wanted)}
+            asked = {"offset": len(items), "count": max(0, wanted)}
             page = await self._send_to(number, name, given | asked)
             total = page["total"] if isinstance(page, Mapping) else None
             page = page["jobs"] if isinstance(page, Mapping) else page
@@ -382,14 +382,6 @@ def _is_page(name: str, given: Named) -> bool:
         case "queues":
             return not given.get("queue")
     return True
-
-
-def _offset_of(name: str) -> str:
-    return "start" if name == "failed" else "offset"
-
-
-def _count_of(name: str) -> str:
-    return "limit" if name == "failed" else "count"
 
 
 async def _gather(calls: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from aioqless.worker.executors.child import Child
 from aioqless.worker.executors.context_vars import pack
 from aioqless.worker.executors.ipc import FunctionRef, JobReply, JobRequest, error_of, frame
 from aioqless.worker.running_jobs import Run
-from aioqless.worker.settings import ExecutorLimits
+from aioqless.worker.settings import Settings
 
 CHECK_INTERVAL = 5.0  # seconds between checks of a process; longer while it is found suspended
 
@@ -28,10 +28,10 @@ class ProcessPool:
         ValueError: A handler can't run in a process.
     """
 
-    def __init__(self, handlers: Handlers, limits: ExecutorLimits) -> None:
-        self._slots = anyio.CapacityLimiter(limits.processes)
-        self._max_jobs = limits.max_jobs_per_process
-        self._kill_after = limits.kill_after
+    def __init__(self, handlers: Handlers, settings: Settings) -> None:
+        self._slots = anyio.CapacityLimiter(settings.processes)
+        self._max_jobs = settings.max_jobs_per_process
+        self._kill_after = settings.kill_after
         self._functions = {
             handler.klass: FunctionRef.of(handler)
             for handler in handlers

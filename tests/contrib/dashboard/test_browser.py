@@ -106,7 +106,7 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
         NewJob("Letter", {}, jid=f"l{number}", delay=number % 2 * 600) for number in range(6)
     )
     (running,) = await letters.pop()
-    needed = (await letters.jobs("waiting"))[0]
+    needed = (await letters.jids("waiting"))[0]
     await client.queue("post").put("Post", {}, depends=[needed])
     await page.goto("/queue?name=letters")
     await page.get_by_text("Clear…").click()
@@ -124,7 +124,7 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
 
 
 async def test_every_action_on_a_job_works(page: Page, shop: Client, until: Until) -> None:
-    jid = (await shop.queue("mail").jobs("scheduled"))[0]
+    jid = (await shop.queue("mail").jids("scheduled"))[0]
     await page.goto(f"/job?jid={jid}")
     await page.get_by_role("button", name="Track").click()
     await says(page, "is tracked")

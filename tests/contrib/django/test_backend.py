@@ -120,7 +120,7 @@ def test_failed_task_has_the_class_and_traceback_of_its_error(
 def test_larger_priority_runs_first(backend: Backend, run_tasks: RunTasks) -> None:
     for number, priority in enumerate((0, -100, 100)):
         tasks.add.using(priority=priority).enqueue(number)
-    waiting = jobs(backend, lambda client: client.queue("default").peek(3))
+    waiting = jobs(backend, lambda client: client.queue("default").peek(count=3))
     assert [job.data["args"] for job in waiting] == [[2], [0], [1]]
     task_result = tasks.add.get_result(waiting[0].jid)
     assert task_result.task.priority == 100

@@ -157,7 +157,7 @@ def test_several_relays_put_each_job_once(
     with ThreadPoolExecutor(3) as threads:
         put = list(threads.map(lambda _: asyncio.run(relay()), range(3)))
     assert sum(put) == 250  # rows that another relay has locked are skipped
-    found = backend.settings.client().call(lambda client: client.queue("mail").peek(300))
+    found = backend.settings.client().call(lambda client: client.queue("mail").peek(count=300))
     assert {job.jid for job in found} == jids
     assert rows(postgresql) == 0
 
@@ -219,7 +219,7 @@ async def test_killed_relay_loses_and_doubles_nothing(
     await until(lambda: there(600))
     worker.terminate()
     assert await asyncio.to_thread(worker.wait, 30) == 0
-    assert {job.jid for job in await client.queue("kept").peek(700)} == jids
+    assert {job.jid for job in await client.queue("kept").peek(count=700)} == jids
     assert await sync_to_async(rows)(postgresql) == 0
 
 

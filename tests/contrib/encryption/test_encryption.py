@@ -94,7 +94,7 @@ async def test_process_handler_gets_decrypted_data_and_no_key(
     async with encrypted(KEY, required=True) as client:
         jid = await client.queue("mail").put(in_processes.resize, {"path": "a.png"}, jid="a")
         async with Worker(client, in_processes.resize, settings=Settings(queues=("mail",))):
-            await until(lambda: client.queue("billing").jobs("waiting"))
+            await until(lambda: client.queue("billing").jids("waiting"))
         moved = await client.jobs.get(jid)
         assert moved is not None and moved.data["width"] == 100 and moved.data["jid"] == "a"
         assert "aioqless-encrypted" in moved.raw_data

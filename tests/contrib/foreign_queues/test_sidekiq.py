@@ -106,5 +106,5 @@ async def test_killed_import_loses_and_doubles_nothing(
     process.terminate()
     await process.communicate()
     assert process.returncode == 0
-    assert [each.jid for each in await here.queue("mail").peek(1001)] == jids
+    assert [each.jid for each in await here.queue("mail").peek(count=1001)] == jids
     assert await here.redis.exists("queue:mail", "ql:x:rejected-imports") == 0

@@ -76,7 +76,7 @@ async def test_running_jobs_of_dead_exq_nodes_are_imported(here: Client) -> None
         )
     await here.redis.lpush("exq:queue:backup::alive::default", EXQ)
     assert await _import_loop(here, format="exq").run_once() == 250
-    assert await here.queue("default").jobs("waiting", count=300) == jids
+    assert await here.queue("default").jids("waiting", count=300) == jids
     assert await here.redis.llen("exq:queue:backup::alive::default") == 1
 
 
@@ -84,7 +84,7 @@ async def test_jobs_of_resque_keep_their_order(here: Client) -> None:
     await here.redis.sadd("resque:queues", "low")
     await here.redis.rpush("resque:queue:low", RESQUE, RESQUE.replace("35", "36"), RESQUE)
     assert await _import_loop(here, format="resque").run_once() == 3
-    jobs = await here.queue("low").peek(9)
+    jobs = await here.queue("low").peek(count=9)
     assert [(job.klass, job.data, job.retries) for job in jobs] == [
         ("Archive", [n, "compressed"], 5) for n in (35, 36, 35)
     ]

@@ -165,7 +165,9 @@ def test_programs_of_the_page_on_the_source_run(
 
     async def find() -> dict[int, Job]:
         async with Client() as client:
-            return {job.data["order_id"]: job for job in await client.queue("billing").peek(10)}
+            return {
+                job.data["order_id"]: job for job in await client.queue("billing").peek(count=10)
+            }
 
     here = {"url": redis_url, "namespace": namespace}  # Spark has the environment of its start
     asyncio.run(prepare())

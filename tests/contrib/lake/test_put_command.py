@@ -49,7 +49,7 @@ async def test_rows_of_a_file_become_jobs_once(
     given = (file, "--queue", "billing", "--klass", "app.jobs.bill", "--tags", "a, b")
     code, out, err = run_put(*given)
     assert (code, out.splitlines()[-1]) == (0, "2 put, 0 existed, 0 rejected"), err
-    jobs = {job.data["order"]: job for job in await client.queue("billing").peek(10)}
+    jobs = {job.data["order"]: job for job in await client.queue("billing").peek(count=10)}
     amount = "1" if kind == "csv" else 1  # nothing is guessed of texts
     assert set(jobs) == {"007", "008"} and jobs["007"].data == {"order": "007", "amount": amount}
     assert jobs["007"].klass == "app.jobs.bill" and jobs["007"].tags == ["a", "b"]
@@ -83,7 +83,7 @@ async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
     )
     (reject,) = pq.read_table(tmp_path / "rejects").to_pylist()
     assert "-history" in reject["reason"] and json.loads(reject["row"])["jid"] == "b-history"
-    assert sorted(job.jid for job in await client.queue("billing").peek(10)) == ["a", "c"]
+    assert sorted(job.jid for job in await client.queue("billing").peek(count=10)) == ["a", "c"]
 
 
 @pytest.mark.parametrize(

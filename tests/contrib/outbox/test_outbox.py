@@ -133,7 +133,7 @@ async def test_jobs_are_put_in_the_order_of_the_rows(
                 put.append(outbox.put(session, "K", number, queue=queue))
     assert await relay.once() == 300
     for queue, put in jids.items():
-        assert [each.jid for each in await client.queue(queue).peek(200)] == put
+        assert [each.jid for each in await client.queue(queue).peek(count=200)] == put
 
 
 async def test_failure_policy_is_kept(engine: AsyncEngine, client: Client, relay: Relay) -> None:
@@ -165,7 +165,7 @@ async def test_delay_counts_from_the_put_into_the_outbox(
     later = await put(engine, "Later", delay=1000, queue="mail")
     await relay.once()
     assert [each.klass for each in await client.queue("mail").peek()] == ["Soon"]
-    assert await client.queue("mail").jobs("scheduled") == [later]
+    assert await client.queue("mail").jids("scheduled") == [later]
 
 
 async def test_invalid_job_is_refused_before_the_row_is_written(engine: AsyncEngine) -> None:
@@ -251,7 +251,7 @@ async def test_several_relays_put_each_job_once(
         jids = [outbox.put(session, "K", n, queue="mail") for n in range(250)]
     relays = [Relay(outbox, engine, client, poll=0.01) for _ in range(3)]
     await asyncio.gather(*(relay.once() for relay in relays))
-    assert {each.jid for each in await client.queue("mail").peek(300)} == set(jids)
+    assert {each.jid for each in await client.queue("mail").peek(count=300)} == set(jids)
     assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
 
 
@@ -268,7 +268,7 @@ async def test_several_relays_share_the_rows_of_postgresql_through_asyncpg(clien
             await session.flush()
             await session.rollback()
         await asyncio.gather(*(Relay(outbox, engine, client).once() for _ in range(3)))
-        assert {each.jid for each in await client.queue("mail").peek(300)} == set(jids)
+        assert {each.jid for each in await client.queue("mail").peek(count=300)} == set(jids)
         assert (await client.queue("mail").length(), await left(engine)) == (250, 0)
         await engine.dispose()
 
@@ -308,7 +308,7 @@ async def test_killed_relay_loses_and_doubles_nothing(
     await until(lambda: there(1000), 30)
     process.terminate()
     assert await process.wait() == 0
-    assert {each.jid for each in await client.queue("mail").peek(1001)} == set(jids)
+    assert {each.jid for each in await client.queue("mail").peek(count=1001)} == set(jids)
 
 
 async def _outbox(*arguments: str) -> tuple[int, str]:

@@ -220,7 +220,7 @@ async def test_counts_and_statistics_are_those_of_all_partitions(
     assert (summary.jobs, len(summary.doing)) == (12, 3)
     assert await partitioned.jobs.failed() == {"group": 8}
     assert (await partitioned.jobs.failures("group"))[0].total == 8
-    total, failed = await partitioned.jobs.failed_in("group", limit=5)
+    total, failed = await partitioned.jobs.failed_in("group", count=5)
     assert (total, len(failed)) == (8, 5)
     assert await partitioned.jobs.retry_group("group") == 8
     total, tagged = await partitioned.jobs.tagged("t", count=100)
@@ -232,7 +232,7 @@ async def test_counts_and_statistics_are_those_of_all_partitions(
 async def test_pages_of_a_list_are_complete(partitioned: PartitionedClient) -> None:
     queue = partitioned.queue("mail")
     jids = await queue.put_many([NewJob("Greet") for _ in range(50)])
-    pages = [await queue.jobs("waiting", offset=offset, count=7) for offset in range(0, 50, 7)]
+    pages = [await queue.jids("waiting", offset=offset, count=7) for offset in range(0, 50, 7)]
     assert sorted(jid for page in pages for jid in page) == sorted(jids)
 
 

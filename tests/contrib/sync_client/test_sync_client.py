@@ -51,7 +51,7 @@ def test_job_is_put_read_and_canceled_without_a_loop(blocking: Client) -> None:
 
 def test_put_many_keeps_the_order(blocking: Client) -> None:
     jids = blocking.put_many([NewJob("K", n) for n in range(250)], queue="mail")
-    waiting = blocking.call(lambda client: client.queue("mail").peek(300))
+    waiting = blocking.call(lambda client: client.queue("mail").peek(count=300))
     assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
 
 

@@ -80,7 +80,7 @@ async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) 
     assert value("aioqless_queue_jobs", queue="mail", state="scheduled") == 1
     assert value("aioqless_queue_lag_seconds", queue="mail") > 0
     assert value("aioqless_failed_jobs", group="broken") == 1
-    await client.jobs.cancel(*await mail.jobs("waiting"), popped.jid)
+    await client.jobs.cancel(*await mail.jids("waiting"), popped.jid)
     prometheus.latest.save(await read_queues(client))
     assert (
         value("aioqless_queue_lag_seconds", queue="mail")

@@ -45,7 +45,7 @@ async def show_queue(request: PageRequest) -> Page:
         jobs = await queue.recurring(offset=request.offset, count=PAGE_SIZE)
         values |= {"jobs": jobs, "total": counts.recurring}
     else:
-        jids = await queue.jobs(tab, offset=request.offset, count=PAGE_SIZE)
+        jids = await queue.jids(tab, offset=request.offset, count=PAGE_SIZE)
         jobs_found = await request.client.jobs.summaries(*jids) if jids else []
         values |= {"jobs": jobs_found, "total": getattr(counts, tab)}
     return Page("queue.html", f"{name} · queue", values)
