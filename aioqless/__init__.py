@@ -36,7 +36,7 @@ if typing.TYPE_CHECKING:
     )
     from aioqless.handlers import Handler, Inject, job, middleware, on_finish, on_lag, resource
     from aioqless.redis.durability import Durability
-    from aioqless.worker import Fail, Next, Retry, Settings, Snooze, Subscription, Worker
+    from aioqless.worker import Fail, Next, Parked, Retry, Settings, Snooze, Subscription, Worker
 
 # The public names. Linters and type checkers compare them with the imports above.
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "NewJob",
     "Next",
     "NoSuchJob",
+    "Parked",
     "Queue",
     "QueueFull",
     "Retry",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from typing import Any
 
 from aioqless.client.codec import Codec, PlainCodec
 
@@ -25,3 +26,8 @@ def codec_from_environment() -> Codec:
     encryption = import_module("aioqless.contrib.encryption")
     codec: Codec | None = encryption.Encryption.from_environment()
     return codec or PlainCodec()
+
+
+def durable() -> Any:
+    """Return the module of steps and cursors."""
+    return import_module("aioqless.contrib.durable")

@@ -7,12 +7,12 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from aioqless.client import job_data
+from aioqless.client import extensions, job_data
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.job import read_result, wait_for_result
-from aioqless.client.job.state import ENDED
+from aioqless.client.job.state import ENDED, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.put import Klass
 from aioqless.client.recurring import RecurringJob
@@ -253,7 +253,12 @@ class Jobs:
         return page["cursor"], page["found"]
 
     async def retry(
-        self, jid: str, *, data: object = job_data.Unread, was: Job | None = None
+        self,
+        jid: str,
+        *,
+        data: object = job_data.Unread,
+        was: Job | None = None,
+        from_step: str | None = None,
     ) -> None:
         """Put a failed job back into the queue that it failed in, with all its retries.
 
@@ -262,11 +267,13 @@ class Jobs:
             data: New data; default: the data that it has.
             was: The job as it was read before the change; if its data has changed since, the call
                 is refused.
+            from_step: Forget this step, and those that were stored after it; default: none.
 
         Raises:
             NoSuchJob: There is no such job.
             WrongState: It has not failed, or its data has changed.
             InvalidData: The data can't be encoded.
+            InvalidArgument: No such step is stored.
         """
         text = None
         if data is not job_data.Unread:
@@ -274,7 +281,21 @@ class Jobs:
             codec = self._backend.codec
             if codec.bound_to_klass and (job := await self.get(jid)):
                 text = codec.encode(text, job.klass)
-        await self._store.revive_job(jid=jid, data=text, was=was.raw_data if was else None)
+        await self._store.revive_job(
+            jid=jid, data=text, was=was.raw_data if was else None, from_step=from_step
+        )
+
+    async def steps(self, jid: str) -> list[StoredStep]:
+        """Return what the runs of a job have stored for later runs, in this order.
+
+        Args:
+            jid: Jid of the job.
+
+        Raises:
+            DecryptionError: A value can't be decrypted.
+        """
+        steps: list[StoredStep] = await extensions.durable().read_steps(self._backend, jid)
+        return steps
 
     async def retry_group(
         self,

@@ -1,4 +1,4 @@
-"""What a handler returns or raises to decide its job's outcome: Next, Retry, Snooze and Fail."""
+"""How a handler decides its job's outcome: Next, Retry, Snooze, Fail, and Parked."""
 
 from __future__ import annotations
 
@@ -110,3 +110,12 @@ def _check_message(message: str, example: str) -> str:
     if not isinstance(message, str):
         raise TypeError(f"message must be a string (got {message!r}): write {example}")
     return validation.to_text(message)
+
+
+class Parked(BaseException):
+    """Ends a run that is to continue in another one; raised by methods of the job.
+
+    `except Exception` doesn't catch it. Its job is released: that uses no retry, and is no failure.
+    """
+
+    delay: float = 0

@@ -74,6 +74,8 @@
 --   held-back-elsewhere    an entry that a limit or rate holds back is in -scheduled. Repair:
 --                          deleted.
 --   starts-forever         the starts that a rate limit counts expire.
+--   steps-without-job      steps are those of a job that has not ended. Deleted.
+--   steps-unlisted         a job with steps is listed as such. Repair: listed.
 --   wrong-type             a key has the type that its name says. No repair.
 --
 -- With `resolve`, statistics beyond their retention are pruned as well, of any queue and client.
@@ -94,7 +96,7 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
--- @writes  held_back rate_starts skipped
+-- @writes  held_back rate_starts skipped steps with_steps
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
 --                                 cursor is "0" at the end
 

@@ -10,6 +10,7 @@
 -- @option  depends  jids          with next only
 -- @option  fence    string        must be that of the run
 -- @option  result   text          the result to keep: TTL in seconds, a space, JSON; not with next
+-- @option  durable  string        its runs may have stored steps, which are deleted
 -- @flags   allow-oom
 -- @role    worker people
 -- @durable
@@ -19,7 +20,7 @@
 local state = completion.complete({
   jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
   depends = depends, fence = fence,
-  result = result,
+  result = result, durable = durable,
 })
 completion.flush(worker, now)
 if presence.has('deferred') then dependency.run_deferred(now) end

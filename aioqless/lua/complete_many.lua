@@ -3,17 +3,17 @@
 -- @arg     worker   string
 -- @arg     now      time
 -- @batch   jid:any_jid queue:text fence:string? data:data? next:name? delay:seconds? depends:jids?
--- @batch   result:text?
+-- @batch   result:text? durable:string?
 -- @flags   allow-oom
 -- @role    worker
 -- @returns answers                the new state or an error for each
 -- @raises  NOJOB BADSTATE LOCKLOST
 
-local states = each(function(jid, queue, fence, data, next, delay, depends, result)
+local states = each(function(jid, queue, fence, data, next, delay, depends, result, durable)
   return completion.complete({
     jid = jid, worker = worker, queue = queue, now = now, data = data, next = next, delay = delay,
     depends = depends, fence = fence,
-    result = result,
+    result = result, durable = durable,
   })
 end)
 completion.flush(worker, now)

@@ -1,4 +1,4 @@
--- requeue: put a job that must exist; otherwise as put.
+-- requeue: put a job that must exist, and keep its steps; otherwise as put.
 --
 -- @key     queue    new_queue
 -- @arg     jid      string
@@ -16,5 +16,5 @@
 record.require(jid)
 return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,
-  worker = worker,
+  worker = worker, keep_steps = true,
 }, options)

@@ -11,6 +11,7 @@
 -- @arg     now      time
 -- @arg     data     data?         replaces the job's data if given
 -- @arg     was      text?         the job's data as the caller read it; refused if it has changed
+-- @arg     from_step text?        forget this step, and those stored after it
 -- @returns count                  1
 -- @flags   allow-oom
 -- @role    dashboard
@@ -24,6 +25,7 @@ if word == 'job' then
     errors.bad_state(job, 'its data has changed meanwhile')
   end
   if job.queue == '' then errors.bad_state(job, 'the job has no queue; move it to one') end
+  if from_step and from_step ~= '' then steps.forget(jid, from_step) end
   failures.leave_group(job)
   if data then record.set_fields(jid, 'data', data) end
   failures.put_back(job, job.queue, now)

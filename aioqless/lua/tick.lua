@@ -24,4 +24,5 @@ cascade.run_deferred(now)
 if page then recurring_review.run(page, now) end
 local made = cron.tick(each, now)
 cron.remove_orphans(now, offset or 0)
+steps.sweep(now)
 return made

@@ -42,10 +42,11 @@ class CompleteManyRow(TypedDict):
     delay: NotRequired[float | None]
     depends: NotRequired[Sequence[str] | None]
     result: NotRequired[str | bytes | None]
+    durable: NotRequired[str | None]
 
 
 _encode_complete_many_batch = BatchEncoder(
-    "complete_many", required="jid queue", optional="fence data next delay depends result",
+    "complete_many", required="jid queue", optional="fence data next delay depends result durable",
 )
 
 
@@ -217,7 +218,7 @@ class Store(Commands, ABC):
         self, *, jid: str, worker: str, queue: str, now: float | None = None,
         data: str | bytes | None = None, next: str | None = None, delay: float | None = None,
         depends: Sequence[str] | None = None, fence: int | str | None = None,
-        result: str | bytes | None = None, request: str | None = None,
+        result: str | bytes | None = None, durable: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Complete a running job, or move it on to another queue."""
         argv = [
@@ -234,6 +235,8 @@ class Store(Commands, ABC):
             argv += [b"fence", encode(fence)]
         if result is not None:
             argv += [b"result", encode(result)]
+        if durable is not None:
+            argv += [b"durable", encode(durable)]
         return Call(
             self.send, "complete", read_text, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -975,7 +978,7 @@ class Store(Commands, ABC):
         constraints: str | bytes | None = None, if_dependency_fails: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
-        """Put a job that must exist."""
+        """Put a job that must exist, and keep its steps."""
         argv = [
             encode(jid), encode(klass), encode(data), self._encode_time(now),
             encode_optional(delay),
@@ -1046,12 +1049,12 @@ class Store(Commands, ABC):
 
     def revive_job(
         self, *, jid: str, now: float | None = None, data: str | bytes | None = None,
-        was: str | None = None, request: str | None = None,
+        was: str | None = None, from_step: str | None = None, request: str | None = None,
     ) -> Call[int]:
         """Retry a failed job in the queue that it failed in."""
         argv = [
             b"job", encode(jid), self._encode_time(now), encode_optional(data),
-            encode_optional(was),
+            encode_optional(was), encode_optional(from_step),
         ]
         return Call(
             self.send, "revive", read_count, [encode(self.namespace)], argv, request, writes=True,

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
-from aioqless.client import job_data
+from aioqless.client import job_data, json_types
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job import Job
-from aioqless.client.job.backend import JobBackend
+from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.put import NewJob, encode_job
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
+from aioqless.handlers.results import Parked
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
 from aioqless.lua import constant, exhausted_group
+from aioqless.redis.encoding import decode_text
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
 from aioqless.testing.unawaited import refuse_unawaited
@@ -62,8 +65,13 @@ class Performed:
 class _LockOnlyStore(OfflineStore):
     """Answers what a handler's job may ask of its lock; refuses whatever else would need Redis."""
 
-    def __init__(self, remaining: int) -> None:
+    def __init__(self, remaining: int, steps: Mapping[str, object]) -> None:
         self._remaining = remaining
+        self._steps = [
+            text
+            for name, value in steps.items()
+            for text in (f"step:{name}", f"1 0 1 {json_types.encode(value).decode()}")
+        ]
         self.commands: list[tuple[str, dict[str, object]]] = []
 
     def heartbeat(self, **arguments: object) -> Call[float]:
@@ -101,7 +109,13 @@ class _LockOnlyStore(OfflineStore):
         return Call(answer, command, lambda _: reply, [], [])
 
     async def send(self, call: Call[T]) -> T:
-        """Refuse a command that asks for anything else."""
+        """Note a step, and refuse a command that asks for anything else."""
+        if call.command == "steps":
+            return cast(T, self._steps)
+        if call.command == "step":
+            _, _, _, kind, name, result, *_ = (decode_text(each) for each in call.argv)
+            self.commands.append(("step", {"kind": kind, "name": name, "result": result}))
+            return call.read(b"")
         raise AioqlessError(
             f"perform() has no Redis to {call.command} on; "
             "test this with a client of aioqless_client"
@@ -119,6 +133,7 @@ async def perform(
     resources: Mapping[Any, Any] = MappingProxyType({}),
     middleware: Sequence[Middleware] = (),
     retry: RetryPolicy = NEVER,
+    steps: Mapping[str, object] = MappingProxyType({}),
     **fields: Any,
 ) -> Performed:
     """Run one job without Redis, given as `resize.data(path="a.png")`.
@@ -131,6 +146,7 @@ async def perform(
         resources: Values by type, which are injected.
         middleware: Middleware around the handler, the outermost first.
         retry: Retry policy for handlers without one of their own.
+        steps: What earlier runs have stored, by name of the step.
         **fields: Fields of the job, instead of the handler's: queue, retries, remaining, tags, ...
 
     Raises:
@@ -163,12 +179,14 @@ async def perform(
         **fields,
         "retries": retries,
     }
-    store = _LockOnlyStore(fields.get("remaining", retries))
+    store = _LockOnlyStore(fields.get("remaining", retries), steps)
     now = time.monotonic()
     job: Job = Job(
         JobBackend(store, PlainCodec(), progress_reporter=store),
         decode_record(record),
     )
+    threads = ThreadPool()
+    job.join(RunContext(asyncio.get_running_loop(), lambda: False, threads.call))
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     available = Resources(available=resources)
     needs = new.klass.takes.injected
@@ -179,8 +197,8 @@ async def perform(
     stack = MiddlewareStack(middleware, (), available)
     with refuse_unawaited():
         try:
-            record_result(run, await call_handler(run, Handlers([new.klass]), stack, ThreadPool()))
-        except Exception as error:
+            record_result(run, await call_handler(run, Handlers([new.klass]), stack, threads))
+        except (Exception, Parked, BaseExceptionGroup) as error:
             record_error(run, error)
     outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)
     return Performed(outcome, run.result, run.error, run.job, store.commands)

@@ -14,7 +14,7 @@ from aioqless.errors import (
     UnknownKlass,
     WrongState,
 )
-from aioqless.handlers.results import Fail, Next, Retry, Snooze
+from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group
 from aioqless.worker.failure_text import (
@@ -129,8 +129,9 @@ def _overdue(run: Run) -> Failed:
 
 def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
     match error:
-        case Snooze():
-            return Released(error.delay, "snoozed", run.data)
+        case Snooze() | Parked():
+            why = "snoozed" if isinstance(error, Snooze) else str(error)
+            return Released(error.delay, why, run.data)
         case Fail():
             return Failed(error.group or group_of(run, error), error.message)
         case UnknownKlass() | InvalidData():
@@ -266,12 +267,14 @@ def record_result(run: Run, result: object) -> None:
 
 
 def record_error(run: Run, error: BaseException) -> None:
-    """Record what the handler raised, and with Retry and Snooze which data to store.
+    """Record what the handler raised, and with Retry, Snooze and Parked which data to store.
 
     Data that can't be stored fails the job, as it does when the handler returns.
     """
+    while isinstance(error, BaseExceptionGroup) and error.split(Parked)[1] is None:
+        error = error.exceptions[0]
     run.error = error
-    if isinstance(error, Retry | Snooze):
+    if isinstance(error, Retry | Snooze | Parked):
         try:
             run.data = run.job.changed_data()
         except InvalidData as wrong:

@@ -168,6 +168,8 @@ def _row(run: Run, completed: Completed) -> CompleteManyRow:
         "data": completed.data,
         "result": completed.result,
     }
+    if run.job.has_steps:
+        row["durable"] = "1"
     if following := completed.next:
         row["next"] = following.queue
         row["delay"] = following.delay

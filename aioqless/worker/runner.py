@@ -12,6 +12,7 @@ from functools import partial
 from typing import Self
 
 from aioqless.client.job import Job
+from aioqless.client.job.backend import RunContext
 from aioqless.errors import InvalidArgument
 from aioqless.handlers import Handlers, MiddlewareStack
 from aioqless.runtime.forks import exit_fork, guard_loop
@@ -72,11 +73,15 @@ class Runner:
         self._threads = shared.threads
         self._processes = shared.processes
         self._logged = shared.logged_klasses
+        self._context = RunContext(
+            asyncio.get_running_loop(), lambda: context.lifecycle.stopping, shared.threads.call
+        )
 
     def start(self, job: Job, lock: float) -> bool:
         """Begin a job whose lock lasts `lock` seconds from now; return whether it has a handler."""
         now, handler = time.monotonic(), self._handlers.get(job.klass)
         run = Run(job, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
+        job.join(self._context)
         if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.expiry and job.expires - lock > job.expiry:

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from aioqless.client import job_data
 from aioqless.client.codec import Codec, PlainCodec
 from aioqless.client.job.progress_reporter import Reporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.store import OfflineStore, Store, refusal
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a worker gives to the runs of its jobs, of which steps and cursors are made.
+
+    Attributes:
+        loop: The event loop that it runs on.
+        is_draining: Whether it shuts down gracefully.
+        call_in_thread: Calls a function in one of its threads.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    is_draining: Callable[[], bool]
+    call_in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from operator import attrgetter
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, cast
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeAlias, TypedDict, cast
 
 from typing_extensions import TypeVar
 
 from aioqless import validation
-from aioqless.client import job_data
-from aioqless.client.job.backend import JobBackend
+from aioqless.client import extensions, job_data
+from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.state import (
     ENDED,
+    Cursor,
     HistoryEvent,
     JobDetails,
     JobState,
@@ -30,6 +31,8 @@ from aioqless.store import Store
 from aioqless.validation import Seconds
 
 Data = TypeVar("Data", default=Any)
+V = TypeVar("V")
+P = ParamSpec("P")
 StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 
 MAX_PROGRESS_MESSAGE = 1_000  # characters
@@ -79,7 +82,10 @@ class Job(JobFields, Generic[Data]):
             it is "too late" to start. None while it may continue.
     """
 
-    __slots__ = ("_backend", "_data", "_shape", "_text", "settled", "stopped")
+    __slots__ = (
+        *("_backend", "_context", "_data", "_durable", "_shape", "_text"),
+        *("settled", "stopped"),
+    )
 
     settled: bool
     stopped: StopReason | None
@@ -87,6 +93,8 @@ class Job(JobFields, Generic[Data]):
     def __init__(self, backend: JobBackend, fields: JobFields) -> None:
         """Make a job of what Redis returned; `client.jobs.get` and `queue.pop` do."""
         self._backend = backend
+        self._context: RunContext | None = None
+        self._durable: Any = None  # the steps and cursors of this run, if it uses any
         self._load(fields)
 
     def _load(self, fields: JobFields) -> None:
@@ -454,6 +462,72 @@ class Job(JobFields, Generic[Data]):
         self.settled = True
         return state
 
+    # Steps and cursors of this run: aioqless.contrib.durable
+
+    def step(
+        self,
+        name: str,
+        function: Callable[P, Awaitable[V] | V],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Coroutine[Any, Any, V]:
+        """Call a function and store what it returns; in a later run, return what was stored.
+
+        The effect of the function happens at least once. Nothing is stored of what it raises, and
+        after the lock was lost. In a handler that is a plain function, the value itself is
+        returned.
+
+        Args:
+            name: The name by which later runs find the result; unique in a run.
+            function: A coroutine or a plain function, which is called in a thread.
+            *args: Its arguments.
+            **kwargs: Its arguments by name.
+
+        Returns:
+            What the function returned, decoded from JSON in the type that it says it returns.
+
+        Raises:
+            ValueError: The name was used before in this run.
+            InvalidData: The value can't be stored, or is not of that type.
+            LockLost: Another run holds the job.
+            AioqlessError: The handler runs in a process.
+        """
+        step: Coroutine[Any, Any, V] = self._run.step(name, function, args, kwargs)
+        return step
+
+    def cursor(self, name: str, kind: type[V]) -> Cursor[V]:
+        """Return a cursor: `async with job.cursor("rows", int) as rows:`; in a thread `with`.
+
+        `rows.value` is the position that an earlier run has stored, or None; call `rows.advance`
+        after each item.
+
+        Args:
+            name: The name by which later runs find it; unique in a run.
+            kind: The type of the position.
+
+        Raises:
+            ValueError: The name was used before in this run.
+            AioqlessError: The handler runs in a process.
+        """
+        cursor: Cursor[V] = self._run.cursor(name, kind)
+        return cursor
+
+    @property
+    def _run(self) -> Any:
+        if self._durable is None:
+            self._durable = extensions.durable().DurableRun(self, self._backend, self._context)
+        return self._durable
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether this run has used steps or cursors."""
+        return self._durable is not None
+
+    def join(self, context: RunContext) -> None:
+        """Note what the worker gives to this run; called by its worker."""
+        self._context = context
+
     def stop(self, reason: StopReason) -> None:
         """Note why this run is to end; called by its worker."""
         self.stopped = reason
@@ -494,6 +568,7 @@ class Job(JobFields, Generic[Data]):
         other = copy.copy(self)
         other._text = self.text  # noqa: SLF001  # of the same class
         other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
+        other._context = None  # noqa: SLF001  # of the same class
         return other
 
     # Methods for any client

@@ -6,7 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
+
+V = TypeVar("V")
 
 HistoryEvent: TypeAlias = dict[str, Any]  # `when`, `what`, and what belongs to the kind of event
 
@@ -118,6 +121,63 @@ class JobDetails:
     dependencies_total: int = 0
     dependents: list[str] = field(default_factory=list)
     dependents_total: int = 0
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """What a run of a job has stored for later runs.
+
+    Attributes:
+        kind: `step` or `cursor`.
+        name: Its name.
+        number: Its place in the order in which they were stored.
+        when: When it was stored, in seconds since 1970.
+        attempt: The attempt in which it was stored, from 1.
+        value: What was stored, as JSON has it.
+    """
+
+    kind: str
+    name: str
+    number: int
+    when: float
+    attempt: int
+    value: Any
+
+
+class Cursor(Protocol[V]):
+    """A position in a list of items; a protocol, since the core imports no extension.
+
+    Attributes:
+        value: The position of the last item that was finished, in this run or an earlier one; None
+            if none was.
+    """
+
+    value: V | None
+
+    def advance(self, value: V) -> None:
+        """Note that an item is finished; call it after the item.
+
+        Args:
+            value: The position of the item.
+
+        Raises:
+            InvalidData: It is not of the cursor's type.
+            LockLost: Another run holds the job.
+            Parked: The worker shuts down: the job is released, and its next run continues here.
+        """
+
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object, /
+    ) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 
 
 def list_stages(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:

@@ -58,9 +58,9 @@ function cancellation.delete(job, expired)
     limits.release(job, args.time('now'))
   end
   dependency.unlink_all(jid)
-  redis.call('UNLINK', keys.dependents(jid))
+  if redis.call('HEXISTS', keys.job(jid), 'x-steps') == 1 then steps.delete(jid) end
   if job.state == 'failed' then failures.leave_group(job) end
   tagging.detach(jid, json.parse_texts(job.tags))
   events.publish_tracked('canceled', jid)
-  redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid))
+  redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid))
 end

@@ -99,6 +99,16 @@ local ARCHIVE = {
   ['archive-data'] = 0,
 }
 
+local STEPS = {['max-steps'] = 1000, ['max-steps-size'] = 16777216}
+
+-- The maximum number and size of a job's steps.
+function config.steps_limits()
+  local values = presence.has('config')
+    and redis.call('HMGET', keys.config(), 'max-steps', 'max-steps-size') or {}
+  return tonumber(values[1]) or STEPS['max-steps'],
+    tonumber(values[2]) or STEPS['max-steps-size']
+end
+
 -- The options of the archive.
 function config.archive_settings()
   if not call.archive_settings then
@@ -114,3 +124,5 @@ function config.archive_settings()
 end
 
 function config.archive_defaults() return ARCHIVE end
+
+function config.steps_defaults() return STEPS end

@@ -13,7 +13,8 @@
 -- @option  constraints object      uniqueness and limits (lib/job_constraints.lua)
 -- @option  if_dependency_fails name  hold (default), fail or cancel it when a dependency fails
 
--- Put a job, `put`, which has queue, jid, klass, data, now, delay, and the worker that puts it.
+-- Put a job, `put`, which has queue, jid, klass, data, now, delay, the worker that puts it, and
+-- whether to `keep_steps` of an existing job.
 function enqueue.put(put, options)
   if options.if_dependency_fails then cascade.check_policy(options.if_dependency_fails) end
   if presence.has('config') then max_length.check(put.queue, put.jid) end
@@ -45,7 +46,7 @@ function enqueue.write(put, options)
   redis.call('PUBLISH', keys.log_channel(),
     '{"event":"put","jid":' .. cjson.encode(jid) .. ',"queue":' .. named .. '}')
   history.append(jid, job, now, 'put', '{"q":' .. named .. '}')
-  if job then enqueue.remove_former(job, put.worker or '', depends or {}, now) end
+  if job then enqueue.remove_former(job, put.worker or '', depends or {}, now, put.keep_steps) end
   if tags then tagging.attach(jid, tags, now) end
   if depends then dependency.link(jid, depends) end
   local delay, state = options.at and options.at - now or put.delay, 'waiting'
@@ -116,7 +117,7 @@ function enqueue.add(jid, queue, priority, delay, now, may_depend)
 end
 
 -- Remove an existing job from everything that refers to its former state.
-function enqueue.remove_former(job, worker, depends, now)
+function enqueue.remove_former(job, worker, depends, now, keep_steps)
   tagging.detach(job.jid, json.parse_texts(job.tags))
   if #depends > 0 then
     local wanted = {}
@@ -135,5 +136,9 @@ function enqueue.remove_former(job, worker, depends, now)
   end
   if job.state == 'complete' then redis.call('ZREM', keys.completed(), job.jid) end
   if job.state == 'failed' then failures.leave_group(job) end
-  record.delete_fields(job.jid, 'grace', 'scheduled', 'x-lost', 'x-declined')
+  local deleted = redis.call('HDEL', keys.job(job.jid), 'grace', 'scheduled', 'x-lost',
+    'x-declined', keep_steps and 'grace' or 'x-steps')
+  if deleted > (job.grace and 1 or 0) + (job.scheduled and 1 or 0) and not keep_steps then
+    steps.delete(job.jid)
+  end
 end

@@ -77,6 +77,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-runs      its earlier runs in this stage, if the archive is on
 --   x-archived  the `time` it had when its end was archived
 --   x-reserved  the fence and worker of a run that a person has reserved
+--   x-steps     its runs have stored steps
 -- in a recurring job's:
 --   x-coalesce  missed instances are coalesced into one
 --   x-paused    since when it is paused
@@ -125,6 +126,10 @@ function keys.result(jid) return ns .. ':x:result:' .. jid end
 function keys.subscriptions() return ns .. ':x:subscriptions' end
 -- H the process that holds a worker's stable name; expires
 function keys.name_lease(worker) return ns .. ':x:name-lease:' .. worker end
+-- H what a job's runs have stored for later runs, by kind and name: `number time attempt value`
+function keys.steps(jid) return ns .. ':x:steps:' .. jid end
+-- Z jobs that have stored steps by when they are checked again
+function keys.with_steps() return ns .. ':x:with-steps' end
 -- T when a unique key expires, if ever, and the jid of its holder
 function keys.unique(key) return ns .. ':x:unique:' .. key end
 -- Z running jobs of a limited key by when they are checked again

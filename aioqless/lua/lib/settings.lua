@@ -5,12 +5,13 @@ function settings.get(option)
   local name = config.stored_name(option)
   local set = redis.call('HMGET', keys.config(), name, option)
   local value = set[1] or set[2] or config.default(name) or config.archive_defaults()[name]
+    or config.steps_defaults()[name]
   return value and cjson.encode(value) or nil
 end
 
 function settings.get_all()
   local all = {}
-  for _, defaults in ipairs({config.defaults(), config.archive_defaults()}) do
+  for _, defaults in ipairs({config.defaults(), config.archive_defaults(), config.steps_defaults()}) do
     for option, value in pairs(defaults) do all[option] = value end
   end
   local set = redis.call('HGETALL', keys.config())
@@ -35,7 +36,7 @@ function settings.set(option, value)
     if value ~= words[1] and value ~= words[2] then
       errors.bad_argument(option, value, 'must be ' .. words[1] .. ' or ' .. words[2])
     end
-  elseif name == 'archive-length' or name == 'archive-data' then
+  elseif name == 'archive-length' or name == 'archive-data' or config.steps_defaults()[name] then
     args.count(option, value)
   end
   if settings.is_retention_rule(name) then

@@ -28,9 +28,7 @@ class ThreadPool:
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         try:
-            thread = asyncio.ensure_future(
-                anyio.to_thread.run_sync(_outcome_of, call, limiter=anyio.CapacityLimiter(1))
-            )
+            thread = asyncio.ensure_future(_run_in_thread(call))
             while not thread.done():
                 try:
                     await asyncio.wait([thread])
@@ -43,6 +41,18 @@ class ThreadPool:
         if error is not None:
             raise error
         return result
+
+    async def call(self, function: Callable[[], object]) -> object:
+        """Call a function for a coroutine in a thread, with its context variables."""
+        async with self._slots:
+            result, error = await _run_in_thread(function)
+        if error is not None:
+            raise error
+        return result
+
+
+async def _run_in_thread(call: Callable[[], object]) -> tuple[object, BaseException | None]:
+    return await anyio.to_thread.run_sync(_outcome_of, call, limiter=anyio.CapacityLimiter(1))
 
 
 def _outcome_of(call: Callable[[], object]) -> tuple[object, BaseException | None]:

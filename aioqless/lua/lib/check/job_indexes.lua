@@ -72,6 +72,16 @@ function job_indexes.check_failed_count(here)
   end
 end
 
+function job_indexes.check_steps(here, jid)
+  if not steps.are_needed(jid) then
+    findings.add('steps-without-job', {jid = jid}, function() steps.delete(jid) end)
+  elseif not redis.call('ZSCORE', keys.with_steps(), jid) then
+    findings.add('steps-unlisted', {jid = jid},
+      function() redis.call('ZADD', keys.with_steps(), here.now, jid) end)
+  end
+  return 1
+end
+
 function job_indexes.check_expiry(here, _, _, problem, seconds)
   if redis.call('TTL', here.key) == -1 then
     findings.add(problem, {key = here.key}, function() redis.call('EXPIRE', here.key, seconds) end)

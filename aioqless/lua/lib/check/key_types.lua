@@ -36,6 +36,8 @@ function key_types.families()
     {'zset', '^x:limit%-running:(.+)$', constraint_keys.check_running},
     {'zset', '^x:held%-back:(.+)$', constraint_keys.check_held_back},
     {'zset', '^x:rate%-starts:(.+)$', constraint_keys.check_starts},
+    {'hash', '^x:steps:(.+)$', job_indexes.check_steps},
+    {'zset', '^x:with%-steps$', function() return 1 end},
     {'stream', '^x:archive$', function() return 1 end},
     {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},
   }

@@ -1,0 +1,211 @@
+"""DurableRun: what one run of a job stores, and what the runs before it have stored."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from aioqless import validation
+from aioqless.client import job_data, json_types
+from aioqless.client.codec import Codec
+from aioqless.client.job import Job
+from aioqless.client.job.backend import JobBackend, RunContext
+from aioqless.client.job.state import StoredStep
+from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.cursor import Cursor
+from aioqless.contrib.durable.values import ValueType, type_returned_by
+from aioqless.errors import AioqlessError, DecryptionError, LockLost, NoSuchJob, WrongState
+
+T = TypeVar("T")
+
+
+class DurableRun:
+    """The steps and cursors of one run.
+
+    Owns the entries that earlier runs have stored, and the names that this run has used.
+
+    Args:
+        job: The job that runs.
+        backend: What connects it to its client.
+        context: What its worker gives to its runs.
+
+    Raises:
+        AioqlessError: It runs in a process, or no worker runs it.
+    """
+
+    def __init__(self, job: Job, backend: JobBackend, context: RunContext | None) -> None:
+        if context is None:
+            raise AioqlessError(
+                "steps, cursors, waits and calls are for handlers that a worker runs on its event "
+                "loop or in a thread: a process has no connection to Redis"
+            )
+        self.context = context
+        self._job = job
+        self._codec = backend.codec
+        self._commands = DurableCommands(backend.store)
+        self._entries: dict[str, str] | None = None
+        self._loading = asyncio.Lock()
+        self._names: set[str] = set()
+
+    # What handlers call
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> Any:
+        """Return what a function returned in this or an earlier run; `Job.step` says more."""
+        call = partial(function, *args, **kwargs)
+        if self.is_on_loop():
+            return self._step(name, function, call)
+        values = self._begin_step(name, function)
+        if (found := self.wait(self.find("step", name))) is None:
+            result = call()
+            if inspect.isawaitable(result):
+                result = self.wait(_await(result))
+            found = self.wait(self.store("step", name, values.encode(result)))
+        return values.decode(found)
+
+    async def _step(
+        self, name: str, function: Callable[..., Any], call: Callable[[], Any]
+    ) -> object:
+        values = self._begin_step(name, function)
+        if (found := await self.find("step", name)) is None:
+            if inspect.iscoroutinefunction(inspect.unwrap(function)):
+                result = values.encode(await call())
+                found = await _finish(self.store("step", name, result))
+            else:
+                found = await _finish(self._call_in_thread(name, call, values))
+        return values.decode(found)
+
+    async def _call_in_thread(
+        self, name: str, call: Callable[[], Any], values: ValueType[Any]
+    ) -> bytes:
+        result = await self.context.call_in_thread(call)
+        if inspect.isawaitable(result):
+            result = await result
+        return await self.store("step", name, values.encode(result))
+
+    def _begin_step(self, name: str, function: Callable[..., Any]) -> ValueType[Any]:
+        self.claim(name)
+        return ValueType(f"step {name!r}", type_returned_by(function), self._job.max_data)
+
+    def cursor(self, name: str, hint: object) -> Cursor[Any]:
+        """Return a cursor; `Job.cursor` says more."""
+        return Cursor(
+            self, self._job, name, ValueType(f"cursor {name!r}", hint, self._job.max_data)
+        )
+
+    # What is stored
+
+    def claim(self, name: str) -> None:
+        """Note that this run uses a name.
+
+        Raises:
+            ValueError: It has been used, or can't be a name.
+        """
+        if validation.check_name("name", name) in self._names:
+            raise ValueError(
+                f"the name {name!r} is used twice in one run: what is stored is found by its name"
+            )
+        self._names.add(name)
+
+    async def find(self, kind: str, name: str) -> bytes | None:
+        """Return what is stored, as JSON; None if nothing is.
+
+        Raises:
+            DecryptionError: It can't be decrypted.
+        """
+        async with self._loading:
+            if self._entries is None:
+                found = await self._commands.steps(jid=self._job.jid)
+                self._entries = dict(zip(found[::2], found[1::2], strict=True))
+        if (entry := self._entries.get(f"{kind}:{name}")) is None:
+            return None
+        return json_types.encode(_decode(self._codec, self._job.jid, kind, name, entry).value)
+
+    async def store(self, kind: str, name: str, text: bytes) -> bytes:
+        """Store JSON, and return it.
+
+        Raises:
+            LockLost: Another run holds the job. Nothing is stored.
+        """
+        job = self._job
+        try:
+            await self._commands.step(
+                jid=job.jid,
+                worker=job.worker,
+                fence=job.fence or None,
+                kind=kind,
+                name=name,
+                result=self._codec.encode_result(text, _bound(job.jid, kind, name)),
+            )
+        except (NoSuchJob, WrongState) as gone:  # canceled, moved, ...
+            raise LockLost(gone.command, "LOCKLOST", gone.detail) from None
+        return text
+
+    # Threads
+
+    def is_on_loop(self) -> bool:
+        """Return whether the caller is a coroutine on the worker's loop; else it is a thread."""
+        try:
+            return asyncio.get_running_loop() is self.context.loop
+        except RuntimeError:
+            return False
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the worker's loop, and wait for it in this thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.context.loop).result()
+
+
+async def read_steps(backend: JobBackend, jid: str) -> list[StoredStep]:
+    """Return what the runs of a job have stored, in this order.
+
+    Raises:
+        DecryptionError: A value can't be decrypted.
+    """
+    found = await DurableCommands(backend.store).steps(jid=jid)
+    entries = [
+        _decode(backend.codec, jid, kind, name, entry)
+        for field, entry in zip(found[::2], found[1::2], strict=True)
+        for kind, separator, name in [field.partition(":")]
+        if separator
+    ]
+    return sorted(entries, key=lambda entry: entry.number)
+
+
+def _decode(codec: Codec, jid: str, kind: str, name: str, entry: str) -> StoredStep:
+    """Decode an entry: `number time attempt value`."""
+    number, when, attempt, text = entry.split(" ", 3)
+    try:
+        value = codec.decode_result(job_data.decode(text), _bound(jid, kind, name))
+    except DecryptionError as error:
+        raise DecryptionError(f"{kind} {name!r} of job {jid}: {error}") from None
+    return StoredStep(kind, name, int(number), float(when), int(attempt), value)
+
+
+def _bound(jid: str, kind: str, name: str) -> str:
+    """Return what a value is encoded for: as no jid can be called."""
+    return f"{jid}\0{kind}\0{name}"
+
+
+async def _await(work: Awaitable[T]) -> T:
+    return await work
+
+
+async def _finish(work: Coroutine[Any, Any, T]) -> T:
+    """Let work end before a cancellation is passed on; a second cancellation doesn't wait."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # which nobody else looks at
+        raise

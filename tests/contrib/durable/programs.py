@@ -1,0 +1,65 @@
+"""Handlers of workers that tests kill, stop and end: each effect is a line of a ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from aioqless import Job, LockLost, job
+
+LEDGER = Path(os.environ.get("LEDGER", "/dev/null"))
+
+
+def count(line: str) -> int:
+    return LEDGER.read_text().split("\n").count(line)
+
+
+def write(line: str) -> None:
+    with LEDGER.open("a") as ledger:
+        ledger.write(f"{line}\n")
+
+
+@job(klass="Twenty", queue="mail", retries=100)
+async def twenty(job: Job, deaths: list[int]) -> None:
+    """Make twenty steps, and die between the effect of some and storing it."""
+
+    async def effect(number: int) -> int:
+        write(str(number))
+        if number in deaths and count(str(number)) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    stored = [await job.step(f"step {number}", effect, number) for number in range(20)]
+    write(f"end {sum(stored)}")
+
+
+@job(klass="Items", queue="mail", retries=100)
+async def items(job: Job, count: int) -> None:
+    async with job.cursor("items", int) as cursor:
+        for number in range(cursor.value or 0, count):
+            write(str(number))
+            await asyncio.sleep(0.002)
+            cursor.advance(number + 1)
+    write("end")
+
+
+@job(klass="Suspended", queue="mail")
+async def suspended(job: Job) -> None:
+    """Have an effect; the first run waits for its lock to be lost before it is stored."""
+
+    async def effect() -> int:
+        number = 1 + count("effect 1")
+        write(f"effect {number}")
+        while number == 1 and not count("end 2"):
+            with contextlib.suppress(asyncio.CancelledError):  # code that does not stop
+                await asyncio.sleep(0.01)
+        return number
+
+    try:
+        write(f"end {await job.step('effect', effect)}")
+    except (LockLost, asyncio.CancelledError):  # the latter if it is canceled while it stores
+        write("lost")
+        raise

@@ -1,0 +1,139 @@
+"""Workers that are killed, stopped and ended, and a ledger of what they have done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from aioqless import Client, Job
+from aioqless.client.job import JobState
+from tests.conftest import Until
+from tests.contrib.durable import programs
+
+ROOT = Path(__file__).parents[3]
+Process: TypeAlias = asyncio.subprocess.Process
+Start: TypeAlias = Callable[[], AbstractAsyncContextManager[Process]]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def start(redis_url: str, namespace: str, ledger: Path) -> Start:
+    """Start a worker process, and kill it at the end of the block."""
+    command = [
+        *(sys.executable, "-m", "aioqless", "worker", "tests.contrib.durable.programs"),
+        *("--url", redis_url, "--namespace", namespace, "--queue", "mail", "--poll", "0.05"),
+    ]
+
+    @asynccontextmanager
+    async def start() -> AsyncIterator[Process]:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=ROOT,
+            env={**os.environ, "LEDGER": str(ledger)},
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+    return start
+
+
+def lines(ledger: Path) -> Counter[str]:
+    return Counter(ledger.read_text().split("\n")[:-1])
+
+
+async def read(client: Client, jid: str) -> Job:
+    job = await client.jobs.get(jid)
+    assert job is not None
+    return job
+
+
+@pytest.mark.parametrize("deaths", [[0, 7, 19], pytest.param([*range(20)], marks=pytest.mark.long)])
+async def test_worker_killed_between_effect_and_store_repeats_this_effect_alone(
+    client: Client, start: Start, ledger: Path, until: Until, deaths: list[int]
+) -> None:
+    jid = await client.put(programs.twenty.data(deaths=deaths))
+    for _ in deaths:
+        async with start() as worker:
+            assert await asyncio.wait_for(worker.wait(), 60) == -signal.SIGKILL
+        await client.jobs.timeout(jid)  # rather than wait for its lock
+    async with start():
+        assert (await client.jobs.wait(jid, 60)).state == JobState.COMPLETE
+    expected = {str(number): 1 + (number in deaths) for number in range(20)}
+    assert lines(ledger) == {**expected, f"end {sum(range(20))}": 1}
+    assert await client.jobs.steps(jid) == []
+
+
+async def test_worker_suspended_beyond_its_lock_stores_no_step(
+    client: Client, start: Start, ledger: Path, until: Until
+) -> None:
+    await client.config.set("heartbeat", 2)
+    await client.config.set("grace-period", 0)
+    jid = await client.put(programs.suspended.data())
+    async with start() as first:
+        await until(lambda: lines(ledger)["effect 1"])
+        first.send_signal(signal.SIGSTOP)
+        async with start():
+            assert (await client.jobs.wait(jid, 60)).state == JobState.COMPLETE
+            first.send_signal(signal.SIGCONT)
+            await until(lambda: lines(ledger)["lost"])
+    assert lines(ledger) == {"effect 1": 1, "effect 2": 1, "lost": 1, "end 2": 1}
+
+
+@pytest.mark.parametrize("signals", [5, pytest.param(500, marks=pytest.mark.long)])
+async def test_each_item_of_a_cursor_is_done_once_however_often_workers_are_ended(
+    client: Client, start: Start, ledger: Path, until: Until, signals: int
+) -> None:
+    count = 200 * signals
+    jid = await client.put(programs.items.data(count=count))
+    for number in range(signals):
+        async with start() as worker:
+            begun = sum(lines(ledger).values())
+            await until(lambda: sum(lines(ledger).values()) > begun + 10, 60)  # noqa: B023
+            worker.terminate()
+            assert await asyncio.wait_for(worker.wait(), 60) == 0
+        assert (await read(client, jid)).state == JobState.WAITING, number
+    async with start():
+        job = await client.jobs.wait(jid, 300)
+    assert (job.state, job.remaining) == (JobState.COMPLETE, 100)
+    assert lines(ledger) == {**{str(number): 1 for number in range(count)}, "end": 1}
+
+
+async def test_killed_worker_repeats_only_items_after_the_stored_position(
+    client: Client, start: Start, ledger: Path, until: Until
+) -> None:
+    jid = await client.put(programs.items.data(count=1500))
+    async with start() as worker:
+        await until(lambda: lines(ledger)["700"], 60)
+        [stored] = await client.jobs.steps(jid)
+        worker.kill()
+        await worker.wait()
+    begun = sum(lines(ledger).values())
+    await client.jobs.timeout(jid)
+    async with start():
+        assert (await client.jobs.wait(jid, 60)).state == JobState.COMPLETE
+    done = lines(ledger)
+    assert {str(number) for number in range(1500)} < done.keys()
+    twice = [int(line) for line, times in done.items() if times > 1]
+    assert all(stored.value <= number < begun for number in twice)
