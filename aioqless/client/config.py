@@ -26,6 +26,8 @@ OPTION_DESCRIPTIONS = {
     "max-worker-age": "seconds without a sign after which a worker is forgotten",
     "max-job-history": "maximum number of events kept of a job",
     "max-lost": "maximum number of locks a job may lose, whatever its retries; 0: no limit",
+    "max-steps": "maximum number of steps that a job may store",
+    "max-steps-size": "maximum size of all steps of a job, in bytes",
     "stats-history": "maximum number of days for which statistics are kept, with today",
     "histogram-history": "maximum number of days for which histograms are kept, with today",
 }

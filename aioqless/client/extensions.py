@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 from aioqless.client.codec import Codec, PlainCodec
 
@@ -28,6 +28,6 @@ def codec_from_environment() -> Codec:
     return codec or PlainCodec()
 
 
-def durable() -> Any:
+def durable() -> ModuleType:
     """Return the module of steps and cursors."""
     return import_module("aioqless.contrib.durable")

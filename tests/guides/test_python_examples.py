@@ -55,6 +55,14 @@ engine = create_async_engine("sqlite+aiosqlite://")
 """
 
 
+ROWS = """
+async def read(table, after):
+    for row in range(after + 1, 4):
+        yield row
+async def send(row): ...
+"""
+
+
 class Page(NamedTuple):
     """What the examples of a page presuppose."""
 
@@ -81,6 +89,7 @@ PAGES = {
     "high-availability.md": Page(),
     "limits.md": Page(),
     "locks.md": Page(BANK),
+    "long-jobs.md": Page(ROWS),
     "managing-jobs.md": Page(),
     "middleware.md": Page(PAGER),
     "operating.md": Page(DOWNLOAD),

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib import private_redis
+from aioqless.contrib.durable.commands import DurableCommands
 from aioqless.contrib.outbox import Outbox
 from tests.cli.conftest import Aioqless, Ended, aioqless, cli, environment
 from tests.server import free_port
@@ -90,6 +91,9 @@ async def samples(client: Client) -> Client:
     await client.put("app.jobs.charge", {"invoice": 7}, queue="billing")
     for queue, group in (("mail", "mail-SMTPError"), ("billing", "charge-refused")):
         (popped,) = await client.queue(queue).pop()
+        await DurableCommands(client.store).step(
+            jid=popped.jid, worker=popped.worker, kind="step", name="draft-1", result="1"
+        )
         await popped.fail("refused", group=group)
     await client.put("app.jobs.greet", {"name": "Bob"}, queue="mail")
     await client.queue("mail").recur("app.jobs.digest", every=3600, jid="app.jobs.digest")

@@ -16,6 +16,8 @@ _DEFAULTS = {
     "max-worker-age": 86400,
     "max-job-history": 100,
     "max-lost": 0,
+    "max-steps": 1000,
+    "max-steps-size": 16777216,
     "archive": "off",
     "archive-length": 1000000,
     "archive-when-full": "hold",

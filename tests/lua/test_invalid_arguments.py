@@ -126,7 +126,7 @@ NAMED = {
     "pairs": "priority", "worker": "ann", "next": "3600",
     "side": "right", "if_dependency_fails": "fail", "result": "60 {}", "id": "1-0", "from": "0",
     "before": "1-0", "totals": "today",
-    "states": "waiting",
+    "states": "waiting", "kind": "cursor",
 }  # fmt: skip
 
 # Combinations of arguments that are invalid, although each is valid: command, keys, arguments.

@@ -11,7 +11,7 @@ from tests.model.pop import Pop
 
 
 class LockHolder(Pop):
-    """The commands heartbeat, complete, fail, retry, release, and the operator's timeout."""
+    """The commands heartbeat, step, complete, fail, retry, release, the operator's timeout."""
 
     def _held(self, jid: str, worker: str, fence: Number | None) -> Hash:
         """Return the running job, if this worker's run still holds its lock."""
@@ -80,6 +80,7 @@ class LockHolder(Pop):
         delay: Number | None = None,
         depends: str | None = None,
         fence: Number | None = None,
+        durable: str | None = None,
     ) -> str:
         time, after = arguments.time(now), arguments.delay(delay)
         if data:
@@ -103,6 +104,8 @@ class LockHolder(Pop):
         if next is not None:
             return self._advance(jid, queue, next, time, after, wanted)
         self.log_event("completed", jid=jid, queue=queue)
+        if durable:
+            self.delete_steps(jid)
         job.update(state="complete", queue="")
         self.scores("completed")[jid] = time
         self._release_dependents(jid, time)
@@ -252,6 +255,40 @@ class LockHolder(Pop):
             job["time"] = job.get("x-put", time)
             self.file_as_waiting(jid, job["queue"], job["time"])
         return str(job["state"])
+
+    def step(
+        self,
+        *,
+        jid: str,
+        worker: str,
+        now: Number,
+        kind: str,
+        name: str,
+        result: str,
+        fence: Number | None = None,
+    ) -> None:
+        """Store what a run has done, in the order in which names are first used."""
+        time = arguments.time(now)
+        created("name", name)
+        present("result", result)
+        refuse_unless(kind in ("step", "cursor"), "kind", kind)
+        job = self._held(jid, worker, fence)
+        if "x-steps" not in job:
+            self.delete("x", "steps", jid)
+            job["x-steps"] = "1"
+            self.scores("x", "with-steps")[jid] = time + 600
+        steps = self.hash("x", "steps", jid)
+        former = steps.get(f"{kind}:{name}")
+        if former and kind == "step":
+            return
+        number = int(former.split()[0]) if former else int(steps.get(".number", 0)) + 1
+        attempt = max(1, int(job["retries"] - job["remaining"]) + 1)
+        entry = f"{number} {time:.3f} {attempt} {result}"
+        steps[f"{kind}:{name}"] = entry
+        steps[".size"] = str(int(steps.get(".size", 0)) + len(entry) - len(former or ""))
+        if not former:
+            steps[".number"] = str(number)
+            self.append_history(jid, time, kind, {"name": name, "attempt": attempt})
 
     def timeout(self, *, now: Number, jids: Sequence[str]) -> None:
         """Take running jobs from their workers; they become the next in the queue."""

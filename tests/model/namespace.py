@@ -25,6 +25,8 @@ DEFAULTS: dict[str, float | str] = {
     "max-worker-age": 86400,
     "max-job-history": 100,
     "max-lost": 0,
+    "max-steps": 1000,
+    "max-steps-size": 16777216,
     "archive": "off",
     "archive-length": 1000000,
     "archive-when-full": "hold",
@@ -200,6 +202,11 @@ class Namespace:
         self.detach(jid, self.job(jid)["tags"])
         self.delete("j", jid)
         self.delete("j", f"{jid}-history")
+
+    def delete_steps(self, jid: str) -> None:
+        self.job(jid).pop("x-steps", None)
+        self.delete("x", "steps", jid)
+        self.scores("x", "with-steps").pop(jid, None)
 
     # States and queues
 

@@ -29,6 +29,8 @@ class Operating(LockHolder):
 
     def _cancel(self, jid: str) -> None:
         job = self.job(jid)
+        if "x-steps" in job:
+            self.delete_steps(jid)
         message = {"event": "canceled", "jid": jid, "worker": job["worker"], "queue": job["queue"]}
         self.publish("log", message)
         if job["worker"]:

@@ -54,6 +54,8 @@ class Put(Recurring):
         job = self.hash("j", jid)
         if job:
             self._leave_everything(jid, putting=worker or "")
+            if not must_exist and {"x-steps", "x-lost"} & job.keys():
+                self.delete_steps(jid)
         if wanted:
             self.unlink(jid, self.dependencies(jid) - set(wanted))
         kept = {field: job[field] for field in ("priority", "retries", "tags") if field in job}

@@ -28,7 +28,7 @@ from tests.model.people_actions import PeopleActions
 
 # The next actions by what they need; frequent ones are listed several times.
 FOR_RUNS = ["complete", "advance", "heartbeat", "fail", "retry", "release", "timeout"]
-FOR_RUNS += ["complete_many", "heartbeat_many", "extend", "hand_over", "skip"]
+FOR_RUNS += ["step", "step", "complete_many", "heartbeat_many", "extend", "hand_over", "skip"]
 FOR_WORK = ["shift", "shift", "pop", "pop_late", "pop_many", "fail_idle", "prioritise"]
 FOR_WORK += ["reserve", "reserve_late", "reserve_and_decide"]
 FOR_HELD = ["depend", "undepend"]

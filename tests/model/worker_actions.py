@@ -186,11 +186,22 @@ class WorkerActions(Driver):
     def heartbeat(self, data: Data) -> None:
         self.change(data, "heartbeat", **self.run(data), data=self.one(data, [None, *DATA], "data"))
 
+    def step(self, data: Data) -> None:
+        self.change(
+            data,
+            "step",
+            **self.run(data),
+            kind=self.one(data, ["step", "cursor"], "kind"),
+            name=self.one(data, ["one", "two"], "name"),
+            result=self.one(data, ["1", '["x"]'], "result"),
+        )
+
     def complete(self, data: Data) -> None:
         self.change(
             data,
             "complete",
             **self.run_in_queue(data),
+            durable=self.one(data, ["1", None], "durable"),
             data=self.one(data, ["", "", *DATA], "data"),
         )
 

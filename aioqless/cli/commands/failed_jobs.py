@@ -102,6 +102,10 @@ def retry(
     everything: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
     queue: Into = None,
     count: Limit = None,
+    from_step: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Forget this step, and those stored after it."),
+    ] = None,
     dry_run: DryRun = False,
     wait: Wait = False,
     yes: Yes = False,
@@ -111,13 +115,15 @@ def retry(
         raise typer.BadParameter("choose one: jids, --group or --all")
     if wait and not jid:
         raise typer.BadParameter("--wait is for jobs by jid")
+    if from_step and (not jid or queue):
+        raise typer.BadParameter("--from-step is for jobs by jid, in their queue")
 
     async def act(client: Client) -> None:
         if jid:
             # check all of them before the first is retried
             jobs = [_require_failed(await find_job(client, each)) for each in jid]
             async with watch_jobs(client, [job.jid for job in jobs], wait=wait and not dry_run):
-                await _retry_jobs(client, jobs, queue, dry_run)
+                await _retry_jobs(client, jobs, queue, from_step, dry_run)
         elif group is not None:
             await _retry_group(client, group, queue, count, dry_run)
         else:
@@ -180,11 +186,17 @@ def _require_failed(job: Job) -> Job:
 
 
 async def _retry_jobs(
-    client: Client, jobs: Sequence[Job], queue: str | None, dry_run: bool
+    client: Client,
+    jobs: Sequence[Job],
+    queue: str | None,
+    from_step: str | None,
+    dry_run: bool,
 ) -> None:
     for job in jobs:
-        if not dry_run:
-            await (client.jobs.retry(job.jid) if queue is None else job.move(queue))
+        if not dry_run and queue is None:
+            await client.jobs.retry(job.jid, from_step=from_step)
+        elif not dry_run and queue is not None:
+            await job.move(queue)
         done = "would be retried" if dry_run else "retried"
         print_text(f"{plain(job.jid)} {done} in {plain(queue or job.queue)}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from aioqless.client import job_data
 from aioqless.client.codec import Codec, PlainCodec
@@ -26,7 +25,7 @@ class RunContext:
 
     loop: asyncio.AbstractEventLoop
     is_draining: Callable[[], bool]
-    call_in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    call_in_thread: Callable[[Callable[[], object]], Awaitable[object]]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from operator import attrgetter
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeAlias, TypedDict, cast
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeAlias, TypedDict, cast, overload
 
 from typing_extensions import TypeVar
 
@@ -464,14 +464,17 @@ class Job(JobFields, Generic[Data]):
 
     # Steps and cursors of this run: aioqless.contrib.durable
 
+    @overload
     def step(
-        self,
-        name: str,
-        function: Callable[P, Awaitable[V] | V],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> Coroutine[Any, Any, V]:
+        self, name: str, function: Callable[P, Awaitable[V]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[object, object, V]: ...
+    @overload
+    def step(
+        self, name: str, function: Callable[P, V], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[object, object, V]: ...
+    def step(
+        self, name: str, function: Callable[..., object], /, *args: object, **kwargs: object
+    ) -> object:
         """Call a function and store what it returns; in a later run, return what was stored.
 
         The effect of the function happens at least once. Nothing is stored of what it raises, and
@@ -493,7 +496,7 @@ class Job(JobFields, Generic[Data]):
             LockLost: Another run holds the job.
             AioqlessError: The handler runs in a process.
         """
-        step: Coroutine[Any, Any, V] = self._run.step(name, function, args, kwargs)
+        step: object = self._run.step(name, function, args, kwargs)
         return step
 
     def cursor(self, name: str, kind: type[V]) -> Cursor[V]:

@@ -22,6 +22,8 @@ EVENTS = {
     "released": "Released",
     "declined": "Declined: {worker} has no handler for this class",
     "advanced": "Advanced to {q}",
+    "step": "Step {name} stored",
+    "cursor": "Cursor {name} stored",
     "abandoned": "Reservation of {worker} expired",
     "skipped": "Skipped by {worker}",
     "handed-over": "Handed over by {worker} to {to}",

@@ -68,7 +68,7 @@ def type_returned_by(function: Callable[..., object]) -> object:
         function = function.func
     target = inspect.unwrap(function)
     if not (inspect.isroutine(target) or inspect.isclass(target)):
-        target = type(target).__call__  # type: ignore[operator]  # an object that can be called
+        target = type(target).__call__  # an object that can be called
     hint = getattr(target, "__annotations__", {}).get("return")
     if inspect.isclass(target) or not isinstance(hint, str):
         return None if inspect.isclass(target) else hint

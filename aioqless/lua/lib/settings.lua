@@ -11,7 +11,8 @@ end
 
 function settings.get_all()
   local all = {}
-  for _, defaults in ipairs({config.defaults(), config.archive_defaults(), config.steps_defaults()}) do
+  local groups = {config.defaults(), config.archive_defaults(), config.steps_defaults()}
+  for _, defaults in ipairs(groups) do
     for option, value in pairs(defaults) do all[option] = value end
   end
   local set = redis.call('HGETALL', keys.config())

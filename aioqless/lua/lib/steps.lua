@@ -1,5 +1,5 @@
--- steps: what the runs of a job have stored for later runs, until the job has ended. The job's field
--- `x-steps` says that there is something, so that jobs without steps cost nothing.
+-- steps: what the runs of a job have stored for later runs, until the job has ended. The job's
+-- field `x-steps` says that there is something, so that jobs without steps cost nothing.
 
 local CHECKED_EVERY = 600
 local PORTION = 20

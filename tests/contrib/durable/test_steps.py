@@ -294,7 +294,7 @@ async def test_step_in_a_thread_is_stored_though_the_run_is_stopped(
         await until(lambda: jobs[0].stopped)
         go_on.set()
     assert [step.value for step in await client.jobs.steps(jid)] == [7]
-    assert (await client.jobs.get(jid)).state == "waiting"  # type: ignore[union-attr]
+    assert (await client.jobs.get(jid)).state == "waiting"
 
 
 async def test_values_are_encrypted(redis_url: str, namespace: str, calls: Calls) -> None:

@@ -16,11 +16,12 @@ from aioqless.contrib.dashboard.pages.job import data_digest
 
 
 async def retry(request: ActionRequest) -> str:
-    """Run a job again as it is: now, in its queue."""
+    """Run a job again as it is, or from one of its steps: now, in its queue."""
     job = await request.job()
     if job.state == "failed":
-        await request.client.jobs.retry(job.jid)
-        return f"Job {job.jid[:12]} re-queued in {job.queue}."
+        step = request.form.get("from_step") or None
+        await request.client.jobs.retry(job.jid, from_step=step)
+        return f"Job {job.jid[:12]} re-queued in {job.queue}{f' from {step}' if step else ''}."
     if job.state == "running":
         raise ValueError("the job is running: requeue it first")
     await job.move(queue := _known_queue(job))

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from aioqless.client import Client
+from aioqless.client import Client, json_types
 from aioqless.client.job import Job
+from aioqless.client.job.state import StoredStep
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
 from aioqless.contrib.dashboard.formatting import EVENTS, describe_event
@@ -22,6 +23,7 @@ MAX_NEIGHBORS = 12
 MAX_EVENTS = 100
 MAX_INSTANCES = 20
 MAX_SUGGESTED_QUEUES = 200
+MAX_VALUE = 1000  # characters of what a step has stored
 
 
 async def show_job(request: PageRequest) -> Page:
@@ -38,6 +40,10 @@ async def show_job(request: PageRequest) -> Page:
     if job.dependencies or job.dependents:
         await graph.read(request.client)
     (data, unreadable), redaction = await asyncio.to_thread(_prepare, request, job)
+    try:
+        steps, hidden_steps = await request.client.jobs.steps(jid), ""
+    except DecryptionError as error:
+        steps, hidden_steps = [], f"Encrypted: {error}"
     queues = request.dashboard.sampler.latest.queues[:MAX_SUGGESTED_QUEUES]
     values = {
         "job": job,
@@ -49,6 +55,8 @@ async def show_job(request: PageRequest) -> Page:
         "describe": partial(_describe, redaction),
         "known_events": EVENTS,
         "events": job.events[-MAX_EVENTS:],
+        "steps": [(step, _shown_value(request, step)) for step in steps],
+        "hidden_steps": hidden_steps,
         "nodes": graph.nodes if job.dependencies or job.dependents else [],
         "edges": list(graph.edges),
         "more": graph.hidden,
@@ -94,6 +102,14 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
         return request.dashboard.redaction.format(job.text), ""
     except DecryptionError as error:
         return None, f"Encrypted: {error}"
+
+
+def _shown_value(request: PageRequest, step: StoredStep) -> str:
+    """Return the start of a stored value, redacted; empty where the role may not see data."""
+    if not request.sees_data:
+        return ""
+    text = request.dashboard.redaction.format(json_types.encode(step.value).decode())
+    return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
 
 
 def _prepare(request: PageRequest, job: Job) -> tuple[tuple[str | None, str], JobRedaction]:

@@ -1,0 +1,41 @@
+"""Steps on the page of a job."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from aioqless import Client
+from aioqless.contrib.durable.commands import DurableCommands
+from tests.contrib.dashboard.steps import do
+
+
+@pytest.fixture
+async def jid(client: Client) -> str:
+    """Return the jid of a failed job that has stored two steps."""
+    jid = await client.queue("mail").put("Greet", {})
+    [job] = await client.queue("mail").pop(worker="ann")
+    for name, result in (("plan", '["tea"]'), ("draft", '{"password": "hunter2"}')):
+        await DurableCommands(client.store).step(
+            jid=jid, worker="ann", kind="step", name=name, result=result
+        )
+    await job.fail("typo", "no such word")
+    return jid
+
+
+async def test_steps_are_shown_with_redacted_values(http: httpx.AsyncClient, jid: str) -> None:
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert "Steps" in page and "Step plan stored" in page and "tea" in page
+    assert "hunter2" not in page
+
+
+async def test_job_is_retried_from_a_step(
+    http: httpx.AsyncClient, client: Client, jid: str
+) -> None:
+    said = await do(http, "retry", jid=jid, from_step="draft")
+    assert "re-queued in mail from draft" in said
+    assert [step.name for step in await client.jobs.steps(jid)] == ["plan"]
+
+
+async def test_unknown_step_is_a_message(http: httpx.AsyncClient, jid: str) -> None:
+    assert "is not a stored step" in await do(http, "retry", jid=jid, from_step="unknown")
