@@ -43,6 +43,10 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("retry",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10}),
     (("release",), {"jid": "a", "worker": "ann", "now": 10}),
     (
+        ("step",),
+        {"jid": "a", "worker": "ann", "now": 10, "kind": "step", "name": "s", "result": "1"},
+    ),
+    (
         ("decline",),
         {"jid": "a", "worker": "ann", "now": 10, "delay": 5, "timeout": 600, "group": "g"}
         | {"message": "m"},

@@ -190,7 +190,7 @@ async def test_number_of_steps_is_limited(story: Story) -> None:
 
 
 async def test_size_of_steps_is_limited(story: Story) -> None:
-    await story.configure(max_steps_size=100)
+    await story.configure(max_steps_size=99)
     await story.running("a")
     await store(story, "rows", 2, '"' + "x" * 60 + '"', kind="cursor")
     await store(story, "rows", 3, '"' + "y" * 70 + '"', kind="cursor")

@@ -207,5 +207,5 @@ async def _finish(work: Coroutine[Any, Any, T]) -> T:
         if not task.done():
             await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # which nobody else looks at
+            task.exception()  # otherwise it would be logged as never retrieved
         raise

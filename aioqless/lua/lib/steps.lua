@@ -11,7 +11,7 @@ function steps.begin(jid, now)
   redis.call('ZADD', keys.with_steps(), now + CHECKED_EVERY, jid)
 end
 
--- Delete the steps of a job that is complete, canceled or put anew.
+-- Delete the steps of a job that is complete or canceled, or is put by a new `put`.
 function steps.delete(jid)
   record.delete_fields(jid, 'x-steps')
   redis.call('UNLINK', keys.steps(jid))

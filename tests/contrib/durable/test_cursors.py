@@ -26,7 +26,7 @@ async def test_next_run_continues_behind_the_last_item(client: Client) -> None:
         async with job.cursor("rows", int) as rows:
             done.append(rows.value)
             for number in range(rows.value or 0, 10):
-                if number == 5 and len(done) < 8:
+                if number == 5 and done.count(5) == 0:
                     raise ConnectionError
                 done.append(number)
                 rows.advance(number + 1)
@@ -34,7 +34,7 @@ async def test_next_run_continues_behind_the_last_item(client: Client) -> None:
     jid = await client.queue("default").put(export)
     async with worker(client, export):
         assert (await client.jobs.wait(jid, 30)).state == JobState.COMPLETE
-    assert done == [None, 0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9]
+    assert done == [None, *range(5), 5, *range(5, 10)]  # the value at the start of each run
 
 
 async def test_position_is_stored_while_the_block_runs(
@@ -173,7 +173,8 @@ async def test_lost_lock_ends_the_run_at_a_later_advance(
     client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cursor, "PAUSE", 0.0)
-    began, errors = asyncio.Event(), []
+    began = asyncio.Event()
+    errors: list[BaseException] = []
 
     @job
     async def export(job: Job) -> None:
@@ -186,7 +187,7 @@ async def test_lost_lock_ends_the_run_at_a_later_advance(
                         await asyncio.sleep(0.001)
                     except asyncio.CancelledError:
                         continue  # code that does not stop
-        except LockLost as error:
+        except (LockLost, asyncio.CancelledError) as error:  # whichever comes first
             errors.append(error)
             raise
 

@@ -4,5 +4,6 @@
 -- @flags   no-writes
 -- @returns texts                  kind and name, and the entry, of each
 
-return redis.call('HEXISTS', keys.job(jid), 'x-steps') == 1
-  and redis.call('HGETALL', keys.steps(jid)) or {}
+local mark = redis.pcall('HGET', keys.job(jid), 'x-steps')
+if type(mark) == 'table' then record.check_type(jid) end
+return mark == '1' and redis.call('HGETALL', keys.steps(jid)) or {}
