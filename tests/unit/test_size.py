@@ -28,7 +28,7 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 10_350
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 10_460
 
 
 def test_package_has_few_lines() -> None:
@@ -47,4 +47,4 @@ def test_any_is_rare() -> None:
 
 def test_pages_have_few_words() -> None:
     pages = (ROOT / "docs").rglob("*.md")
-    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 65_700
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 65_750

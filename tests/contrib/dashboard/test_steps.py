@@ -19,7 +19,7 @@ async def jid(client: Client) -> str:
         await DurableCommands(client.store).step(
             jid=jid, worker="ann", kind="step", name=name, result=result
         )
-    await job.fail("typo", "no such word")
+    await job.fail("no such word", group="typo")
     return jid
 
 
