@@ -239,7 +239,7 @@ async def test_plain_handler_calls_steps_synchronously(client: Client, calls: Ca
 
 
 async def test_lost_lock_stores_nothing(client: Client, until: Until) -> None:
-    began, go_on = asyncio.Event(), asyncio.Event()
+    began, canceled, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
     errors: list[BaseException] = []
 
     async def effect() -> int:
@@ -248,7 +248,7 @@ async def test_lost_lock_stores_nothing(client: Client, until: Until) -> None:
             try:
                 await go_on.wait()
             except asyncio.CancelledError:
-                continue  # code that does not stop
+                canceled.set()  # code that does not stop
         return 1
 
     @job
@@ -265,6 +265,7 @@ async def test_lost_lock_stores_nothing(client: Client, until: Until) -> None:
         running = await client.jobs.get(jid)
         assert running is not None
         await running.move("elsewhere")
+        await canceled.wait()
         go_on.set()
         await until(lambda: errors)
     assert isinstance(errors[0], LockLost)
