@@ -9,15 +9,16 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from types import NoneType
-from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 from aioqless.cli.exit_codes import USAGE
 from aioqless.validation import plain
 from aioqless.worker import ReconnectDelays, Settings
 from aioqless.worker.subscriptions import ORDERS
 
+T = TypeVar("T")
 PROGRAM = "aioqless worker"
 SYNOPSIS = f"{PROGRAM} [OPTIONS] MODULE..."
 DESCRIPTION = """\
@@ -30,33 +31,43 @@ MODULES_HELP = "Modules with handlers, such as app.jobs."
 METAVARS: dict[object, str] = {int: "N", float: "SECONDS"}
 
 
+@dataclass(frozen=True, kw_only=True)
 class Option:
-    """How a field of `WorkerOptions` is written on the command line.
+    """A field of `WorkerOptions` as an option of the command line.
 
-    Args:
-        flags: its spellings.
-        off: the spelling that sets it to False.
-        parse: converts its value; default: the type of the field.
-        metavar: what its value is called in the help.
-        variable: the environment variable that gives the default.
-        help: empty if the option is hidden.
+    Attributes:
+        name: Name of the field.
+        default: Its default.
+        type: Its type, without None.
+        help: Empty if the option is hidden.
+        short: Its short spelling.
+        off: The spelling that sets it to False.
+        parse: Converts its value; default: its type.
+        metavar: What its value is called in the help.
+        variable: The environment variable that gives the default.
     """
 
-    def __init__(
-        self,
-        *flags: str,
-        help: str = "",
-        off: str | None = None,
-        parse: Callable[[str], object] | None = None,
-        metavar: str | None = None,
-        variable: str | None = None,
-    ) -> None:
-        self.flags = flags
-        self.help = help
-        self.off = off
-        self.parse = parse
-        self.metavar = metavar
-        self.variable = variable
+    name: str = ""
+    default: object = None
+    type: type = str
+    help: str = ""
+    short: str = ""
+    off: str = ""
+    parse: Callable[[str], object] | None = None
+    metavar: str | None = None
+    variable: str = ""
+
+    @property
+    def flags(self) -> list[str]:
+        """Its spellings that set it, the short one first."""
+        return [*filter(None, [self.short]), f"--{self.name.replace('_', '-')}"]
+
+
+def _option(default: T, help: str = "", short: str = "", **more: Any) -> T:
+    """Declare a field of `WorkerOptions` that is an option; arguments as those of `Option`."""
+    option = Option(help=help, short=short, **more)
+    declared: T = field(default=default, metadata={"option": option})
+    return declared
 
 
 def parse_process_count(text: str) -> int:
@@ -80,194 +91,115 @@ class WorkerOptions:
     """What a command line asks of a worker; the help of each option says what it means."""
 
     modules: list[str]
-    queue: Annotated[
-        list[str] | None,
-        Option(
-            "-q",
-            "--queue",
-            help="A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), "
-            "'mail-*'; repeatable; default: the queues that the handlers name.",
-            metavar="QUEUE",
-        ),
-    ] = None
-    concurrency: Annotated[
-        int, Option("-c", "--concurrency", help="Maximum number of jobs at once.")
-    ] = Settings.concurrency
-    order: Annotated[
-        str,
-        Option(
-            "--order", help=f"Which queue is polled first: {', '.join(ORDERS)}.", metavar="ORDER"
-        ),
-    ] = Settings.order
-    poll: Annotated[float, Option("--poll", help="Seconds between polls of empty queues.")] = (
-        Settings.poll
+    queue: list[str] | None = _option(  # noqa: RUF009  # the others have simple types
+        None,
+        "A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), 'mail-*'; "
+        "repeatable; default: the queues that the handlers name.",
+        "-q",
+        metavar="QUEUE",
     )
-    reconnect: Annotated[
-        float, Option("--reconnect", help="Seconds before Redis is tried again; the delay grows.")
-    ] = ReconnectDelays.first
-    reconnect_max: Annotated[
-        float, Option("--reconnect-max", help="Maximum of that delay, in seconds.")
-    ] = ReconnectDelays.longest
-    shutdown_timeout: Annotated[
-        float, Option("--shutdown-timeout", help="Graceful-shutdown timeout, in seconds.")
-    ] = Settings.shutdown_timeout
-    stuck_after: Annotated[
-        float,
-        Option(
-            "--stuck-after", help="Seconds of a blocked event loop until locks are not renewed."
-        ),
-    ] = Settings.stuck_after
-    unknown_klass_delay: Annotated[
-        float,
-        Option(
-            "--unknown-klass-delay",
-            help="Seconds for which a job of an unknown klass is left to other workers.",
-        ),
-    ] = Settings.unknown_klass_delay
-    unknown_klass_timeout: Annotated[
-        float,
-        Option(
-            "--unknown-klass-timeout",
-            help="Seconds of that until the job fails; 0: it fails at once.",
-        ),
-    ] = Settings.unknown_klass_timeout
-    threads: Annotated[
-        int, Option("--threads", help="Maximum number of plain functions at once.")
-    ] = Settings.threads
-    processes: Annotated[
-        int,
-        Option(
-            "--processes",
-            help="Maximum number of handlers with executor='process' at once; by default the "
-            "number of processors.",
-        ),
-    ] = Settings.processes
-    max_jobs_per_process: Annotated[
-        int | None,
-        Option(
-            "--max-jobs-per-process", help="Jobs until such a process is replaced; default: never."
-        ),
-    ] = None
-    kill_after: Annotated[
-        float, Option("--kill-after", help="Seconds until a process that doesn't end is killed.")
-    ] = Settings.kill_after
-    scheduler: Annotated[
-        bool,
-        Option(
-            "--scheduler",
-            off="--no-scheduler",
-            help="Declare recurring jobs and run cron schedules; default: yes.",
-        ),
-    ] = Settings.scheduler
-    allow_eviction: Annotated[
-        bool,
-        Option("--allow-eviction", help="Use a Redis that may evict jobs when it is full."),
-    ] = False
-    burst: Annotated[
-        bool, Option("--burst", help="Stop when nothing is ready and nothing runs.")
-    ] = False
-    max_jobs: Annotated[
-        int | None,
-        Option("--max-jobs", help="Stop after this many jobs; with -w, a new process takes over."),
-    ] = None
-    max_memory: Annotated[
-        int | None,
-        Option(
-            "--max-memory",
-            help="Stop when the process uses more memory, such as 512M; with -w likewise.",
-            parse=parse_size,
-            metavar="SIZE",
-        ),
-    ] = None
-    workers: Annotated[
-        int | None,
-        Option(
-            "-w",
-            "--workers",
-            help="Number of worker processes, plus a supervisor.",
-            parse=parse_process_count,
-        ),
-    ] = None
-    reload: Annotated[
-        bool, Option("--reload", help="Restart when source files change (development).")
-    ] = False
-    health: Annotated[
-        str | None,
-        Option(
-            "--health",
-            help="PORT or HOST:PORT to answer GET /live and /ready at; default host: 127.0.0.1.",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    metrics: Annotated[
-        str | None,
-        Option(
-            "--metrics",
-            help="PORT or HOST:PORT to serve metrics for Prometheus at; default host: 127.0.0.1.",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    name: Annotated[
-        str | None,
-        Option("--name", help="The worker's name; default: host-pid-nonce.", metavar="NAME"),
-    ] = None
-    log_level: Annotated[
-        str, Option("--log-level", help="debug, info, warning or error.", metavar="LEVEL")
-    ] = "info"
-    log_json: Annotated[
-        bool | None,
-        Option("--log-json", off="--log-console", help="Default: JSON unless on a terminal."),
-    ] = None
-    url: Annotated[
-        str | None,
-        Option(
-            "--url",
-            help="Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.",
-            metavar="URL",
-        ),
-    ] = None
-    namespace: Annotated[
-        str,
-        Option(
-            "--namespace",
-            help="Prefix of all keys; other qless clients use ql.",
-            metavar="PREFIX",
-            variable="AIOQLESS_NAMESPACE",
-        ),
-    ] = "ql"
-    partitions: Annotated[
-        int | None,
-        Option(
-            "--partitions",
-            help="Number of partitions of the namespace; default: it isn't partitioned.",
-            parse=parse_process_count,
-            variable="AIOQLESS_PARTITIONS",
-        ),
-    ] = None
+    concurrency: int = _option(Settings.concurrency, "Maximum number of jobs at once.", "-c")
+    order: str = _option(
+        Settings.order, f"Which queue is polled first: {', '.join(ORDERS)}.", metavar="ORDER"
+    )
+    poll: float = _option(Settings.poll, "Seconds between polls of empty queues.")
+    reconnect: float = _option(
+        ReconnectDelays.first, "Seconds before Redis is tried again; the delay grows."
+    )
+    reconnect_max: float = _option(ReconnectDelays.longest, "Maximum of that delay, in seconds.")
+    shutdown_timeout: float = _option(
+        Settings.shutdown_timeout, "Graceful-shutdown timeout, in seconds."
+    )
+    stuck_after: float = _option(
+        Settings.stuck_after, "Seconds of a blocked event loop until locks are not renewed."
+    )
+    unknown_klass_delay: float = _option(
+        Settings.unknown_klass_delay,
+        "Seconds for which a job of an unknown klass is left to other workers.",
+    )
+    unknown_klass_timeout: float = _option(
+        Settings.unknown_klass_timeout,
+        "Seconds of that until the job fails; 0: it fails at once.",
+    )
+    threads: int = _option(Settings.threads, "Maximum number of plain functions at once.")
+    processes: int = _option(
+        Settings.processes,
+        "Maximum number of handlers with executor='process' at once; by default the number of "
+        "processors.",
+    )
+    max_jobs_per_process: int | None = _option(
+        None, "Jobs until such a process is replaced; default: never."
+    )
+    kill_after: float = _option(
+        Settings.kill_after, "Seconds until a process that doesn't end is killed."
+    )
+    scheduler: bool = _option(
+        Settings.scheduler,
+        "Declare recurring jobs and run cron schedules; default: yes.",
+        off="--no-scheduler",
+    )
+    allow_eviction: bool = _option(False, "Use a Redis that may evict jobs when it is full.")
+    burst: bool = _option(False, "Stop when nothing is ready and nothing runs.")
+    max_jobs: int | None = _option(
+        None, "Stop after this many jobs; with -w, a new process takes over."
+    )
+    max_memory: int | None = _option(
+        None,
+        "Stop when the process uses more memory, such as 512M; with -w likewise.",
+        parse=parse_size,
+        metavar="SIZE",
+    )
+    workers: int | None = _option(
+        None, "Number of worker processes, plus a supervisor.", "-w", parse=parse_process_count
+    )
+    reload: bool = _option(False, "Restart when source files change (development).")
+    health: str | None = _option(
+        None,
+        "PORT or HOST:PORT to answer GET /live and /ready at; default host: 127.0.0.1.",
+        metavar="ADDRESS",
+    )
+    metrics: str | None = _option(
+        None,
+        "PORT or HOST:PORT to serve metrics for Prometheus at; default host: 127.0.0.1.",
+        metavar="ADDRESS",
+    )
+    name: str | None = _option(None, "The worker's name; default: host-pid-nonce.", metavar="NAME")
+    log_level: str = _option("info", "debug, info, warning or error.", metavar="LEVEL")
+    log_json: bool | None = _option(
+        None, "Default: JSON unless on a terminal.", off="--log-console"
+    )
+    url: str | None = _option(
+        None,
+        "Redis to use; default: AIOQLESS_URL, REDIS_URL, else a private server.",
+        metavar="URL",
+    )
+    namespace: str = _option(
+        "ql",
+        "Prefix of all keys; other qless clients use ql.",
+        metavar="PREFIX",
+        variable="AIOQLESS_NAMESPACE",
+    )
+    partitions: int | None = _option(
+        None,
+        "Number of partitions of the namespace; default: it isn't partitioned.",
+        parse=parse_process_count,
+        variable="AIOQLESS_PARTITIONS",
+    )
     # What a supervisor passes to its processes.
-    process_number: Annotated[int | None, Option("--process-number")] = None
-    status_fd: Annotated[int | None, Option("--status-fd")] = None
-    paused: Annotated[bool, Option("--paused")] = False
+    process_number: int | None = _option(None)
+    status_fd: int | None = _option(None)
+    paused: bool = _option(False)
 
 
-class Declaration(NamedTuple):
-    """An option, with the name, default and type of its field; the type without None."""
-
-    name: str
-    default: object
-    type: type
-    option: Option
-
-
-def declarations() -> Iterator[Declaration]:
+def list_options() -> Iterator[Option]:
     """Yield all options, in the order of the help."""
-    hints = get_type_hints(WorkerOptions, include_extras=True)
+    hints = get_type_hints(WorkerOptions)
     for each in fields(WorkerOptions):
-        if get_origin(hints[each.name]) is Annotated:
-            hint, option = get_args(hints[each.name])
+        if option := each.metadata.get("option"):
+            hint = hints[each.name]
             types = [hint] if get_origin(hint) is list else (get_args(hint) or [hint])
             (only,) = (found for found in types if found is not NoneType)
-            yield Declaration(each.name, each.default, only, option)
+            yield replace(option, name=each.name, default=each.default, type=only)
 
 
 def parse_options(
@@ -295,8 +227,8 @@ def parse_options(
         "modules", nargs="*" if program else "+", metavar="MODULE", help=MODULES_HELP
     )
     options = parser.add_argument_group("Options")
-    for declaration in declarations():
-        _add_option(options, declaration)
+    for option in list_options():
+        _add_option(options, option)
     options.add_argument("--help", action="help", help="Show this message and exit.")
     parser.set_defaults(**{name: each for name, each in defaults.items() if each is not None})
     found, unknown = parser.parse_known_intermixed_args(arguments)
@@ -305,28 +237,26 @@ def parse_options(
     return WorkerOptions(**vars(found))
 
 
-def _add_option(options: argparse._ArgumentGroup, declaration: Declaration) -> None:
-    name, default, kind, option = declaration
-    help_text = option.help or argparse.SUPPRESS
-    if kind is bool and option.off:
+def _add_option(options: argparse._ArgumentGroup, option: Option) -> None:
+    default, help_text = option.default, option.help or argparse.SUPPRESS
+    if option.off:
         options.add_argument(
-            *option.flags, option.off, dest=name, action=_Pair, default=default, help=help_text
+            *option.flags, option.off, action=_Pair, default=default, help=help_text
         )
-    elif kind is bool:
-        options.add_argument(*option.flags, dest=name, action="store_true", help=help_text)
+    elif option.type is bool:
+        options.add_argument(*option.flags, action="store_true", help=help_text)
     else:
-        repeatable = get_origin(kind) is list
-        default = os.environ.get(option.variable or "") or default
+        repeatable = get_origin(option.type) is list
+        default = os.environ.get(option.variable) or default
         if option.help and default is not None:
             variable = f"environment: {option.variable}; " if option.variable else ""
             help_text += f" ({variable}default: {default})".replace("%", "%%")
         options.add_argument(
             *option.flags,
-            dest=name,
             action="append" if repeatable else "store",
-            type=str if repeatable else option.parse or kind,
+            type=str if repeatable else option.parse or option.type,
             default=default,
-            metavar=option.metavar or METAVARS.get(kind),
+            metavar=option.metavar or METAVARS.get(option.type),
             help=help_text,
         )
 
@@ -334,7 +264,7 @@ def _add_option(options: argparse._ArgumentGroup, declaration: Declaration) -> N
 def _suggest(word: str) -> str:
     from difflib import get_close_matches
 
-    known = [flag for each in declarations() if each.option.help for flag in each.option.flags]
+    known = [flag for each in list_options() if each.help for flag in each.flags]
     word = word.partition("=")[0]
     longer = [flag for flag in known if flag.startswith(word)]
     similar = longer or get_close_matches(word, known, 1)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from aioqless.cli.worker_options import declarations
+from aioqless.cli.worker_options import list_options
 from aioqless.client.coverage import GONE_AFTER
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.put_options import MAX_CONCURRENT, MAX_CONTEXT, MAX_STARTS
@@ -49,8 +49,8 @@ SENTENCES = [
     ("workflows.md", f"| data | {MAX_WORKFLOW_BYTES >> 20} MiB |"),
 ]
 OPTIONS = {
-    each.option.flags[-1]: each.default
-    for each in declarations()
+    each.flags[-1]: each.default
+    for each in list_options()
     if isinstance(each.default, int | float)
     and not isinstance(each.default, bool)
     and each.name != "processes"

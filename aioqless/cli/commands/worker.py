@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from inspect import Parameter, Signature
-from typing import Annotated, get_origin
+from typing import Annotated, Any, get_origin
 
 import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.worker_command import run_worker
-from aioqless.cli.worker_options import DESCRIPTION, MODULES_HELP, Declaration, declarations
+from aioqless.cli.worker_options import DESCRIPTION, MODULES_HELP, Option, list_options
 
 Modules = Annotated[list[str], typer.Argument(metavar="MODULE...", help=MODULES_HELP)]
 
@@ -20,23 +20,27 @@ def worker(**_: object) -> None:
     raise typer.Exit(run_worker(sys.argv[sys.argv.index("worker") + 1 :]))
 
 
-def _parameter(declaration: Declaration) -> Parameter:
+def _parameter(option: Option) -> Parameter:
     """Return an option as Typer reads it; values are strings."""
-    name, default, kind, option = declaration
-    values = bool if kind is bool else list[str] if get_origin(kind) is list else str
-    last = f"{option.flags[-1]}/{option.off}" if option.off else option.flags[-1]
-    declared = typer.Option(*option.flags[:-1], last, help=option.help, hidden=not option.help)
+    values: Any = str
+    if option.type is bool:
+        values = bool
+    elif get_origin(option.type) is list:
+        values = list[str]
+    *others, last = option.flags
+    spelled = f"{last}/{option.off}" if option.off else last
+    declared = typer.Option(*others, spelled, help=option.help, hidden=not option.help)
     return Parameter(
-        name,
+        option.name,
         Parameter.KEYWORD_ONLY,
         annotation=Annotated[values | None, declared],
-        default=default if kind is bool else None,
+        default=option.default if values is bool else None,
     )
 
 
 _parameters = [
     Parameter("modules", Parameter.KEYWORD_ONLY, annotation=Modules),
-    *map(_parameter, declarations()),
+    *map(_parameter, list_options()),
 ]
 worker.__doc__ = DESCRIPTION
 worker.__annotations__ = {each.name: each.annotation for each in _parameters}
