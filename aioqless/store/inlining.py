@@ -25,8 +25,6 @@ _EXPRESSION = re.compile(r"function \w+\.\w+\(([\w, ]*)\)\s+return (.*?)\s+end",
 _LONGEST = 200  # characters of an expression that is written out
 _STATEMENT = re.compile(r"\b(?:return|if|for|while|repeat|local|function|do|end)\b|\.\.\.|--")
 _CONSTANT = re.compile(r"\bconstants\.([A-Z_]+)\b")
-_LITERAL = re.compile(r"local ([A-Z_]+) = (\d+|'[^']*')(?:\s+--.*)?")
-_STRING_OR_NAME = re.compile(r"'[^']*'|(?<![\w.])[A-Z_]+\b(?! =)")
 
 
 @cache
@@ -57,17 +55,6 @@ def _constant(mention: re.Match[str]) -> str:
         return constants()[mention[1]]
     except KeyError:
         raise HeaderError(f"{mention[0]} is used but lib/constants.lua doesn't define it") from None
-
-
-def read_literals(lines: Iterable[str]) -> dict[str, str]:
-    """Return the numbers and strings that lines of a library define as locals, by name."""
-    found = (_LITERAL.fullmatch(line) for line in lines)
-    return {each[1]: each[2] for each in found if each}
-
-
-def inline_literals(line: str, literals: Mapping[str, str]) -> str:
-    """Write out the numbers and strings of a library that a line mentions, except in strings."""
-    return _STRING_OR_NAME.sub(lambda found: literals.get(found[0], found[0]), line)
 
 
 def _inline(call: re.Match[str]) -> str:

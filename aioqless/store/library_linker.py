@@ -14,9 +14,7 @@ from aioqless.store.inlining import (
     Expression,
     inline_expressions,
     inline_keys,
-    inline_literals,
     read_expression,
-    read_literals,
 )
 
 MENTION = re.compile(r"\b([a-z_]+)\.([a-z_]+)\b")
@@ -109,31 +107,19 @@ def _split(library: str) -> list[tuple[re.Match[str], _Lines]]:
 
 
 @cache
-def literals(library: str) -> dict[str, str]:
-    """Return the numbers and strings that a library defines as locals, by name.
-
-    They are written out where its functions mention them.
-    """
-    return read_literals(lines[0][1] for _, lines in _split(library) if len(lines) == 1)
-
-
-@cache
 def _blocks(library: str) -> tuple[Block, ...]:
     """Return the blocks of a library."""
-
-    def write(line: str) -> str:
-        return line if library == "keys" else inline_literals(inline_keys(line), literals(library))
-
     return tuple(
         Block(
             library,
             name=begin[1] or begin[2] or begin[3],
             shared=not begin[2],
-            lines=tuple((number, write(line)) for number, line in lines),
+            lines=tuple(
+                (number, line if library == "keys" else inline_keys(line)) for number, line in lines
+            ),
             source="\n".join(line for _, line in lines),
         )
         for begin, lines in _split(library)
-        if begin[3] not in literals(library)
     )
 
 

@@ -13,7 +13,7 @@ from aioqless import lua
 from aioqless.lua import constant
 from aioqless.store import acl, command_header, library_linker, script_composer
 from aioqless.store.command_header import HeaderError, command_names, read_command
-from aioqless.store.inlining import inline_keys, inline_literals, insert_namespace
+from aioqless.store.inlining import inline_keys, insert_namespace
 from aioqless.store.library_linker import MENTION
 from aioqless.store.script_composer import compose, name_functions
 from tests.codegen import REPLIES
@@ -31,7 +31,6 @@ CACHES = (
     script_composer._lines,
     library_linker._blocks,
     library_linker._split,
-    library_linker.literals,
     library_linker.expressions,
     library_linker.known_libraries,
 )
@@ -71,9 +70,6 @@ def test_every_line_of_a_script_has_a_source_location(name: str) -> None:
         if origin:
             file, number = origin
             written = lua.read_script(file).splitlines()[number - 1]
-            if Path(file).stem in library_linker.known_libraries():
-                literals = library_linker.literals(Path(file).stem)
-                written = inline_literals(written, literals)
             assert line in (
                 in_script(written, name),
                 in_script(inline_keys(written), name),
@@ -465,18 +461,6 @@ def test_function_that_is_not_usual_is_defined_with_what_it_needs(write: Write) 
     assert usual.count("local HELLO") == others.count("local HELLO") == 1
     assert "function greet__hello(" in usual and "greet__twice(" not in usual
     assert "function lib.greet__shout(" in others and "function lib.greet__twice(" in others
-
-
-def test_numbers_and_strings_of_a_library_are_written_out(write: Write) -> None:
-    write(
-        "lib/greet", "local HELLO = 'hello'", "local MOST = 5  -- times", "",
-        "function greet.hello(name)", "  local text = HELLO .. 'HELLO, MOST' .. MOST",
-        "  return text .. name", "end",
-    )  # fmt: skip
-    write("do", "-- do: it.", "-- @flags no-writes", "", "return greet.hello('Ada')")
-    text = compose("do", "ql").text
-    assert "  local text = 'hello' .. 'HELLO, MOST' .. 5" in text
-    assert "local HELLO" not in text and "local MOST" not in text
 
 
 def test_local_that_is_no_constant_is_refused(write: Write) -> None:

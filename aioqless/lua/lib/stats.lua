@@ -1,10 +1,9 @@
 -- stats: daily statistics of a queue. Only this library knows what a day is.
 
-local DAY = 86400
 -- The lower bounds of our bins within the first second.
 local MILLISECONDS = {0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
 
-function stats.start_of_day(time) return time - time % DAY end
+function stats.start_of_day(time) return time - time % constants.DAY end
 
 -- Counters: retries (lost locks), x-retries (explicit ones), failures, failed.
 function stats.count(queue, time, what, by)
@@ -40,14 +39,14 @@ function stats.find_bins(seconds)
     return 's' .. string.format('%.0f', whole), nil, whole, whole + 1
   end
   if seconds < 3600 then return 'm' .. math.floor(seconds / 60) end
-  if seconds < DAY then return 'h' .. math.floor(seconds / 3600) end
-  return 'd' .. string.format('%.0f', math.floor(seconds / DAY))
+  if seconds < constants.DAY then return 'h' .. math.floor(seconds / 3600) end
+  return 'd' .. string.format('%.0f', math.floor(seconds / constants.DAY))
 end
 
 -- Add a value to a queue's `wait` or `run` of the day; stats.flush writes it.
 function stats.add(kind, queue, now, seconds)
   if not (math.abs(seconds) < 1e15) then seconds = 0 end  -- the job's time is not a number
-  local day, date = call.latest_day, now - now % DAY
+  local day, date = call.latest_day, now - now % constants.DAY
   if not day or day.kind ~= kind or day.queue ~= queue or day.date ~= date then
     local key, pending = keys.stats(kind, date, queue), call.pending_stats or {}
     call.pending_stats = pending

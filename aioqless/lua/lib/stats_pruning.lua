@@ -3,7 +3,7 @@
 -- Two sets list queues by the first day that may have any, so that unused queues are pruned as
 -- well; a queue of which nothing is left is forgotten. Each call checks a bounded number of days.
 
-local DAY = 86400
+local DAY = constants.DAY
 local OLDEST = 3650
 local PORTION = 60
 local AHEAD = 30

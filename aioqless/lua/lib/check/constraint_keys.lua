@@ -1,7 +1,5 @@
 -- constraint_keys: check the keys of uniqueness, concurrency limits and rate limits.
 
-local DAY = 86400
-
 -- Entries with a time limit expire by themselves; others have no effect once their job has ended.
 function constraint_keys.check_unique(here, key)
   local ends, jid = uniqueness.read_entry(key)
@@ -34,7 +32,9 @@ end
 
 function constraint_keys.check_starts(here, of)
   if redis.call('TTL', here.key) == -1 then
-    findings.add('starts-forever', {of = of}, function() redis.call('EXPIRE', here.key, DAY) end)
+    findings.add('starts-forever', {of = of}, function()
+      redis.call('EXPIRE', here.key, constants.DAY)
+    end)
   end
   return 1
 end
