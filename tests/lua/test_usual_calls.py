@@ -113,6 +113,12 @@ async def put_many(story: Story, store: TracingStore) -> None:
     await store.put_many(queue="mail", batch=batch)
 
 
+async def pop(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    await story.store.pop(queue="mail", worker="ann", count=1)
+    await store.pop(queue="mail", worker="ann", count=1)
+
+
 async def pop_many(story: Story, store: TracingStore) -> None:
     await put_all(story)
     for _ in range(JOBS - 5):
@@ -184,6 +190,7 @@ def record_usual(name: str, ran: list[str]) -> None:
         put,
         put_many,
         requeue,
+        pop,
         pop_many,
         complete,
         complete_many,

@@ -8,6 +8,7 @@ local MAX_CONCURRENT = 1000    -- running jobs of a key with a concurrency limit
 local CLOCK_TOLERANCE = 600   -- seconds by which the clock may go back unnoticed by schedules
 local MAX_RATE_STARTS = 10000  -- starts of a rate limit
 local DAY = 86400              -- seconds
+local MAX_DUE = 100            -- due jobs in an answer of `tick`
 local DEFAULT_RETRIES = 5
 -- Unless configured:
 local HEARTBEAT = 60           -- seconds for which a lock lasts

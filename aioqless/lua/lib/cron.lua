@@ -2,8 +2,6 @@
 -- and time zones; the script compares and sets, so that each tick creates one instance however many
 -- callers compute it.
 
-local MOST_DUE = 100
-
 -- Run a batch of ticks; all are checked before the first is applied. Return the instances' jids.
 function cron.tick(each, now)
   local made = {}
@@ -62,7 +60,7 @@ end
 
 function cron.read_due(now, offset)
   return redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
-    MOST_DUE, 'WITHSCORES')
+    constants.MAX_DUE, 'WITHSCORES')
 end
 
 -- JSON: the ticks that are due from `offset` on, with what is needed to compute them, and when the
