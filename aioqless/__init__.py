@@ -20,7 +20,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
-    from aioqless.client.job import Job, JobState
+    from aioqless.client.job import Failure, Job, JobState
     from aioqless.client.put import Jid, NewJob
     from aioqless.client.put_options import Key
     from aioqless.client.queue import Queue
@@ -44,6 +44,7 @@ __all__ = [
     "Client",
     "Durability",
     "Fail",
+    "Failure",
     "Handler",
     "Inject",
     "InvalidData",

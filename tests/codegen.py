@@ -116,7 +116,7 @@ _PARAMETERS = {
     **dict.fromkeys(("time", "seconds", "interval", "fraction", "priority"), "float"),
     "count": "int",
     **dict.fromkeys(("tags", "jids"), "Sequence[str]"),
-    **dict.fromkeys(("data", "object"), "str | bytes"),
+    **dict.fromkeys(("data", "object", "branch"), "str | bytes"),
 }
 _BY_NAME = {
     "fence": "int | str",  # a number, which Lua compares as a string

@@ -11,7 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -271,6 +271,7 @@ class Client:
 
         Raises:
             JobExists: The jid or the unique key is taken, and `if_exists` is "raise".
+            NoSuchJob: A job that it depends on doesn't exist; see `missing`.
             InvalidData: The data can't be encoded, or isn't what the handler takes.
             QueueFull: The queue, or Redis, has no room.
             TypeError: Put has no such option, or one has the wrong type.
@@ -330,6 +331,7 @@ class Client:
         *,
         queue: str | None = None,
         if_dependency_fails: IfDependencyFails | None = None,
+        once: str | None = None,
         wait: Seconds = 0,
     ) -> Flow:
         """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
@@ -339,12 +341,16 @@ class Client:
             queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
             if_dependency_fails: What happens to jobs without a choice of their own if one that they
                 depend on fails.
+            once: Name of the workflow, of which its jobs get their jids: `order-7-1`, `order-7-2`.
+                While one of them exists, nothing is put.
             wait: Time to wait while a queue, or Redis, is full.
 
         Returns:
             The jids.
 
         Raises:
+            JobExists: A jid or a unique key is taken, and `if_exists` of its job is "raise".
+            NoSuchJob: A job that one depends on doesn't exist.
             QueueFull: A queue, or Redis, has no room.
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
@@ -352,11 +358,13 @@ class Client:
         if queue is not None:
             validation.check_name("queue", queue)
         sender = self._open.sender
-        placed, put = lay_out(flow, queue, if_dependency_fails)
+        placed, put = lay_out(flow, queue, if_dependency_fails, once)
         rows = [(name, sender.encode(job)) for name, job in placed]
         check_size([row for _, row in rows])
-        await sender.put_flow(rows, wait)
-        return put
+        existing = await sender.put_flow(rows, wait)
+        if existing is None or existing in put.jids:
+            return replace(put, existing=existing)
+        return Flow((existing,), (existing,), existing)
 
     async def recur(
         self,

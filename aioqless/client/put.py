@@ -27,7 +27,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.job import wait_for_outcome
-from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
+from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions
 from aioqless.errors import (
     AioqlessError,
     InvalidData,
@@ -40,6 +40,7 @@ from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow, PutManyRow, Store
+from aioqless.store.call import encode as encode_argument
 from aioqless.validation import Seconds
 
 DEFAULT_QUEUE = "default"
@@ -55,6 +56,7 @@ LONGEST_PAUSE = 1.0
 Result_co = TypeVar("Result_co", covariant=True, default=Any)
 
 _MEMBERS = PutManyRow.__annotations__.keys()
+_OF_BRANCHES = TemplateOptions.__annotations__.keys() | {"delay", "context"}
 
 
 class Klass(Protocol[Result_co]):
@@ -154,11 +156,13 @@ class NewJob(Generic[Result_co]):
         klass: The handler, or the klass of one in another process or language.
         data: The job's data, any JSON value but `false`.
         options: Options of put.
+        branch: The job that its failure puts.
     """
 
     klass: str | Klass[Result_co]
     data: Any
     options: PutOptions
+    branch: Branch | None
 
     def __init__(
         self, klass: str | Klass[Result_co], data: object = None, **options: Unpack[PutOptions]
@@ -178,6 +182,7 @@ class NewJob(Generic[Result_co]):
         object.__setattr__(self, "klass", klass)
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "options", options)
+        object.__setattr__(self, "branch", None)
 
     def __repr__(self) -> str:
         klass = self.klass if isinstance(self.klass, str) else getattr(self.klass, "klass", None)
@@ -234,7 +239,66 @@ class NewJob(Generic[Result_co]):
         elif "delay" in options:
             merged.pop("at", None)
         merged.update(options)
-        return NewJob(self.klass, self.data, **merged)
+        other = NewJob(self.klass, self.data, **merged)
+        return other if self.branch is None else other.on_failure(self.branch)
+
+    def on_failure(self, branch: Branch) -> NewJob[Result_co]:
+        """Return the same job with a branch: a job that is put when this one fails.
+
+        It is put by the script that fails this job, once for each failure, and gets a `Failure`.
+
+        Args:
+            branch: A new job, a handler, or `in_queue("mail", job)`.
+
+        Raises:
+            ValueError: The branch has an option that no branch can have.
+        """
+        check_branch("on_failure", branch)
+        other = NewJob(self.klass, self.data, **self.options)
+        object.__setattr__(other, "branch", branch)
+        return other
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A new job and the queue that it is put into.
+
+    Attributes:
+        queue: Name of the queue.
+        job: The job.
+    """
+
+    queue: str
+    job: NewJob
+
+
+Branch: TypeAlias = NewJob | Placed | Klass
+
+
+def check_branch(name: str, branch: Branch) -> Branch:
+    """Return a branch if a failure can put it.
+
+    Raises:
+        TypeError: It isn't a job.
+        ValueError: It has an option that no branch can have.
+    """
+    job = branch.job if isinstance(branch, Placed) else branch
+    if not (isinstance(job, NewJob) or hasattr(job, "klass")):
+        raise TypeError(f"{name} must be a job, such as handler.data(...), or a handler ({job!r})")
+    if isinstance(job, NewJob) and (wrong := job.options.keys() - _OF_BRANCHES):
+        raise ValueError(f"a job that a failure puts has no option {', '.join(sorted(wrong))}")
+    if isinstance(job, NewJob) and job.branch is not None:
+        raise ValueError("a job that a failure puts has no on_failure of its own: let it retry")
+    return branch
+
+
+def encode_branch(branch: Branch, max_data: int, codec: Codec = PLAIN) -> bytes:
+    """Check a branch, and encode it as the scripts take it; raises what `encode_job` raises."""
+    queue, job = (branch.queue, branch.job) if isinstance(branch, Placed) else (None, branch)
+    new = job if isinstance(job, NewJob) else NewJob(job)
+    row = {"queue": new.choose_queue(queue), **encode_job(new, max_data, codec)}
+    texts = {name: encode_argument(value).decode() for name, value in row.items() if name != "jid"}
+    return msgspec.json.encode(texts)
 
 
 def check_jobs(jobs: Iterable[NewJob[Result_co]]) -> list[NewJob[Result_co]]:
@@ -280,6 +344,8 @@ def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
         options = {**members, "constraints": constraints}
     if "delay" in options and "at" in options:
         raise ValueError("delay and at are mutually exclusive")
+    if new.branch is not None:
+        options = {**options, "on_failure": encode_branch(new.branch, max_data, codec)}
     return {
         "jid": options.get("jid") or os.urandom(16).hex(),  # as secrets.token_hex, in half the time
         "klass": klass,
@@ -364,7 +430,8 @@ class PutSender:
         make = self._default_context
         if make and job.options.get("context") is None and (context := make(job)):
             job = job.with_options(context=context)
-        return encode_job(job, self._max_data, self._codec)
+        row = encode_job(job, self._max_data, self._codec)
+        return {"missing": "refuse", **row} if row.get("depends") else row
 
     async def put(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid. If the caller is canceled, it may be put nevertheless.
@@ -423,8 +490,11 @@ class PutSender:
             raise cast(QueueFull, answers[0])
         return answers
 
-    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> None:
+    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> str | None:
         """Put jobs, each with its queue, in one step: all of them, or none.
+
+        Returns:
+            The job for which none was put, since it has the jid or the unique key of one.
 
         Raises:
             QueueFull: There was no room within `wait` seconds.
@@ -433,8 +503,8 @@ class PutSender:
         backpressure = Backpressure(wait)
         while True:
             try:
-                await self._store.put_flow(batch=batch)
-                return
+                jids = await self._store.put_flow(batch=batch)
+                return None if jids[0] else jids[1]
             except QueueFull:
                 if not await backpressure.pause():
                     raise
@@ -552,6 +622,11 @@ class Backpressure:
         return True
 
 
+def measure(job: PutManyRow) -> int:
+    """Return the number of bytes of a job's data, that of its branch included."""
+    return len(job["data"]) + len(job.get("on_failure") or "")
+
+
 def count_fitting(jobs: Sequence[PutManyRow]) -> int:
     """Return how many of the leading jobs fit into one call, which Redis must handle quickly.
 
@@ -559,7 +634,7 @@ def count_fitting(jobs: Sequence[PutManyRow]) -> int:
     """
     size = names = 0
     for count, job in enumerate(jobs[:MAX_JOBS_PER_CALL]):
-        size += len(job["data"])
+        size += measure(job)
         names += len(job.get("tags") or ()) + len(job.get("depends") or ())
         if count and (size > MAX_BYTES_PER_CALL or names > MAX_NAMES_PER_CALL):
             return count

@@ -25,7 +25,8 @@ MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_PERIOD = 1e10  # seconds
 
 CheckedOptions: TypeAlias = Mapping[str, Any]  # as their checks return them
-IfDependencyFails: TypeAlias = Literal["hold", "fail", "cancel"]
+IfDependencyFails: TypeAlias = Literal["hold", "fail", "cancel", "run"]
+Missing: TypeAlias = Literal["refuse", "done"]
 
 
 class Key(str):
@@ -178,6 +179,8 @@ class PutOptions(TemplateOptions, total=False):
         delay: Time until the job may run, in seconds or as a timedelta.
         at: When the job may run, a datetime with a time zone, instead of a delay.
         depends: Jids of jobs to wait for.
+        missing: What a job to wait for is that doesn't exist: "refuse" (the default) raises
+            NoSuchJob, "done" doesn't wait for it.
         context: Strings by name that travel with the job, such as those of a trace.
         expires_in: Time from now in which the job must start; a worker that gets it later fails
             it in the group `<queue>-expired`.
@@ -190,6 +193,7 @@ class PutOptions(TemplateOptions, total=False):
     delay: Annotated[Seconds, validation.check_seconds]
     at: Annotated[datetime | None, validation.check_time]
     depends: Annotated[Sequence[str] | None, validation.check_names]
+    missing: Annotated[Missing | None, _Choice(Missing)]
     context: Annotated[Mapping[str, str] | None, _encode_context]
     expires_in: Annotated[Seconds | None, validation.check_seconds]
     if_dependency_fails: Annotated[IfDependencyFails | None, _Choice(IfDependencyFails)]

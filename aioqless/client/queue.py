@@ -80,11 +80,16 @@ class Queue:
         )
 
     async def put_flow(
-        self, flow: Step, *, if_dependency_fails: IfDependencyFails | None = None, wait: Seconds = 0
+        self,
+        flow: Step,
+        *,
+        if_dependency_fails: IfDependencyFails | None = None,
+        once: str | None = None,
+        wait: Seconds = 0,
     ) -> Flow:
         """Put a workflow, its jobs without `in_queue` into this queue: see `Client.put_flow`."""
         return await self._client.put_flow(
-            flow, queue=self.name, if_dependency_fails=if_dependency_fails, wait=wait
+            flow, queue=self.name, if_dependency_fails=if_dependency_fails, once=once, wait=wait
         )
 
     async def requeue(self, job: NewJob) -> str:

@@ -18,26 +18,13 @@ from typing import TypeAlias
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client.put import NewJob
+from aioqless.client.put import NewJob, Placed, measure
 from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.store import PutManyRow
 
 MAX_JOBS = 1_000
 MAX_DEPENDENCIES = 10_000
 MAX_BYTES = 8 << 20
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A new job and the queue that it is put into.
-
-    Attributes:
-        queue: Name of the queue.
-        job: The job.
-    """
-
-    queue: str
-    job: NewJob
 
 
 @dataclass(frozen=True)
@@ -72,10 +59,14 @@ class Flow:
     Attributes:
         jids: The jids of all its jobs, dependencies first.
         last: The jids of those on which no other job of the workflow depends.
+        existing: The job for which nothing was put, since it has the jid or the unique key of one;
+            None if the workflow was put. If it isn't one of `jids`, these are unknown, and it is in
+            their place.
     """
 
     jids: tuple[str, ...]
     last: tuple[str, ...]
+    existing: str | None = None
 
 
 def in_queue(queue: str, job: NewJob, **options: Unpack[PutOptions]) -> Placed:
@@ -118,7 +109,10 @@ def group(*steps: Step) -> Group:
 
 
 def lay_out(
-    flow: Step, queue: str | None, if_dependency_fails: IfDependencyFails | None
+    flow: Step,
+    queue: str | None,
+    if_dependency_fails: IfDependencyFails | None,
+    once: str | None,
 ) -> tuple[list[tuple[str, NewJob]], Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 
@@ -128,13 +122,14 @@ def lay_out(
         flow: The workflow.
         queue: Queue of jobs without `in_queue`; None: the default of their handler.
         if_dependency_fails: The option for jobs without a choice of their own.
+        once: Name of a workflow that is put once, of which jobs get their jids.
 
     Raises:
         ValueError: A jid is used twice, or a job depends on a later one.
     """
     (flow,) = _check_steps("flow", (flow,))
     rows: list[tuple[str, NewJob]] = []
-    last = _append_step(rows, flow, queue, ())
+    last = _append_step(rows, flow, queue, (), once and validation.check_jid(once))
     jids = tuple(str(job.options.get("jid")) for _, job in rows)
     index = {jid: number for number, jid in enumerate(jids)}
     if len(index) < len(jids):
@@ -146,10 +141,13 @@ def lay_out(
                 raise ValueError(
                     f"{jids[number]!r} depends on {other!r}, which comes later in this workflow"
                 )
+    common: PutOptions = {}
     if if_dependency_fails is not None:
-        for number, (name, job) in enumerate(rows):
-            if not job.options.get("if_dependency_fails"):
-                rows[number] = (name, job.with_options(if_dependency_fails=if_dependency_fails))
+        common["if_dependency_fails"] = if_dependency_fails
+    if once is not None:
+        common["if_exists"] = "keep"
+    if common:
+        rows = [(own, job.with_options(**common).with_options(**job.options)) for own, job in rows]
     return rows, Flow(jids, tuple(last))
 
 
@@ -169,7 +167,7 @@ def check_size(jobs: Sequence[PutManyRow]) -> None:
             f"a workflow must have at most {MAX_DEPENDENCIES:,} dependencies "
             f"(got {dependencies:,}): put a job between groups"
         )
-    if (size := sum(len(job["data"]) for job in jobs)) > MAX_BYTES:
+    if (size := sum(map(measure, jobs))) > MAX_BYTES:
         raise ValueError(
             f"a workflow must have at most {MAX_BYTES:,} bytes of data (got {size:,}): "
             "let one of its jobs put the others"
@@ -189,19 +187,24 @@ def _check_steps(what: str, steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _append_step(
-    rows: list[tuple[str, NewJob]], step: Step, queue: str | None, after: Iterable[str]
+    rows: list[tuple[str, NewJob]],
+    step: Step,
+    queue: str | None,
+    after: Iterable[str],
+    once: str | None,
 ) -> list[str]:
     """Append a step's jobs; return the jids that the next step of a chain depends on."""
     match step:
         case Placed(own, job):
-            return _append_step(rows, job, own, after)
+            return _append_step(rows, job, own, after, once)
         case Chain(steps):
             for each in steps:
-                after = _append_step(rows, each, queue, after)
+                after = _append_step(rows, each, queue, after, once)
             return list(after)
         case Group(steps):
-            return [jid for each in steps for jid in _append_step(rows, each, queue, after)]
-    jid = step.options.get("jid") or secrets.token_hex(16)
+            return [jid for each in steps for jid in _append_step(rows, each, queue, after, once)]
+    new_jid = f"{once}-{len(rows) + 1}" if once else secrets.token_hex(16)
+    jid = step.options.get("jid") or new_jid
     own_depends = step.options.get("depends")
     depends = [*(own_depends or ()), *after]
     rows.append(

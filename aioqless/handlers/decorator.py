@@ -122,6 +122,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             timeout=checked.get("timeout"),
             executor=checked.get("executor"),
             recurrence=recurrence_of(checked, types.declared),
+            on_failure=checked.get("on_failure"),
         )
         if handler.recurrence and not types.unresolved:
             handler.check(job_data.encode(handler.recurrence.data))

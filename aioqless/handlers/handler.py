@@ -13,7 +13,7 @@ from typing_extensions import ParamSpec, TypeVar
 from aioqless.client import Client, json_types
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
-from aioqless.client.put import Jid, NewJob
+from aioqless.client.put import Branch, Jid, NewJob
 from aioqless.client.put_options import CheckedOptions
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.recurrence import Recurrence
@@ -56,6 +56,7 @@ class Handler(Generic[P, R_co, C, V_co]):
     recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
     loader: Loader | None = None  # loads the function in a process; None: imports it
+    on_failure: Branch | None = None  # the job that is put when one of its jobs fails
 
     @property
     def takes(self) -> Takes:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from aioqless import validation
 from aioqless.client.constraints import encode_constraints, key_fields
+from aioqless.client.put import Branch, check_branch
 from aioqless.client.put_options import (
     CheckedOptions,
     OptionTable,
@@ -65,6 +66,8 @@ class JobOptions(TemplateOptions, ScheduleOptions, total=False):
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Annotated[Literal["process"], _check_executor]
     data: object  # of recurring jobs
+    # The job that is put when one of its jobs fails, in addition to that of the failed job's own.
+    on_failure: Annotated[Branch, check_branch]
 
 
 _OF_PUT = ": it is one of put, as in `client.put(handler.data(...), delay=60)`"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_ty
 
 import msgspec
 
-from aioqless.client.job import Job
+from aioqless.client.job import Failure, Job
 from aioqless.client.json_types import JsonType, is_pydantic
 from aioqless.client.put_options import PutOptions
 from aioqless.errors import InvalidData
@@ -35,7 +35,7 @@ class _Inject:
 Inject: Any = _Inject()
 
 # Names that handlers may import for type checkers alone.
-_OWN_NAMES = {"Job": Job, "Any": Any, "aioqless": sys.modules["aioqless"]}
+_OWN_NAMES = {"Job": Job, "Failure": Failure, "Any": Any, "aioqless": sys.modules["aioqless"]}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Takes:
     known: frozenset[str] = frozenset()  # their names
     required: frozenset[str] = frozenset()  # those without a default
     injected: Mapping[str, object] = field(default_factory=dict)  # types of resources, by parameter
+    failure: inspect.Parameter | None = None  # the one that takes the failure it was put for
 
     def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, object]:
         """Return the values of the parameters.
@@ -64,12 +65,19 @@ class Takes:
         Raises:
             InvalidData: The data doesn't fit.
         """
-        value = self.check(klass, text)
+        value, arguments = self.check(klass, text), dict[str, object]()
         if job is not None and (self.whole is not None or text == b"null"):
             job.read_as({} if self.whole is None else value)  # so that a handler can set keys
         if self.signature is not None:
-            return {name: getattr(value, name) for name in self.signature.parameters}
-        return {}
+            arguments = {name: getattr(value, name) for name in self.signature.parameters}
+        if self.failure is not None and job is not None:
+            if job.cause is None and self.failure.default in (inspect.Parameter.empty, Inject):
+                raise InvalidData(
+                    f"{klass} takes a Failure, and no on_failure put this job: give the parameter "
+                    "the type `Failure | None` and the default None"
+                )
+            arguments[self.failure.name] = job.cause
+        return arguments
 
     def check(self, klass: str, text: bytes) -> object:
         """Return the value that the data is read as: T, or all parameters in one.
@@ -226,6 +234,10 @@ def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes
         )
     types, resources = type_hints(fn, local_names), injected_parameters(fn, local_names)
     first, *others = parameters
+    failure = next((each for each in others if _is_failure(types.get(each.name))), None)
+    if failure is not None:
+        others.remove(failure)
+        resources = {name: type_ for name, type_ in resources.items() if name != failure.name}
     if first.name in types and not _may_be_a_job(types[first.name]):
         raise TypeError(
             f"{fn.__qualname__} must take the job as its first parameter, data after it: write "
@@ -245,7 +257,7 @@ def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes
         data = JsonType(whole[0]) if whole and whole[0] is not Any else None
         if data and (problem := data.find_problem()):
             raise TypeError(f"{_name(fn)} can't take {_shown(first)}: {problem}")
-        return Takes(whole=data, injected=resources)
+        return Takes(whole=data, injected=resources, failure=failure)
     hints = {each.name: types.get(each.name, Any) for each in others}
     for each in others:
         problem = JsonType(hints[each.name]).find_problem(optional=each.default is not each.empty)
@@ -272,6 +284,14 @@ def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes
         known=frozenset(hints),
         required=frozenset(each.name for each in others if each.default is each.empty),
         injected=resources,
+        failure=failure,
+    )
+
+
+def _is_failure(hint: object) -> bool:
+    hint = _without_metadata(hint)
+    return hint is Failure or (
+        get_origin(hint) in (Union, UnionType) and set(get_args(hint)) == {Failure, NoneType}
     )
 
 

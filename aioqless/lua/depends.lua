@@ -4,6 +4,7 @@
 -- @when    on                     add dependencies to a job
 -- @rest    jids     string        jobs to wait for; unknown and complete ones count as done
 -- @option  now      time          Redis' clock unless given
+-- @option  missing  name          what an unknown job is: done (default) or refuse
 -- @returns count                  1
 -- @when    off                    remove dependencies of a job
 -- @rest    jids     string        or the one word `all`
@@ -19,9 +20,9 @@ if job.state ~= 'depends' then errors.bad_state(job, 'the job is not held by dep
 if #jids == 0 then errors.bad_argument('jids', nil, 'name at least one job') end
 if word == 'on' then
   dependency.check_not_itself(jid, jids)
+  if missing then dependency.check_missing(missing, jids) end
   dependency.link(jid, jids)
-  local choice = redis.call('HGET', keys.job(jid), 'x-if-dependency-fails')
-  if choice then cascade.set_policy(jid, choice) end
+  cascade.follow_links(jid)
 elseif jids[1] == 'all' and #jids == 1 then
   dependency.unlink_all(jid)
 else

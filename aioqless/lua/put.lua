@@ -11,7 +11,7 @@
 -- @role    producer
 -- @durable
 -- @returns text                   the jid, or that of the job that already has the unique key
--- @raises  EXISTS FULL
+-- @raises  EXISTS FULL NOJOB
 
 return enqueue.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, delay = delay or 0,

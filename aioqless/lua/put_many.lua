@@ -8,7 +8,7 @@
 -- @role    producer
 -- @durable
 -- @returns answers                the jid, as of put, or an error for each
--- @raises  EXISTS FULL
+-- @raises  EXISTS FULL NOJOB
 
 -- A microsecond apart, so that they are popped in this order: equal scores would be ordered by jid.
 local before = 0

@@ -87,12 +87,14 @@ class PutFlowRow(TypedDict):
     expires_in: NotRequired[float | None]
     constraints: NotRequired[str | bytes | None]
     if_dependency_fails: NotRequired[str | None]
+    on_failure: NotRequired[str | bytes | None]
+    missing: NotRequired[str | None]
 
 
 _encode_put_flow_batch = BatchEncoder(
     "put_flow", required="queue jid klass data",
     optional="delay at priority tags retries depends context expires_in constraints "
-        "if_dependency_fails",
+        "if_dependency_fails on_failure missing",
 )
 
 
@@ -112,12 +114,14 @@ class PutManyRow(TypedDict):
     expires_in: NotRequired[float | None]
     constraints: NotRequired[str | bytes | None]
     if_dependency_fails: NotRequired[str | None]
+    on_failure: NotRequired[str | bytes | None]
+    missing: NotRequired[str | None]
 
 
 _encode_put_many_batch = BatchEncoder(
     "put_many", required="jid klass data",
     optional="delay at priority tags retries depends context expires_in constraints "
-        "if_dependency_fails",
+        "if_dependency_fails on_failure missing",
 )
 
 
@@ -394,6 +398,15 @@ class Store(Commands, ABC):
         argv = [self._encode_time(now)]
         return Call(self.send, "delays", read_json, list(map(self._encode_queue, queues)), argv)
 
+    def dependency_failures(
+        self, *, jids: Sequence[str] = (), after: str | None = None,
+    ) -> Call[Json]:
+        """The failures among jobs, and the jobs that may hold others of them."""
+        argv = [*map(encode, jids), b""]
+        if after is not None:
+            argv += [b"after", encode(after)]
+        return Call(self.send, "dependency_failures", read_json, [encode(self.namespace)], argv)
+
     def dependency_results(self, *, jid: str, start: int | None = None) -> Call[Json]:
         """The kept results of the jobs that a job was last put to depend on."""
         argv = [encode(jid)]
@@ -403,12 +416,14 @@ class Store(Commands, ABC):
 
     def depends_on(
         self, *, jid: str, jids: Sequence[str] = (), now: float | None = None,
-        request: str | None = None,
+        missing: str | None = None, request: str | None = None,
     ) -> Call[int]:
         """Add dependencies to a job."""
         argv = [encode(jid), b"on", *map(encode, jids), b""]
         if now is not None:
             argv += [b"now", encode(now)]
+        if missing is not None:
+            argv += [b"missing", encode(missing)]
         return Call(
             self.send, "depends", read_count, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -592,6 +607,36 @@ class Store(Commands, ABC):
             writes=True,
         )
 
+    def on_failure_declare(
+        self, *, klass: str, job: str | bytes, now: float | None = None, request: str | None = None,
+    ) -> Call[None]:
+        """Declare it."""
+        argv = [b"declare", encode(klass), encode(job), self._encode_time(now)]
+        return Call(
+            self.send, "on_failure", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def on_failure_off(
+        self, *, klasses: Sequence[str] = (), request: str | None = None,
+    ) -> Call[None]:
+        """Remove what the code no longer declares."""
+        argv = [b"off", *map(encode, klasses), b""]
+        return Call(
+            self.send, "on_failure", read_nothing, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
+    def on_failure_sweep(
+        self, *, now: float | None = None, request: str | None = None,
+    ) -> Call[float]:
+        """React to failures that other clients stored."""
+        argv = [b"sweep", self._encode_time(now)]
+        return Call(
+            self.send, "on_failure", read_number, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
     def pause(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
         """Pause queues."""
         return Call(
@@ -645,6 +690,7 @@ class Store(Commands, ABC):
         retries: int | None = None, depends: Sequence[str] | None = None,
         context: str | bytes | None = None, expires_in: float | None = None,
         constraints: str | bytes | None = None, if_dependency_fails: str | None = None,
+        on_failure: str | bytes | None = None, missing: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Put (enqueue) a new job, or move an existing one to this queue."""
@@ -672,6 +718,10 @@ class Store(Commands, ABC):
             argv += [b"constraints", encode(constraints)]
         if if_dependency_fails is not None:
             argv += [b"if_dependency_fails", encode(if_dependency_fails)]
+        if on_failure is not None:
+            argv += [b"on_failure", encode(on_failure)]
+        if missing is not None:
+            argv += [b"missing", encode(missing)]
         return Call(
             self.send, "put", read_text, [self._encode_queue(queue)], argv, request, writes=True,
             durable=True,
@@ -976,6 +1026,7 @@ class Store(Commands, ABC):
         retries: int | None = None, depends: Sequence[str] | None = None,
         context: str | bytes | None = None, expires_in: float | None = None,
         constraints: str | bytes | None = None, if_dependency_fails: str | None = None,
+        on_failure: str | bytes | None = None, missing: str | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Put a job that must exist, and keep its steps."""
@@ -1003,6 +1054,10 @@ class Store(Commands, ABC):
             argv += [b"constraints", encode(constraints)]
         if if_dependency_fails is not None:
             argv += [b"if_dependency_fails", encode(if_dependency_fails)]
+        if on_failure is not None:
+            argv += [b"on_failure", encode(on_failure)]
+        if missing is not None:
+            argv += [b"missing", encode(missing)]
         return Call(
             self.send, "requeue", read_text, [self._encode_queue(queue)], argv, request,
             writes=True, durable=True,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, cast
 
 from aioqless.client import job_data, json_types
 from aioqless.client.codec import PlainCodec
-from aioqless.client.job import Job
+from aioqless.client.job import Failure, Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.put import NewJob, encode_job
@@ -143,7 +143,7 @@ async def perform(
 
     Args:
         new: The job, for a handler.
-        resources: Values by type, which are injected.
+        resources: Values by type, which are injected; a `Failure` is what the job was put for.
         middleware: Middleware around the handler, the outermost first.
         retry: Retry policy for handlers without one of their own.
         steps: What earlier runs have stored, by name of the step.
@@ -176,6 +176,7 @@ async def perform(
         "fence": 1,
         "data": encode(prepared["data"]).decode(),
         "context": new.options.get("context"),
+        "cause": _encode_cause(cast(Failure | None, resources.get(Failure))),
         **fields,
         "retries": retries,
     }
@@ -202,6 +203,12 @@ async def perform(
             record_error(run, error)
     outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)
     return Performed(outcome, run.result, run.error, run.job, store.commands)
+
+
+def _encode_cause(failure: Failure | None) -> dict[str, str] | None:
+    if failure is None:
+        return None
+    return asdict(replace(failure, data=job_data.encode(failure.data).decode()))
 
 
 def _stored(outcome: Outcome | None, job: Job) -> Outcome | None:

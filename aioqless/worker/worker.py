@@ -98,6 +98,7 @@ class Consumer:
             slots or shared.running,
             holds_name=self._lease.holds if self._lease else None,
             caught_up=lambda: _have_caught_up(self._scheduler, *parts),
+            declared=self._scheduler.declared if self._scheduler else None,
         )
         registration = None
         if not shared.settings.burst:

@@ -68,6 +68,7 @@ class Page(NamedTuple):
 
     setup: str = ""
     worker: bool = True
+    failures: frozenset[str] = frozenset()  # groups of the jobs that fail
 
 
 KEY = """
@@ -104,7 +105,7 @@ PAGES = {
     "typing.md": Page(),
     "unique-jobs.md": Page(worker=False),
     "workers.md": Page(JOBS.lstrip()),
-    "workflows.md": Page(),
+    "workflows.md": Page(failures=frozenset({"sold-out"})),
 }
 
 
@@ -122,4 +123,4 @@ async def test_examples_of_the_page_run(
         finally:
             if engine := program.names.get("engine"):
                 await engine.dispose()
-    assert await client.jobs.failed() == {}
+    assert (await client.jobs.failed()).keys() == page.failures

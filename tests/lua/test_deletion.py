@@ -21,6 +21,7 @@ NOT_OF_A_JOB = (
     "config",
     "s:",
     "x:fence",
+    "x:on-failure",
     "x:stats-days",
     "x:histogram-days",
     "x:retention-rules",

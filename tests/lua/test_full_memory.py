@@ -11,7 +11,7 @@ from tests.lua.story import Story
 
 
 @asynccontextmanager
-async def _full(story: Story) -> AsyncIterator[None]:
+async def full(story: Story) -> AsyncIterator[None]:
     await story.ask("CONFIG", "SET", "maxmemory", "1")
     try:
         yield
@@ -21,7 +21,7 @@ async def _full(story: Story) -> AsyncIterator[None]:
 
 async def test_new_jobs_are_refused_with_a_specific_error(story: Story) -> None:
     await story.put("a", 0)
-    async with _full(story):
+    async with full(story):
         for _ in range(2):
             with pytest.raises(QueueFull):
                 await story.put("b", 1)
@@ -40,7 +40,7 @@ async def test_full_queue_can_be_drained(story: Story) -> None:
     for jid in "abcdefg":
         await story.put(jid, ord(jid))
     await story.put("held", 200, depends=["a"])
-    async with _full(story):
+    async with full(story):
         assert await story.pop(201, count=9) == list("abcdefg")
         assert await story.heartbeat("a", 202) == 262
         assert await story.complete("a", 203) == "complete"
@@ -65,7 +65,7 @@ async def test_full_queue_can_be_drained(story: Story) -> None:
 async def test_pop_makes_no_recurring_instances(story: Story) -> None:
     await story.put("a", 0)
     await story.recur("r", 0)
-    async with _full(story):
+    async with full(story):
         assert await story.pop(1, count=2) == ["a"]
         assert await story.peek(1) == []
     assert await story.pop(2, count=2) == ["r-1"]
@@ -73,7 +73,7 @@ async def test_pop_makes_no_recurring_instances(story: Story) -> None:
 
 async def test_reads_and_repeated_requests_are_answered(story: Story) -> None:
     await story.put("a", 0)
-    async with _full(story):
+    async with full(story):
         assert await story.pop(1, request="c1:1") == ["a"]
         assert await story.pop(1, request="c1:1") == ["a"]
         assert (await story.state("a"), await story.counts(2)) == ("running", {"running": 1})

@@ -69,11 +69,14 @@ NO_LISTS = [
 ]
 TOO_MANY = json.dumps([str(number) for number in range(1001)])
 
+BRANCH = '{"queue": "q", "klass": "K", "data": "1"}'
+
 # A valid and several invalid strings of each type. Empty strings are added where they are invalid.
 SAMPLES = {
     "string": "a", "text": "some text", "any_jid": "a", "name": "a-name", "jid": "a-jid",
     "queue": "mail", "new_queue": "post",
-    "data": "[1]", "object": '{"a": 1}', "time": "10", "seconds": "5", "interval": "60",
+    "data": "[1]", "object": '{"a": 1}', "branch": BRANCH,
+    "time": "10", "seconds": "5", "interval": "60",
     "count": "1", "priority": "-3", "fraction": "0.5",
     "tags": '["x"]',
     "jids": '["b"]', "request": "line:1",
@@ -87,6 +90,7 @@ WRONG = {
     "jid": [*NO_NAMES, "a-history", "a-dependencies", "a-dependents", "-history"],
     "new_queue": [*NO_NAMES, "{namespace}:q:", "{namespace}:q:a\nb"],
     "data": [*NO_JSON, "false", " false\n"],
+    "branch": ["{}", "[]", BRANCH.replace('"1"', "1"), BRANCH.replace("1", "{")],
     "object": [
         *NO_JSON,
         "false",
@@ -124,7 +128,8 @@ EMPTY_IS_FINE = {"text", "time", "any_jid"}
 NAMED = {
     "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0",
     "pairs": "priority", "worker": "ann", "next": "3600",
-    "side": "right", "if_dependency_fails": "fail", "result": "60 {}", "id": "1-0", "from": "0",
+    "side": "right", "missing": "done", "if_dependency_fails": "fail",
+    "result": "60 {}", "id": "1-0", "from": "0",
     "before": "1-0", "totals": "today",
     "states": "waiting", "kind": "cursor",
 }  # fmt: skip

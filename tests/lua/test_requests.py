@@ -40,6 +40,8 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("complete_many",), {"worker": "ann", "now": 10,
         "batch": [{"jid": "a", "queue": "mail"}, {"jid": "b", "queue": "mail"}]}),
     (("fail",), {"jid": "a", "worker": "ann", "group": "typo", "message": "no", "now": 10}),
+    (("on_failure", "declare"),
+        {"klass": "K", "job": '{"queue": "q", "klass": "K", "data": "1"}', "now": 10}),
     (("retry",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10}),
     (("release",), {"jid": "a", "worker": "ann", "now": 10}),
     (

@@ -212,8 +212,11 @@ async def test_workflow_with_a_duplicate_is_refused_as_a_whole(story: Story) -> 
             for jid, more in (("b", {}), ("c", second))
         ]
 
+    refusing = {
+        "constraints": json.dumps({**json.loads(UNIQUE["constraints"]), "if_exists": "raise"})
+    }
     async with story.refused(JobExists, jid="a"):
-        await story.store.put_flow(now=1, batch=flow(**UNIQUE))
+        await story.store.put_flow(now=1, batch=flow(**refusing))
     await story.cancel("a")
     async with story.refused(JobExists, jid="b"):
         await story.store.put_flow(now=1, batch=[each | UNIQUE for each in flow()])

@@ -123,6 +123,11 @@ class Driver(RuleBasedStateMachine):
         )
         return {"delay": self.one(data, [0, 0, 5, 0.5, 100000], "delay"), "depends": depends}
 
+    def branch(self, data: Data) -> str | None:
+        """Choose the job that a failure puts, usually none."""
+        branch = {"queue": "a", "klass": "Undo", "data": "[1]", "retries": "0"}
+        return json.dumps(branch) if self.rarely(data, "with a branch") else None
+
     # Time
 
     def time_passes(self, data: Data) -> None:

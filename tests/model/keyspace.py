@@ -47,7 +47,7 @@ NUMBERS = {
         "x-uncounted",
     },
 }
-JSON = {"tags", "failure", "x-after"}
+JSON = {"tags", "failure", "x-after", "x-cause"}
 
 
 def keyspace(redis: Redis, name: str) -> dict[str, Any]:

@@ -182,6 +182,7 @@ class LockHolder(Pop):
         self.file_as_failed(jid, group, message, time, worker)
         self.log_event("failed", jid=jid, worker=worker, group=group, message=message)
         self.publish_to_trackers("failed", jid)
+        self.react_to_failure(jid, group, message, time)
         return jid
 
     def _idle(self, jid: str) -> Hash:
@@ -220,6 +221,7 @@ class LockHolder(Pop):
             self.file_as_failed(jid, into, why, time, worker)
             self.publish_to_trackers("failed", jid)
             self.log_event("failed", jid=jid, worker=worker, group=into, message=why)
+            self.react_to_failure(jid, into, why, time)
         else:
             job.update(worker="", expires=0, time=time)
             counted = self.stats_of(queue, time)

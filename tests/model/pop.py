@@ -117,6 +117,7 @@ class Pop(Put):
         self.file_as_failed(jid, group, message, now, holder)
         self.publish_to_trackers("failed", jid)
         self.log_event("failed", jid=jid, worker=holder, group=group, message=message)
+        self.react_to_failure(jid, group, message, now)
 
     def _first_waiting(self, queue: str, now: float, wanted: int) -> list[str]:
         """Move due jobs, at most as many as wanted, and return the first of the waiting jobs."""

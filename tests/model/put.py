@@ -1,5 +1,6 @@
 """Jobs enter a queue, new or from any state."""
 
+import json
 from typing import Any
 
 from tests.model import arguments
@@ -32,6 +33,7 @@ class Put(Recurring):
         retries: Number | None = None,
         depends: str | None = None,
         worker: str | None = None,
+        on_failure: str | None = None,
     ) -> str:
         created("queue", queue)
         arguments.created_jid(jid)
@@ -70,10 +72,34 @@ class Put(Recurring):
         self.link(jid, wanted)
         if wanted:
             job["x-after"] = wanted
+        if on_failure:
+            job["x-on-failure"] = on_failure
+            self.hash("x", "on-failure").setdefault("", f"{time:.6f}")
         self.file(jid, queue, time, after)
         self.register_queue(queue, time)
         self.publish_to_trackers("put", jid)
         return jid
+
+    def react_to_failure(self, jid: str, group: str, message: str, now: float) -> None:
+        """Put the branch of a job that has just failed."""
+        job = self.job(jid)
+        if "x-on-failure" not in job:
+            return
+        number = int(job.get("x-failures", "0 ").split(" ")[0]) + 1
+        job["x-failures"] = f"{number} {job['time']:.20f}"
+        if "x-cause" in job:
+            return
+        while self.exists(f"{jid}-failure-{number}"):
+            number *= 2
+        branch = {"delay": 0, **json.loads(job["x-on-failure"])}
+        self.put(jid=f"{jid}-failure-{number}", now=now, **branch)
+        self.job(f"{jid}-failure-{number}")["x-cause"] = {
+            "jid": jid,
+            "klass": job["klass"],
+            "group": group,
+            "message": message,
+            "data": job["data"],
+        }
 
     def _leave_everything(self, jid: str, putting: str) -> None:
         """Remove a job that is about to be put again from its sets and its worker."""

@@ -3,12 +3,21 @@
 They change no key: jobs that are due but not yet moved are shown as waiting.
 """
 
+import json
 import math
 from typing import Any
 
 from tests.model import arguments
 from tests.model.arguments import Number, Refusal, page, present
-from tests.model.namespace import DEFAULTS, MILLISECONDS, Namespace, ascending, day, option_stored
+from tests.model.namespace import (
+    DEFAULTS,
+    MILLISECONDS,
+    Hash,
+    Namespace,
+    ascending,
+    day,
+    option_stored,
+)
 
 WORKER_HORIZON = 8640000  # a lock that ends later than this is not counted as a worker's job
 HISTOGRAM = [
@@ -47,7 +56,19 @@ class Views(Namespace):
             "history": [_template_view(*event) for event in events],
             "history_total": len(events),
             "fence": job.get("x-fence", 0),
+            **({"cause": job["x-cause"]} if "x-cause" in job else {}),
+            **self._branch_view(job),
         }
+
+    @staticmethod
+    def _branch_view(job: Hash) -> Hash:
+        found: Hash = {}
+        if "x-on-failure" in job:
+            branch = json.loads(job["x-on-failure"])
+            found["on_failure"] = {"queue": branch["queue"], "klass": branch["klass"]}
+        if "x-failures" in job:
+            found["failures"] = int(job["x-failures"].split(" ")[0])
+        return found
 
     def get(self, *, jid: str) -> dict[str, Any] | None:
         return self.as_json(jid) if self.exists(jid) else None

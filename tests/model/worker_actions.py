@@ -39,6 +39,7 @@ class WorkerActions(Driver):
             tags=self.one(data, [None, *TAG_LISTS], "tags"),
             retries=self.one(data, [None, 0, 1, 3], "retries"),
             worker=self.one(data, [None, "w1"], "worker"),
+            on_failure=self.branch(data),
         )
 
     def put_several(self, data: Data) -> None:
@@ -46,7 +47,15 @@ class WorkerActions(Driver):
         for _ in range(3):
             jid = self.free_jid(data)
             self.do(
-                "put", queue=queue, jid=jid, klass="K", data="{}", now=self.now, delay=0, retries=1
+                "put",
+                queue=queue,
+                jid=jid,
+                klass="K",
+                data="{}",
+                now=self.now,
+                delay=0,
+                retries=1,
+                on_failure=self.branch(data),
             )
 
     def put_many(self, data: Data) -> None:
@@ -83,6 +92,7 @@ class WorkerActions(Driver):
         jid = self.jid(data, *ALL_STATES)
         queue = self.one(data, QUEUES, "queue")
         stage = self.stage(data, jid)
+        stage["on_failure"] = self.branch(data)
         self.change(
             data, "requeue", queue=queue, jid=jid, klass="L", data="[]", now=self.now, **stage
         )

@@ -10,7 +10,7 @@ import pytest
 
 from aioqless import AioqlessError, InvalidData, JobState
 from aioqless.client.job.decoding import JobFields, decode_row
-from aioqless.client.job.state import Failure, list_stages
+from aioqless.client.job.state import FailureReason, list_stages
 from aioqless.lua import row_fields
 from tests.unit.records import job_of
 
@@ -29,6 +29,7 @@ ROW: dict[str, bytes | None] = {
     "spawned_from_jid": b"tick",
     "x-context": b'{"trace": "1"}',
     "x-expiry": b"99.5",
+    "x-cause": b'{"jid": "b"}',
 }
 
 
@@ -54,7 +55,8 @@ def test_row_becomes_a_record() -> None:
         raw_data='{"n": 1}', priority=-3,
         retries=5, remaining=4, expires=61.5, tags=["x"], spawned_from="tick",
         fence=9, tracked=False,
-        context={"trace": "1"}, expiry=99.5, failure=Failure("typo", "m", 7, "w"),
+        context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"},
+        failure=FailureReason("typo", "m", 7, "w"),
         waited=2.5,
     ))  # fmt: skip
 
@@ -77,7 +79,7 @@ def test_row_becomes_a_record() -> None:
         ("failure", b"{}", None),
         ("failure", b"[1]", None),
         ("failure", None, None),
-        ("failure", b'{"group":"g"}', Failure("g", "", cast(float, ""), "")),
+        ("failure", b'{"group":"g"}', FailureReason("g", "", cast(float, ""), "")),
         ("raw_data", None, "null"),
         ("raw_data", b"\xff", "\udcff"),
         ("klass", None, ""),

@@ -124,7 +124,9 @@ async def test_job_reads_the_results_of_its_dependencies(client: Client, work: W
     queue = client.queue("mail")
     texts = ["a", "bc"]
     jids = [await queue.put(count.data(text=text)) for text in texts]
-    last = await queue.put(total, depends=[*jids, await queue.put(silent), "unknown"])
+    last = await queue.put(
+        total, depends=[*jids, await queue.put(silent), "unknown"], missing="done"
+    )
     async with work(count, total, silent):
         await client.jobs.wait(last, timeout=60)
     assert seen == dict(zip(jids, [{"letters": 1}, {"letters": 2}], strict=True))

@@ -11,6 +11,6 @@ temp_dir.py           TempDir           a temporary directory for one block
 """
 
 from aioqless.client.job.job import Data, Job, StopReason
-from aioqless.client.job.state import JobState, Progress
+from aioqless.client.job.state import Failure, JobState, Progress
 
-__all__ = ["Data", "Job", "JobState", "Progress", "StopReason"]
+__all__ = ["Data", "Failure", "Job", "JobState", "Progress", "StopReason"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from aioqless.client.job.state import (
-    Failure,
+    FailureReason,
     HeldBack,
     JobDetails,
     JobState,
@@ -21,7 +22,7 @@ from aioqless.redis.encoding import Json, decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 _EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
-_NO_RARE_FIELDS = (None, None, None, None)
+_NO_RARE_FIELDS = (None, None, None, None, None)
 
 T = TypeVar("T", list[Any], dict[str, Any])
 
@@ -42,7 +43,7 @@ class JobFields:
     expires: float
     fence: int
     tags: list[str]
-    failure: Failure | None
+    failure: FailureReason | None
     spawned_from: str | None
     context: dict[str, str]
     expiry: float | None
@@ -50,6 +51,9 @@ class JobFields:
     held_back: HeldBack | None = None
     last_progress: Progress | None = None
     waited: float | None = None
+    raw_cause: dict[str, str] | None = None  # of a Failure, its data perhaps encrypted
+    branch: dict[str, str] | None = None  # the queue and klass of the job that its failure puts
+    failures_seen: int = 0
     _details: JobDetails | None = None
 
 
@@ -59,7 +63,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     Other qless clients may have written parts of it. lib/job_row.lua has the order of its fields.
     """
     jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row
-    failure, spawned_from, context, expiry = rare or _NO_RARE_FIELDS
+    failure, spawned_from, context, expiry, cause = rare or _NO_RARE_FIELDS
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
         decode_text(jid or b""),
@@ -79,6 +83,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
         {} if context in _EMPTY else _decode_json(context, {}),
         (_decode_number(expiry, 0) or None) if expiry else None,
         waited=None if waited is None else _decode_number(waited, 0),
+        raw_cause=json.loads(decode_text(cause)) if cause else None,
     )
 
 
@@ -98,13 +103,16 @@ def decode_record(record: Mapping[str, Json]) -> JobFields:
         expires=record["expires"],
         fence=record["fence"],
         tags=list(record["tags"]),
-        failure=Failure(**failure) if failure else None,
+        failure=FailureReason(**failure) if failure else None,
         spawned_from=record["spawned_from_jid"] or None,
         context=record.get("context") or {},
         expiry=record.get("expiry"),
         tracked=record["tracked"],
         held_back=_decode_held_back(record.get("held_back")),
         last_progress=_decode_progress(record.get("progress"), record["fence"]),
+        raw_cause=record.get("cause"),
+        branch=record.get("on_failure"),
+        failures_seen=record.get("failures", 0),
         _details=JobDetails(
             events=list(record["history"]),
             events_total=record["history_total"],
@@ -132,10 +140,10 @@ def decode_texts(values: Sequence[object]) -> list[str]:
 _decode_common = lru_cache(1024)(decode_text)
 
 
-def _decode_failure(text: bytes) -> Failure | None:
+def _decode_failure(text: bytes) -> FailureReason | None:
     stored = _decode_json(text, {})
     return (
-        Failure(*(stored.get(name, "") for name in ("group", "message", "when", "worker")))
+        FailureReason(*(stored.get(name, "") for name in ("group", "message", "when", "worker")))
         if stored
         else None
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from operator import attrgetter
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeAlias, TypedDict, cast, overload
@@ -14,11 +14,13 @@ from typing_extensions import TypeVar
 
 from aioqless import validation
 from aioqless.client import extensions, job_data
+from aioqless.client.codec import Codec
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.state import (
     ENDED,
     Cursor,
+    Failure,
     HistoryEvent,
     JobDetails,
     JobState,
@@ -26,6 +28,7 @@ from aioqless.client.job.state import (
     list_stages,
 )
 from aioqless.client.job.temp_dir import TempDir
+from aioqless.client.put_options import Missing
 from aioqless.errors import AioqlessError, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
@@ -36,6 +39,7 @@ P = ParamSpec("P")
 StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 
 MAX_PROGRESS_MESSAGE = 1_000  # characters
+MAX_JIDS_PER_CALL = 1_000
 _values = attrgetter(*(field.name for field in dataclasses.fields(JobFields)))
 
 
@@ -76,6 +80,7 @@ class Job(JobFields, Generic[Data]):
         waited: For how many seconds it could have been running before the worker popped it; None
             if that isn't known: after an expired lock, after a pop that was sent again since its
             reply was lost, and for jobs that weren't popped.
+        branch: The queue and klass of the job that its failure puts, if it has one of its own.
         raw_data: The data as Redis has it, byte for byte, perhaps encrypted.
         settled: Whether its run was completed, failed, retried or released.
         stopped: Why the worker wants this run to end: the lock is "lost", "timeout", "shutdown", or
@@ -83,7 +88,7 @@ class Job(JobFields, Generic[Data]):
     """
 
     __slots__ = (
-        *("_backend", "_context", "_data", "_durable", "_shape", "_text"),
+        *("_backend", "_cause", "_context", "_data", "_durable", "_shape", "_text"),
         *("settled", "stopped"),
     )
 
@@ -101,6 +106,7 @@ class Job(JobFields, Generic[Data]):
         super().__init__(*_values(fields))
         self.settled = False
         self.stopped = None
+        self._cause: Failure | None = None
         self._text: str | None = None  # the decrypted JSON text of the data
         self._data: Any = job_data.Unread
         self._shape: bytes | None = None  # of the value that a handler's type made of the text
@@ -138,6 +144,17 @@ class Job(JobFields, Generic[Data]):
         if self._text is None:
             self._text = self._backend.codec.decode(self.raw_data, self.klass)
         return self._text
+
+    @property
+    def cause(self) -> Failure | None:
+        """The failure that it was put for, by `on_failure`; None for other jobs.
+
+        Raises:
+            DecryptionError: The failed job's data can't be decrypted.
+        """
+        if self._cause is None and self.raw_cause:
+            self._cause = read_failure(self._backend.codec, self.raw_cause)
+        return self._cause
 
     @property
     def max_data(self) -> int:
@@ -322,6 +339,26 @@ class Job(JobFields, Generic[Data]):
             }
             start = page["next"]
         return results
+
+    async def failures(self) -> dict[str, Failure]:
+        """Return the failures among the jobs that it was last put to depend on, by jid.
+
+        If one of them is held by a failed job, directly or through others, that one is included.
+
+        Raises:
+            DecryptionError: The data of a failed job can't be decrypted.
+        """
+        found: dict[str, Failure] = {}
+        jids = (await self._store.dependency_failures(jids=[self.jid], after="yes"))["more"]
+        met = set(jids)
+        while jids:
+            page = await self._store.dependency_failures(jids=jids[:MAX_JIDS_PER_CALL])
+            for each in page["failures"]:
+                found[each["jid"]] = read_failure(self._backend.codec, each)
+            more = [jid for jid in dict.fromkeys(page["more"]) if jid not in met]
+            jids = jids[page["done"] :] + more
+            met.update(more)
+        return found
 
     # Methods for the run that holds the job
 
@@ -570,6 +607,7 @@ class Job(JobFields, Generic[Data]):
         """
         other = copy.copy(self)
         other._text = self.text  # noqa: SLF001  # of the same class
+        other._cause = self.cause  # noqa: SLF001  # of the same class
         other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
         other._context = None  # noqa: SLF001  # of the same class
         return other
@@ -617,16 +655,18 @@ class Job(JobFields, Generic[Data]):
         """Take the job from its worker. It is next in its queue, before all others."""
         await self._store.timeout(jids=[self.jid])
 
-    async def depend(self, *jids: str) -> None:
+    async def depend(self, *jids: str, missing: Missing = "refuse") -> None:
         """Make the job wait for more jobs.
 
         Args:
             jids: Jids of the jobs.
+            missing: What a job is that doesn't exist: "refuse", or "done".
 
         Raises:
+            NoSuchJob: One doesn't exist; it may have been deleted after it had completed.
             WrongState: It does not wait for any job now.
         """
-        await self._store.depends_on(jid=self.jid, jids=jids)
+        await self._store.depends_on(jid=self.jid, jids=jids, missing=missing)
 
     async def undepend(self, *jids: str) -> None:
         """Make the job no longer wait for some jobs.
@@ -694,6 +734,16 @@ class Job(JobFields, Generic[Data]):
 
     def __repr__(self) -> str:
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"
+
+
+def read_failure(codec: Codec, stored: Mapping[str, str]) -> Failure:
+    """Return a failure as Redis keeps it, with the failed job's data decrypted and decoded.
+
+    Raises:
+        DecryptionError: The data can't be decrypted.
+    """
+    data = job_data.decode(codec.decode(stored["data"], stored["klass"]))
+    return Failure(stored["jid"], stored["klass"], stored["group"], stored["message"], data)
 
 
 async def wait_for_outcome(backend: JobBackend, jid: str, timeout: Seconds | None) -> Any:

@@ -1,4 +1,4 @@
-"""The parts of a job's state: JobState, Failure, Progress, HeldBack, JobDetails."""
+"""The parts of a job's state: JobState, FailureReason, Failure, Progress, HeldBack, JobDetails."""
 
 from __future__ import annotations
 
@@ -43,6 +43,25 @@ def is_stalled(state: str, expires: float) -> bool:
 
 @dataclass(frozen=True)
 class Failure:
+    """The failure of another job, as its branch and jobs that run after failures get it.
+
+    Attributes:
+        jid: Id of the failed job.
+        klass: Name of its handler.
+        group: Failure group.
+        message: Error message.
+        data: Its data when it failed.
+    """
+
+    jid: str
+    klass: str
+    group: str
+    message: str
+    data: Any
+
+
+@dataclass(frozen=True)
+class FailureReason:
     """Why a job failed last.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from aioqless import Client, Job, JobState
-from aioqless.client.job.state import Failure, HistoryEvent
+from aioqless.client.job.state import FailureReason, HistoryEvent
 from aioqless.contrib.django.task import declared_tasks
 from aioqless.contrib.django.task_framework import (
     TASK_MAX_PRIORITY,
@@ -114,7 +114,7 @@ def _task_of(job: Job[Any], task: AnyTask) -> AnyTask:
     )
 
 
-def _error_of(failure: Failure) -> TaskError:
+def _error_of(failure: FailureReason) -> TaskError:
     return TaskError(exception_class_path=_error_path(failure.message), traceback=failure.message)
 
 

@@ -32,6 +32,7 @@ from aioqless.contrib.partitions.routing import (
     generate_jid,
     name_partitions,
     partition_of,
+    recurring_jid,
 )
 from aioqless.contrib.partitions.sender import place, place_flow
 from aioqless.contrib.partitions.store import PartitionedStore
@@ -155,6 +156,7 @@ class PartitionedClient(Client):
         *,
         queue: str | None = None,
         if_dependency_fails: IfDependencyFails | None = None,
+        once: str | None = None,
         wait: Seconds = 0,
         partition_key: str | None = None,
     ) -> Flow:
@@ -165,15 +167,17 @@ class PartitionedClient(Client):
             queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
             if_dependency_fails: What happens to jobs without a choice of their own if one that they
                 depend on fails.
+            once: Name of the workflow, of which its jobs get their jids, in braces.
             wait: Time to wait while a queue, or Redis, is full.
             partition_key: Workflows and jobs with this key share a partition.
 
         Raises:
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
-        placed = place_flow(flow, partition_key, self.count)
+        once = once and recurring_jid(once, self.count)
+        placed = place_flow(flow, partition_key, self.count, once)
         return await super().put_flow(
-            placed, queue=queue, if_dependency_fails=if_dependency_fails, wait=wait
+            placed, queue=queue, if_dependency_fails=if_dependency_fails, once=once, wait=wait
         )
 
     @contextmanager

@@ -3,7 +3,8 @@
 The partition of a jid is its CRC-32 modulo the number of partitions. As in Redis Cluster, a part in
 braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a generated jid,
 32 hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances
-of a recurring job, a generated jid with a dash and a number, too. Keys of constraints are routed as
+of a recurring job, a generated jid with a dash and a number, too. The jid of a job that a failure
+put is routed as that of the failed job. Keys of constraints are routed as
 jids are.
 """
 
@@ -24,6 +25,7 @@ from aioqless.redis.cluster import FIRST_PARTITION, SLOTS
 MAX_PARTITIONS = 1024
 
 _GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)?")
+_OF_FAILURE = re.compile(r"(?:(?:-handler)?-failure-\d+)+$")
 _TAGGED = re.compile(r"\{([^}]+)\}")
 
 
@@ -74,6 +76,8 @@ def partition_of(name: str, partitions: int) -> int:
     """
     if partitions == 1:
         return 0
+    if "-failure-" in name:
+        name = _OF_FAILURE.sub("", name)
     if len(name) >= 32 and (generated := _GENERATED_JID.fullmatch(name)):
         return int(generated[1], 16) % partitions
     if "{" in name and (tagged := _TAGGED.search(name)):

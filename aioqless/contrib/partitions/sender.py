@@ -9,9 +9,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from aioqless.client.codec import Codec
-from aioqless.client.put import DefaultContext, NewJob, PutSender, encode_job
-from aioqless.client.workflows import Chain, Group, Placed, Step
+from aioqless.client.put import DefaultContext, NewJob, Placed, PutSender, encode_job
+from aioqless.client.workflows import Chain, Group, Step
 from aioqless.contrib.partitions.routing import check_together, generate_jid, keys_of, partition_of
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.store import PutManyRow
@@ -110,9 +112,9 @@ class PartitionedSender(PutSender):
                     answers[number] = answer
         return answers
 
-    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> None:
+    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> str | None:
         """Put jobs, each with its queue, in one step: all of them, or none."""
-        await self._sender_of(jobs[0][1]).put_flow(jobs, wait)
+        return await self._sender_of(jobs[0][1]).put_flow(jobs, wait)
 
     def _sender_of(self, job: PutManyRow) -> PutSender:
         return self._senders[partition_of(job["jid"], self._count)]
@@ -142,16 +144,18 @@ def place(job: NewJob, partition_key: str | None, count: int) -> NewJob:
     return job.with_options(jid=job.options.get("jid") or generate_jid(partition, count))
 
 
-def place_flow(flow: Step, partition_key: str | None, count: int) -> Step:
-    """Return a workflow with jids that are all in one partition.
+def place_flow(flow: Step, partition_key: str | None, count: int, once: str | None = None) -> Step:
+    """Return a workflow with jids that are all in one partition, that of `once` if that is given.
 
     Raises:
         ValueError: Its jids, keys and dependencies belong to several partitions.
     """
-    names = [partition_key] if partition_key is not None else []
+    names = [name for name in (once, partition_key) if name is not None]
     for job in _jobs_of(flow):
         names += [*_given_jid(job), *_names(encode_job(job, sys.maxsize))]
     partition = _choose(names, count) if names else random.randrange(count)
+    if once is not None:
+        return flow  # its jids are made of that
     return _with_jids(flow, partition, count)
 
 
@@ -172,8 +176,13 @@ def _given_jid(job: NewJob) -> list[str]:
 
 
 def _names(job: PutManyRow) -> list[str]:
-    """Return the keys of a job and the jids that it depends on: all must share its partition."""
-    return [*keys_of(job.get("constraints")), *(job.get("depends") or ())]
+    """Return the keys of a job and of its branch, and the jids that it depends on.
+
+    All must share its partition.
+    """
+    branch = msgspec.json.decode(job.get("on_failure") or b"{}")
+    keys = [*keys_of(job.get("constraints")), *keys_of(branch.get("constraints"))]
+    return [*keys, *(job.get("depends") or ())]
 
 
 def _jobs_of(step: Step) -> Iterator[NewJob]:

@@ -150,11 +150,9 @@ class PartitionedWorker(AnyWorker):
         def jid_of(klass: str) -> str:
             return recurring_jid(klass, client.count)
 
-        handlers = [
-            handler
-            for handler in self.handlers
-            if partition_of(jid_of(handler.klass), client.count) == number
-        ]
-        return Declarations(
-            client.partitions[number], handlers, self.settings.subscriptions, jid_of
-        )
+        def is_here(jid: str) -> bool:
+            return partition_of(jid, client.count) == number
+
+        partition = client.partitions[number]
+        subscriptions = self.settings.subscriptions
+        return Declarations(partition, self.handlers, subscriptions, jid_of, is_here)

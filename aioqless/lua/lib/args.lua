@@ -154,6 +154,12 @@ function args.object(name, value)
   return value
 end
 
+-- A job that a failure puts.
+function args.branch(_, value)
+  branches.parse(value)
+  return value
+end
+
 -- A JSON list of strings, without duplicates.
 function args.list(name, value, check)
   local valid, parsed = pcall(cjson.decode, args.string(name, value))

@@ -71,6 +71,7 @@ function completion.advance(job, done)
   if done.depends and #done.depends > 0 then
     record.set_fields(job.jid, 'x-after', json.texts(done.depends))
     record.delete_fields(job.jid, 'x-if-dependency-fails')
+    cascade.follow_links(job.jid)
   end
   redis.call('HSET', keys.job(job.jid), 'state', state, 'queue', done.next, 'worker', '',
     'expires', '0', 'failure', '{}', 'remaining', job.retries,

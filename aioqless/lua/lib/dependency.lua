@@ -17,9 +17,14 @@ function dependency.link(jid, jids)
 end
 
 function dependency.unlink(jid, jids)
+  local was_stuck = redis.call('EXISTS', keys.stuck(jid)) == 1
   for _, other in ipairs(jids) do
     redis.call('SREM', keys.dependencies(jid), other)
     redis.call('SREM', keys.dependents(other), jid)
+    if was_stuck then redis.call('SREM', keys.stuck(jid), other) end
+  end
+  if was_stuck and redis.call('EXISTS', keys.stuck(jid)) == 0 then
+    cascade.defer('stuck', jid, keys.dependents(jid))
   end
 end
 
@@ -34,8 +39,28 @@ function dependency.check_not_itself(jid, jids)
   end
 end
 
+-- Refuse jobs to wait for that don't exist, unless they count as done. `known`: jids that this call
+-- is about to put.
+function dependency.check_missing(choice, jids, known)
+  if choice ~= 'done' and choice ~= 'refuse' then
+    errors.bad_argument('missing', choice, 'must be done or refuse')
+  end
+  for _, jid in ipairs(choice == 'refuse' and jids or {}) do
+    if not (known and known[jid]) and redis.call('EXISTS', keys.job(jid)) == 0 then
+      errors.raise('NOJOB', 'the job to wait for is unknown: it never existed, or it was deleted'
+        .. ' after it had completed', {jid = jid})
+    end
+  end
+end
+
 -- Drop all dependencies of a job; many of them are deferred to later calls.
-function dependency.unlink_all(jid) dependency.defer('unlink', jid, keys.dependencies(jid), nil) end
+function dependency.unlink_all(jid)
+  if redis.call('EXISTS', keys.dependencies(jid)) == 0 then return end
+  if redis.call('UNLINK', keys.stuck(jid)) == 1 then
+    cascade.defer('stuck', jid, keys.dependents(jid))
+  end
+  dependency.defer('unlink', jid, keys.dependencies(jid), nil)
+end
 
 -- Release the jobs that only waited for these completed ones; many of them are deferred. Most jobs
 -- have no dependents.
@@ -60,14 +85,27 @@ end
 
 -- Move a job without any dependency left to its place in the queue, respecting a remembered delay.
 function dependency.release(jid, now)
+  local dependencies = keys.dependencies(jid)
+  -- They are named twice, so that the count tells the two apart.
+  local found = redis.call('EXISTS', dependencies, dependencies, keys.stuck(jid))
+  if found == 3 then return dependency.release_stuck(jid, now) end
+  if found == 2 then return end
   local job = record.read(jid)
-  if not job or job.state ~= 'depends' or job.queue == '' or dependency.is_blocked(jid) then
-    return
-  end
+  if not job or job.state ~= 'depends' or job.queue == '' then return end
   redis.call('ZREM', keys.depends(job.queue), jid)
   local state = queue_sets.add(job.queue, jid, job.priority, job.scheduled, now)
   record.set_fields(jid, 'state', state)
   record.delete_fields(jid, 'scheduled')
+end
+
+-- Release a job with the policy `run` if none of its dependencies can complete. It waits for none
+-- of them again.
+function dependency.release_stuck(jid, now)
+  if redis.call('HGET', keys.job(jid), 'x-if-dependency-fails') == 'run'
+    and redis.call('SCARD', keys.stuck(jid)) == redis.call('SCARD', keys.dependencies(jid)) then
+    dependency.unlink_all(jid)
+    dependency.release(jid, now)
+  end
 end
 
 -- Run work that earlier calls deferred.

@@ -11,12 +11,15 @@
 -- @option  context  object        strings by name that travel with the job, such as a trace
 -- @option  expires_in seconds       the job expires if it has not started within this time
 -- @option  constraints object      uniqueness and limits (lib/job_constraints.lua)
--- @option  if_dependency_fails name  hold (default), fail or cancel it when a dependency fails
+-- @option  if_dependency_fails name  hold (default), fail, cancel or run it when a dependency fails
+-- @option  on_failure branch       the job that its failure puts (lib/branches.lua)
+-- @option  missing  name          what a dependency is that doesn't exist: done (default) or refuse
 
 -- Put a job, `put`, which has queue, jid, klass, data, now, delay, the worker that puts it, and
 -- whether to `keep_steps` of an existing job.
 function enqueue.put(put, options)
   if options.if_dependency_fails then cascade.check_policy(options.if_dependency_fails) end
+  if options.missing then dependency.check_missing(options.missing, options.depends) end
   if presence.has('config') then max_length.check(put.queue, put.jid) end
   local jid = enqueue.write(put, options)
   if options.if_dependency_fails and jid == put.jid then
@@ -89,8 +92,12 @@ function enqueue.write_options(put, options, job, asked)
   local jid, depends = put.jid, options.depends
   if depends and #depends > 0 then
     record.set_fields(jid, 'x-after', json.texts(depends))
-    if job then record.delete_fields(jid, 'x-if-dependency-fails') end
+    if job then
+      record.delete_fields(jid, 'x-if-dependency-fails')
+      cascade.follow_links(jid)
+    end
   end
+  if options.on_failure then branches.set(jid, options.on_failure, put.now) end
   if options.expires_in then
     record.set_fields(jid, 'x-expiry', put.now + options.expires_in)
   elseif job then
@@ -135,7 +142,10 @@ function enqueue.remove_former(job, worker, depends, now, keep_steps)
     if job.worker ~= worker then events.publish_lock_lost(job.worker, job.jid) end
   end
   if job.state == 'complete' then redis.call('ZREM', keys.completed(), job.jid) end
-  if job.state == 'failed' then failures.leave_group(job) end
+  if job.state == 'failed' then
+    failures.leave_group(job)
+    cascade.note_retry(job.jid)
+  end
   local deleted = redis.call('HDEL', keys.job(job.jid), 'grace', 'scheduled', 'x-lost',
     'x-declined', keep_steps and 'grace' or 'x-steps')
   if deleted > (job.grace and 1 or 0) + (job.scheduled and 1 or 0) and not keep_steps then

@@ -47,9 +47,10 @@ function failures.store(job, group, message, worker, now)
   redis.call('SADD', keys.failures(), group)
   redis.call('LPUSH', keys.group(group), job.jid)
   retention.schedule_failed(job, now)
-  if redis.call('HEXISTS', keys.job(job.jid), 'x-cascade') == 1 then
-    cascade.defer('failed', job.jid, keys.dependents(job.jid))
-    redis.call('PUBLISH', keys.ticks_channel(), '')
+  local f = redis.call('HMGET', keys.job(job.jid), 'x-cascade', 'x-on-failure', 'klass')
+  local declared = redis.call('HGET', keys.on_failure(), f[3] or '')
+  if f[1] or f[2] or declared then
+    branches.react(job, f, declared, group, message, now)
   end
 end
 
@@ -98,6 +99,7 @@ function failures.put_back(job, queue, now)
   if archive.is_on() then archive_backfill.append(job) end
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
   record.delete_fields(job.jid, 'x-lost', 'x-expiry')
+  cascade.note_retry(job.jid)
   local state = enqueue.add(job.jid, queue, job.priority, 0, now, false)
   record.set_fields(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue,
     'remaining', job.retries, 'time', record.format_time(now))

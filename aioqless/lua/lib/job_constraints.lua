@@ -61,14 +61,18 @@ function job_constraints.find_conflict(own, job, now)
   return other
 end
 
--- Refuse a job that conflicts with another one, or with an earlier job of the same call.
-function job_constraints.require_no_conflict(text, jid, now)
+-- The jid of the job that prevents a workflow with such a job. Two jobs of one call can't have the
+-- same unique key.
+function job_constraints.find_conflict_of_flow(text, jid, now)
   local own, claimed = job_constraints.parse(text), call.claimed or {}
   call.claimed = claimed
-  local other = own.if_exists and redis.call('EXISTS', keys.job(jid)) == 1 and jid
-    or own.unique and (claimed[own.unique] or uniqueness.find_holder(own.unique, now))
-  if other then errors.raise('EXISTS', 'such a job exists already', {jid = other}) end
+  if own.unique and claimed[own.unique] then
+    errors.raise('EXISTS', 'another job of this workflow has the same unique key', {
+      jid = claimed[own.unique],
+    })
+  end
   if own.unique then claimed[own.unique] = jid end
+  return job_constraints.find_conflict(own, own.if_exists and record.find(jid), now)
 end
 
 -- Set a job's constraints; `former` are its earlier ones. Without a string it keeps them and is to

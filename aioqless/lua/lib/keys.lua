@@ -69,7 +69,10 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-expiry  when it expires unless it has started
 --   x-after     the jids that it was put to wait for
 --   x-if-dependency-fails  what happens to it if a dependency fails
---   x-cascade   a dependent has such a policy
+--   x-cascade   1: a dependent has such a policy; 2: also `run`, directly or through others
+--   x-on-failure the job that its failure puts, as JSON
+--   x-failures  how often it has failed since that matters, and its `time` at the latest
+--   x-cause     the failure that it was put for, as JSON
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
@@ -116,6 +119,13 @@ function keys.paused_recurring() return ns .. ':x:paused-recurring' end
 function keys.ticks_channel() return ns .. ':x:ticks-changed' end
 -- S notes on if_dependency_fails policies to apply
 function keys.deferred_failures() return ns .. ':x:deferred-failures' end
+-- S dependencies that can't complete: they have failed, or failed ones hold them
+function keys.stuck(jid) return ns .. ':x:stuck:' .. jid end
+-- H by klass: since when its handler has declared what its failures put, and that as JSON; of the
+-- empty klass: since when failures matter
+function keys.on_failure() return ns .. ':x:on-failure' end
+-- H how far the search for failures that other clients stored has come
+function keys.failure_sweep() return ns .. ':x:failure-sweep' end
 -- S options that set the retention of a queue's or klass' ended jobs
 function keys.retention_rules() return ns .. ':x:retention-rules' end
 -- Z failed jobs by when they are deleted, where a rule says so

@@ -21,7 +21,7 @@ function view.encode(jid, worker)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
-      'x-progress', 'x-expiry', 'x-constraints')
+      'x-progress', 'x-expiry', 'x-constraints', 'x-cause', 'x-on-failure', 'x-failures')
   if f.err then record.check_type(jid) end
   if not f[1] or worker and (f[3] ~= 'running' or f[5] ~= worker) then return nil end
   local tracked = presence.has('tracked') and redis.call('ZSCORE', keys.tracked(), jid)
@@ -49,6 +49,9 @@ function view.encode(jid, worker)
     .. view.encode_history(jid, f[14])
     .. (f[16] and ',"context":' .. json.clean_object(f[16]) or '')
     .. (f[17] and ',"progress":' .. json.clean_object(f[17]) or '')
+    .. (f[20] and ',"cause":' .. f[20] or '')
+    .. (f[21] and ',"on_failure":' .. view.encode_branch(f[21]) or '')
+    .. (f[22] and ',"failures":' .. string.match(f[22], '^%d+') or '')
     .. (f[18] and ',"expiry":' .. json.number(tonumber(f[18]) or 0) or '')
     .. (held_back and ',"held_back":' .. held_back or '') .. '}'
 end
@@ -67,6 +70,12 @@ function view.encode_locked(jids, worker)
   local found = {}
   for _, jid in ipairs(jids) do found[#found + 1] = view.encode(jid, worker) end
   return json.list(found)
+end
+
+function view.encode_branch(text)
+  local job = json.parse_object(text)
+  return '{"queue":' .. cjson.encode(job.queue or '') .. ',"klass":'
+    .. cjson.encode(job.klass or '') .. '}'
 end
 
 -- Data of early versions calls the group `type`.

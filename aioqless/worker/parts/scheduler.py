@@ -1,4 +1,7 @@
-"""Declare the handlers' recurring jobs, and put those whose cron expression is due."""
+"""Declare what handlers do on schedule and on failures, and do what is due.
+
+Due are recurring jobs with a cron expression, and the search for failures that other clients store.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
-from aioqless.client.put import NewJob, encode_job
+from aioqless.client.put import NewJob, encode_branch, encode_job
 from aioqless.client.put_options import CheckedOptions
 from aioqless.client.recurring.cron import CLOCK_TOLERANCE, Cron, right_tick
 from aioqless.errors import QueueFull
@@ -62,13 +65,14 @@ class TickAnswer(TypedDict):
 
 
 class Declarations:
-    """The recurring jobs that the handlers of a worker declare.
+    """The recurring jobs and the branches that the handlers of a worker declare.
 
     Args:
         client: The client that stores them.
         handlers: The handlers.
         subscriptions: What the worker serves; the first is the queue of handlers without one.
         jid_of: Returns the jid of a klass' recurring job; default: the klass.
+        is_here: Returns whether the recurring job with a jid belongs to the client's namespace.
 
     Raises:
         ValueError: A recurring job has no queue, or its options are out of range.
@@ -82,8 +86,17 @@ class Declarations:
         handlers: Iterable[Handler],
         subscriptions: Sequence[Subscription],
         jid_of: Callable[[str], str] = str,
+        is_here: Callable[[str], bool] = bool,
     ) -> None:
         handlers = list(handlers)
+        branches = {
+            klass: each.on_failure and encode_branch(each.on_failure, client.max_data, client.codec)
+            for each in handlers
+            for klass in (each.klass, *each.aliases)
+        }
+        self.branches = {klass: job for klass, job in branches.items() if job}
+        self._without_branch = [klass for klass, job in branches.items() if not job]
+        handlers = [each for each in handlers if is_here(jid_of(each.klass))]
         queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
             handler.klass: _declaration(handler, queue, client, jid_of(handler.klass))
@@ -97,7 +110,7 @@ class Declarations:
         self._others = [jid_of(klass) for klass in claimed if klass not in self._declared]
 
     async def reconcile(self, store: Store) -> str | None:
-        """Create or change in Redis what the handlers declare.
+        """Create or change in Redis what the handlers declare: recurring jobs and branches.
 
         A recurring job whose handler is here and no longer has a schedule is removed. One that no
         handler here claims is another program's, or another version's, and stays.
@@ -107,8 +120,13 @@ class Declarations:
             when nothing is declared.
         """
         generation: str | None = None
-        if self._declared:
+        if self._declared or self.branches:
             generation = await store.declare_begin(id=secrets.token_hex(8))
+        for klass, job in self.branches.items():
+            await store.on_failure_declare(klass=klass, job=job)
+        for start in range(0, len(self._without_branch), MOST_JIDS_PER_CALL):
+            others = self._without_branch[start : start + MOST_JIDS_PER_CALL]
+            await store.on_failure_off(klasses=others)
         now = await store.now()
         for klass, arguments in self._declared.items():
             schedule = self._schedules[klass]
@@ -163,6 +181,9 @@ class Scheduler:
     def __init__(self, context: WorkerContext, declarations: Declarations) -> None:
         self.reconciled = False  # what the handlers declare is in Redis
         self.caught_up = False  # what was due at the start is put, or can't be now
+        self.declared = asyncio.Event()  # failures have their branches
+        if not declarations.branches:
+            self.declared.set()
         self._generation: str | None = None  # of Redis' contents at the declaration
         self._store = context.store
         self._declarations = declarations
@@ -170,6 +191,7 @@ class Scheduler:
         self._woken = asyncio.Event()
         self._logged: set[tuple[str, str]] = set()
         self._reviewed = -math.inf  # when, by the monotonic clock
+        self._next_sweep = -math.inf  # of failures that other clients store, by the same clock
         self._redis_time = 0.0  # at the latest tick
 
     def wake(self) -> None:
@@ -190,10 +212,16 @@ class Scheduler:
             if not self.reconciled:
                 self._generation = await self._declarations.reconcile(self._store)
                 self.reconciled = True
+            self.declared.set()
             pause = await self._tick()
+            if time.monotonic() >= self._next_sweep:
+                while not (wait := await self._store.on_failure_sweep()):
+                    pass
+                self._next_sweep = time.monotonic() + wait
         except NOT_NOW as error:
             return self._outage.record_failure(error, asked)
-        except QueueFull as full:
+        except QueueFull as full:  # which branches are not
+            self.declared.set()
             log.warning("recurring.blocked", error=str(full))
             self.caught_up = True
             return PAUSE_WHEN_FULL

@@ -105,12 +105,20 @@ function dependency_links.check_deferred_jids(here, note)
   if not dependency_links.is_readable(note) then
     findings.add('rest-without-note', {note = note}, function() redis.call('UNLINK', here.key) end)
   else
-    local notes = (string.find(note, '^failed:') or string.find(note, '^canceled:'))
-      and keys.deferred_failures() or keys.deferred()
+    local notes = (string.find(note, '^release:') or string.find(note, '^unlink:'))
+      and keys.deferred() or keys.deferred_failures()
     if redis.call('SISMEMBER', notes, note) == 0 then
       findings.add('rest-without-note', {note = note},
         function() redis.call('SADD', notes, note) end)
     end
   end
   return 1
+end
+
+function dependency_links.check_stuck(here, jid)
+  return key_types.scan_members(here, 'SSCAN', function(other)
+    if redis.call('SISMEMBER', keys.dependencies(jid), other) == 1 then return end
+    findings.add('stuck-without-dependency', {jid = jid, dependency = other},
+      function() redis.call('SREM', here.key, other) end)
+  end)
 end

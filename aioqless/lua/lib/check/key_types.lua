@@ -27,6 +27,7 @@ function key_types.families()
     {'set', '^x:deferred$', dependency_links.check_notes},
     {'set', '^x:deferred%-failures$', dependency_links.check_notes},
     {'set', '^x:deferred%-jids:(.*)$', dependency_links.check_deferred_jids},
+    {'set', '^x:stuck:(.*)$', dependency_links.check_stuck},
     {'string', '^x:request:', job_indexes.check_expiry, 'answer-forever', constants.ANSWER_TTL},
     {'hash', '^x:cron:(.+)$', recurring_entries.check_cron},
     {'zset', '^x:ticks$', recurring_entries.check_ticks},

@@ -1,0 +1,22 @@
+-- on_failure: what the failures of a klass' jobs put, as its handler declares it.
+--
+-- @when    declare                declare it; each starting worker does
+-- @arg     klass    name
+-- @arg     job      branch
+-- @arg     now      time
+-- @returns nothing
+-- @when    off                    remove what the code no longer declares
+-- @rest    klasses  name
+-- @returns nothing
+-- @when    sweep                  react to failures that other clients stored
+-- @arg     now      time
+-- @returns number                 seconds until the next call; 0: there is more to do
+-- @flags   allow-oom
+-- @role    worker
+
+if word == 'declare' then return branches.declare(klass, job, now) end
+if word == 'off' then
+  redis.call('HDEL', keys.on_failure(), unpack(klasses))
+else
+  return branches.sweep(now)
+end
