@@ -29,7 +29,7 @@ from aioqless.cli.worker_options import (
     METAVARS,
     MODULES_HELP,
     SYNOPSIS,
-    declarations,
+    list_options,
 )
 from aioqless.errors import script_error
 from aioqless.lua import read_script
@@ -225,13 +225,14 @@ def _worker() -> Iterator[str]:
     yield f"### `aioqless worker`\n\n{DESCRIPTION}\n**Usage**:\n"
     yield f"```console\n$ {SYNOPSIS}\n```\n"
     yield f"**Arguments**:\n\n* `MODULE`: {MODULES_HELP}\n\n**Options**:\n"
-    for _, default, kind, option in declarations():
+    for option in list_options():
         if option.help:
             spelled = ", ".join(option.flags) + (f" / {option.off}" if option.off else "")
-            if kind is not bool:
-                spelled += f" {option.metavar or METAVARS.get(kind)}"
-            known = default is not None and kind is not bool and "default" not in option.help
-            yield f"* `{spelled}`: {option.help}" + (f"  [default: {default}]" if known else "")
+            if option.type is not bool:
+                spelled += f" {option.metavar or METAVARS.get(option.type)}"
+            given = option.default is not None and option.type is not bool
+            known = given and "default" not in option.help
+            yield f"* `{spelled}`: {option.help}" + (f"  [default: {option.default}]" * known)
     yield ""
 
 
