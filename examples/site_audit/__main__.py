@@ -45,7 +45,7 @@ async def begin(first: str, max_pages: int) -> Audit:
         _, failed = await client.jobs.failed_in(group, count=1000)
         await client.jobs.cancel(*[job.jid for job in failed])
     page = Page(audit.number, first, depth=0)
-    # The page comes first: a dependency that doesn't exist counts as complete.
+    # The page comes first: a job can't depend on one that doesn't exist.
     await client.queue("pages").put_many([pages.new_job(page, audit)])
     await client.queue("reports").put(report.print_report, audit, jid=REPORT, depends=[page.jid])
     return audit

@@ -75,8 +75,7 @@ async def put_linked(page: Page) -> None:
 
     The page's own job is not complete yet, so the report can't run early, and after a crash the job
     runs again. Therefore the report must depend on all links and not only on new ones: the crashed
-    run may have put them without adding the dependency. Jobs are put first, because a dependency
-    that doesn't exist counts as complete.
+    run may have put them without adding the dependency.
     """
     addresses = dict.fromkeys(urldefrag(link).url for link in page.links)
     linked = [Page(page.audit, address, page.depth + 1) for address in addresses][:1000]
@@ -89,7 +88,8 @@ async def put_linked(page: Page) -> None:
         total, _ = await client.jobs.tagged(audit.tag, count=0)
         new = [new_job(each, audit) for each in linked if each.jid not in put]
         await client.queue("pages").put_many(new[: max(audit.most - total, 0)])
-        await report.depend(*jids)
+        # Above the limit, links are no jobs.
+        await report.depend(*jids, missing="done")
 
 
 def new_job(page: Page, audit: Audit) -> aioqless.NewJob:

@@ -18,6 +18,9 @@ from tests.cli.conftest import Aioqless
 
 
 async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
+    await client.queue("first").put("Greet", jid="other")
+    (other,) = await client.queue("first").pop()
+    await other.complete()
     ended = await aioqless(
         "put", "mail", "Greet", '{ "name": "Ada" }', "--jid", "a", "--delay", "600", "--priority",
         "-3", "--tag", "x", "--tag", "y",

@@ -347,7 +347,9 @@ async def test_dependencies_can_be_changed_while_the_job_waits_for_them(client: 
     for jid in "bcd":
         await put(client, jid)
     job = await put(client, "a", depends=["b"])
-    await job.depend("c", "d", "nobody")
+    with pytest.raises(NoSuchJob, match=r"unknown.*'nobody'"):
+        await job.depend("c", "nobody")
+    await job.depend("c", "d", "nobody", missing="done")
     assert sorted((await job.refresh()).dependencies) == ["b", "c", "d"]
     await job.undepend("b")
     assert (

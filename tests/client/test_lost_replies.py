@@ -217,6 +217,11 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client: Archive(client.store).trim("1-0",
         "lake")),
+    ("step", "a run stores a step", script("step", jid="a", worker="ann", kind="step", name="plan",
+        result="1")),
+    ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
+        klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),
+    ("on_failure", "a scheduler looks for failures", script("on_failure", "sweep")),
     ("name_lease", "a name is claimed",
         script("name_lease", "claim", worker="bob", told='{"id":"2","place":"q"}')),
 ]  # fmt: skip

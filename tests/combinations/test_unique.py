@@ -159,7 +159,10 @@ async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_othe
     client: Client,
 ) -> None:
     queue = client.queue("mail")
-    new = [NewJob("Sync", jid=jid, if_dependency_fails="fail", depends=["x"]) for jid in ("x", "y")]
+    new = [
+        NewJob("Sync", jid=jid, if_dependency_fails="fail", depends=["x"], missing="done")
+        for jid in ("x", "y")
+    ]
     with pytest.raises(ExceptionGroup, match=r"of 2 jobs, 1 .* refused"):
         await queue.put_many(new)
     assert await states(client, "x", "y") == [None, "waiting"]

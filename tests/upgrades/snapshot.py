@@ -18,6 +18,7 @@ import aioqless
 from aioqless import Client, Key, NewJob, chain
 from aioqless.client.archive import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.durable.commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
@@ -114,10 +115,27 @@ async def put_relations(client: Client) -> None:
         now=THEN,
         result=f"{10**9} [1]",
     )
+    await put_failures(client)
     await client.config.set("aged-failed-history", 10**9)
     await client.queue("aged").put("Greet", jid="aged")
     (job,) = await client.queue("aged").pop(worker="worker-aged")
     await job.fail("why", group="old")
+
+
+async def put_failures(client: Client) -> None:
+    """Put jobs that react to failures, and let some fail."""
+    await client.store.on_failure_declare(
+        klass="Charge", job='{"queue":"alerts","klass":"Alert","data":"{}"}', now=THEN
+    )
+    charges = client.queue("charges")
+    await charges.put(NewJob("Greet", jid="charge").on_failure(NewJob("Greet")))
+    await charges.put("Greet", jid="sum", depends=["charge"], if_dependency_fails="run")
+    await charges.put("Greet", jid="ship")
+    await charges.put("Greet", jid="bill", depends=["ship"])
+    await charges.put("Greet", jid="report", depends=["bill"], if_dependency_fails="run")
+    for job in await charges.pop(2, worker="worker-charges"):
+        await job.fail("why", group="declined")
+    await client.store.on_failure_sweep(now=THEN)
 
 
 async def put_reservations(client: Client) -> None:
@@ -161,6 +179,11 @@ async def put_extensions(client: Client) -> None:
         who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
     await client.store.declare_begin(id="1")
+    await client.queue("durable").put("Greet", jid="with-steps")
+    (job,) = await client.queue("durable").pop(worker="worker-durable")
+    await DurableCommands(client.store).step(
+        jid=job.jid, worker="worker-durable", now=THEN, kind="step", name="plan", result="[1]"
+    )
     await HttpSessionsCommands(client.store).session_keep(
         id="known", proof="of-a-password", seconds=10**9
     )

@@ -19,7 +19,9 @@
 -- whether to `keep_steps` of an existing job.
 function enqueue.put(put, options)
   if options.if_dependency_fails then cascade.check_policy(options.if_dependency_fails) end
-  if options.missing then dependency.check_missing(options.missing, options.depends) end
+  if options.missing then
+    dependency.check_missing(options.missing, options.depends, {[put.jid] = true})
+  end
   if presence.has('config') then max_length.check(put.queue, put.jid) end
   local jid = enqueue.write(put, options)
   if options.if_dependency_fails and jid == put.jid then

@@ -71,7 +71,7 @@ async def test_moving_jobs_are_found_in_the_keyspace(
 async def test_other_namespaces_and_other_keys_of_jobs_are_skipped(
     client: Client, redis_url: str
 ) -> None:
-    jid = (await put(client, 1, depends=["none"]))[0]
+    jid = (await put(client, 1, depends=["none"], missing="done"))[0]
     async with Client(redis_url, namespace=f"{client.namespace}[x]*") as other:
         mine = await put(other, 2)
         assert await list_jids(client, [KeyspacePart()]) == [jid]
@@ -158,7 +158,14 @@ async def test_filters_choose_the_smallest_index(client: Client) -> None:
 async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
     queue = client.queue("mail")
     await queue.put(
-        "greet", {"n": 1}, jid="a", priority=-5, tags=["x", "y"], retries=3, depends=["nobody"]
+        "greet",
+        {"n": 1},
+        jid="a",
+        priority=-5,
+        tags=["x", "y"],
+        retries=3,
+        depends=["nobody"],
+        missing="done",
     )
     await queue.put("greet", [], jid="b", delay=60)
     (job,) = await queue.pop(1)
