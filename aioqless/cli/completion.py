@@ -25,7 +25,7 @@ def complete_queue(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_group(context: typer.Context, incomplete: str) -> list[str]:
     """Complete a failure group."""
-    return _complete(context, incomplete, lambda client: client.jobs.failed())
+    return _complete(context, incomplete, lambda client: client.jobs.failed_counts())
 
 
 def complete_failed_jid(context: typer.Context, incomplete: str) -> list[str]:

@@ -70,7 +70,9 @@ async def check_unpartitioned(client: Client) -> None:
         async with asyncio.timeout(PARTITIONS_TIMEOUT), AsyncExitStack() as stack:
             if name != client.namespace:  # in a Cluster, the first partition may be on another node
                 client = await stack.enter_async_context(Client(client.url, namespace=first))
-            count = await client.store.connection.execute("GET", Keys(first)("partitions"))
+            count = await client.internals.store.connection.execute(
+                "GET", Keys(first)("partitions")
+            )
     if count is not None:
         raise AioqlessError(
             f"namespace {name!r} has {int(count)} partitions: give their number by --partitions "

@@ -39,7 +39,7 @@ async def find_job(client: Client, jid: str) -> Job:
 
 async def read_recently_failed_jids(client: Client) -> list[str]:
     """Return the jids of the latest failures of each of the largest groups."""
-    counts = await client.jobs.failed()
+    counts = await client.jobs.failed_counts()
     groups = sorted(counts, key=lambda each: (-counts[each], each))[:MAX_GROUPS]
     pages = await asyncio.gather(
         *(client.jobs.failed_jids(group, count=MAX_PER_GROUP) for group in groups)
@@ -59,7 +59,7 @@ async def read_jids(
     if state == "complete":
         if queue is not None:
             raise AioqlessError("a complete job is in no queue: leave it out")
-        return await client.jobs.complete(offset=offset, count=count)
+        return await client.jobs.complete_jids(offset=offset, count=count)
     if state == "failed":
         return await _read_failed_jids(client, queue, offset, count)
     names = [queue] if queue is not None else [counts.name for counts in await client.queues()]
@@ -81,7 +81,7 @@ async def _read_failed_jids(
     client: Client, queue: str | None, offset: int, count: int
 ) -> list[str]:
     found: list[str] = []
-    for group, jobs in sorted((await client.jobs.failed()).items()):
+    for group, jobs in sorted((await client.jobs.failed_counts()).items()):
         for first in range(0, jobs, MAX_PER_GROUP):
             jids = await client.jobs.failed_jids(group, offset=first, count=MAX_PER_GROUP)
             if queue is not None:

@@ -8,10 +8,10 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -30,6 +30,7 @@ from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.coverage import Coverage, find_coverage, read_limits
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment
+from aioqless.client.internals import Internals
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
@@ -40,15 +41,13 @@ from aioqless.client.put import (
     Jid,
     Klass,
     NewJob,
-    PutSender,
     check_jobs,
     raise_failed,
 )
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
-from aioqless.client.recurring import RecurringJob, recur
-from aioqless.client.recurring.pages import iterate_recurring, recurring_page
+from aioqless.client.recurring import RecurringJob, RecurringJobs, recur
 from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
@@ -148,7 +147,7 @@ class Client:
             clock=clock,
         )
         self._default_context: DefaultContext | None = None
-        self._connected: _Connected | None = None
+        self._connected: Internals | None = None
         self._was_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # where it is open
 
@@ -196,19 +195,14 @@ class Client:
         return self._open.redis
 
     @property
-    def store(self) -> ScriptStore:
-        """The commands of the state machine."""
-        return self._open.store
-
-    @property
-    def backend(self) -> JobBackend:
-        """The collaborators that the jobs and queues of this client share."""
-        return self._open.backend
-
-    @property
     def jobs(self) -> Jobs:
         """Jobs by jid, state or tag."""
         return self._open.jobs
+
+    @property
+    def recurring(self) -> RecurringJobs:
+        """The recurring jobs."""
+        return self._open.recurring
 
     @property
     def workers(self) -> Workers:
@@ -228,12 +222,12 @@ class Client:
     @property
     def server(self) -> Server:
         """The Redis server."""
-        return Server(self.store)
+        return Server(self._open.store)
 
     @property
     def archive(self) -> Archive:
         """The stream of ended jobs."""
-        return Archive(self.store)
+        return Archive(self._open.store)
 
     def queue(self, name: str) -> Queue:
         """Return a queue; it needn't exist yet.
@@ -321,7 +315,7 @@ class Client:
                 answers[number] = reply
         raise_failed(rows, answers)
         return [
-            Jid(str(jid), self.backend, job.result_type)
+            Jid(str(jid), self._open.backend, job.result_type)
             for jid, job in zip(answers, new, strict=True)
         ]
 
@@ -389,7 +383,7 @@ class Client:
             TypeError: There is no such option, one has the wrong type, or there is no jid.
             ValueError: An option is out of range.
         """
-        return await recur(self.backend, job, data, queue, options)
+        return await recur(self._open.backend, job, data, queue, options)
 
     @contextmanager
     def as_current(self) -> Iterator[Self]:
@@ -449,7 +443,7 @@ class Client:
         found: list[QueueOverview] = []
         while left := min(count, QUEUES_PER_PAGE) - len(found):
             asked = min(left, QUEUES_PER_CALL)
-            counts = await self.store.queues(
+            counts = await self._open.store.queues(
                 offset=offset + len(found), count=asked, totals="today"
             )
             found += msgspec.convert(counts, list[QueueOverview])
@@ -469,8 +463,10 @@ class Client:
             queues += page
             if len(page) < QUEUES_PER_PAGE:
                 break
-        limits = await read_limits(self.store, queues)
-        return find_coverage(queues, await self.workers.counts(), await self.store.now(), limits)
+        limits = await read_limits(self._open.store, queues)
+        return find_coverage(
+            queues, await self.workers.counts(), await self._open.store.now(), limits
+        )
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:
@@ -489,28 +485,7 @@ class Client:
         Args:
             queues: Names of queues.
         """
-        return await self.store.lag(queues=queues) if queues else []
-
-    async def timed_recurring(self, *, offset: int = 0, count: int = 100) -> list[RecurringJob]:
-        """Return a page of the recurring jobs that no queue lists.
-
-        They are the jobs with a cron expression, by when they are due, and all paused jobs. Others
-        are listed by `queue(name).recurring()`.
-
-        Args:
-            offset: Number of jobs to skip.
-            count: Maximum number of jobs, at most 1,000.
-        """
-        return await recurring_page(self.backend, None, offset, count)
-
-    def recurring(self) -> AsyncIterator[RecurringJob]:
-        """Iterate over all recurring jobs, also those of other qless clients.
-
-        First the jobs with a cron expression, by when they are due, and all paused jobs; then the
-        others, queue by queue. They are read a page at a time: a job that is put or moved meanwhile
-        may be missing, or be returned twice.
-        """
-        return iterate_recurring(self.backend)
+        return await self._open.store.lag(queues=queues) if queues else []
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
@@ -524,36 +499,31 @@ class Client:
         Returns:
             What was found.
         """
-        return await check_consistency(self.store, self._move_ticks, resolve=resolve, step=step)
+        return await check_consistency(
+            self._open.store, self._move_ticks, resolve=resolve, step=step
+        )
 
     async def _move_ticks(self, moves: Sequence[TickRow]) -> None:
-        await self.store.tick(batch=moves)
-
-    def set_default_context(self, make: DefaultContext) -> None:
-        """Set the function that makes the context of jobs that are put without one.
-
-        Args:
-            make: Returns the context of a job, such as that of the current trace.
-        """
-        self._default_context = make
-        if self._connected is not None:
-            self._connected.sender.set_default_context(make)
+        await self._open.store.tick(batch=moves)
 
     @property
-    def has_default_context(self) -> bool:
-        """Whether `set_default_context` was called."""
-        return self._default_context is not None
+    def default_context(self) -> DefaultContext | None:
+        """Makes the context of jobs that are put without one; None for no context.
 
-    def dedicated_store(self, name: str, timeout: float) -> ScriptStore:
-        """Return a store with a connection of its own, for an event loop in another thread.
-
-        It connects when it is first used. The caller closes it.
-
-        Args:
-            name: Name of the connection, after that of the client.
-            timeout: Seconds for one call, if the client's own timeout isn't shorter.
+        It gets the new job, and returns strings by name, such as those of the current trace.
         """
-        return self._access.make_dedicated_store(name, timeout)
+        return self._default_context
+
+    @default_context.setter
+    def default_context(self, make: DefaultContext | None) -> None:
+        self._default_context = make
+        if self._connected is not None:
+            self._connected.sender.default_context = make
+
+    @property
+    def internals(self) -> Internals:
+        """What workers and extensions use of a client."""
+        return self._open
 
     def with_connection(self, wrap: Callable[[CommandConnection], CommandConnection]) -> Client:
         """Return a view of this client whose commands go over a wrapped connection.
@@ -565,12 +535,12 @@ class Client:
             wrap: Wraps the client's connection.
         """
         other = copy.copy(self)
-        store = self._access.wrap_store(self.store, wrap)
+        store = self._access.wrap_store(self._open.store, wrap)
         other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
 
     @property
-    def _open(self) -> _Connected:
+    def _open(self) -> Internals:
         if self._connected is None:
             state = "was closed at the end of its block" if self._was_closed else "isn't connected"
             raise RuntimeError(
@@ -578,11 +548,12 @@ class Client:
             )
         return self._connected
 
-    def _connect(self, redis: Redis, store: ScriptStore) -> _Connected:
+    def _connect(self, redis: Redis, store: ScriptStore) -> Internals:
         subscriber = self._access.make_subscriber(redis)
         watcher = JobWatcher(subscriber)
         backend = JobBackend(store, self.codec, self.max_data, watcher, ProgressReporter(store))
-        return _Connected(
+        return Internals(
+            access=self._access,
             redis=redis,
             store=store,
             backend=backend,
@@ -590,24 +561,11 @@ class Client:
                 store, self.codec, self.max_data, self._default_context
             ),
             jobs=Jobs(backend),
+            recurring=RecurringJobs(backend),
             workers=Workers(redis, store),
             config=Config(store),
             events=Events(subscriber, store),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Connected:
-    """The parts of a connected client."""
-
-    redis: Redis
-    store: ScriptStore
-    backend: JobBackend
-    sender: PutSender
-    jobs: Jobs
-    workers: Workers
-    config: Config
-    events: Events
 
 
 _current: ContextVar[Client | None] = ContextVar("aioqless_client", default=None)

@@ -39,7 +39,7 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
     if_exists = options.get("if_exists")
     encoded: dict[str, object] = {"if_exists": if_exists} if if_exists else {}
     seconds, until = options.get("unique_for"), options.get("unique_until")
-    most, rate = options.get("max_concurrent"), options.get("rate_limit")
+    most, rate = options.get("max_concurrency"), options.get("rate_limit")
     if until and seconds is not None:
         raise ValueError("unique_until and unique_for are mutually exclusive")
     if (unique := options.get("unique")) is not None:
@@ -53,7 +53,7 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         encoded |= {"limit": most} if most is not None else {}
         encoded |= {"rate": rate} if rate is not None else {}
     elif key is not None:
-        raise ValueError("limit_key needs max_concurrent or rate_limit, which count by it")
+        raise ValueError("limit_key needs max_concurrency or rate_limit, which count by it")
     return msgspec.json.encode(encoded)
 
 

@@ -15,7 +15,6 @@ from aioqless.client.job.job import read_result, wait_for_result
 from aioqless.client.job.state import ENDED, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.put import Klass
-from aioqless.client.recurring import RecurringJob
 from aioqless.errors import HasDependents, NoSuchJob
 from aioqless.validation import Seconds
 
@@ -113,16 +112,7 @@ class Jobs:
             value = await wait_for_result(self._backend, jid, timeout)
         return value if handler is None else handler.read_result(value)
 
-    async def recurring(self, jid: str) -> RecurringJob | None:
-        """Return a recurring job; None if there is none.
-
-        Args:
-            jid: Jid of the recurring job.
-        """
-        record = await self._store.recur_get(jid=jid)
-        return None if record is None else RecurringJob(self._backend, record)
-
-    async def complete(self, *, offset: int = 0, count: int = 25) -> list[str]:
+    async def complete_jids(self, *, offset: int = 0, count: int = 25) -> list[str]:
         """Return the jids of complete jobs that are still kept, latest first.
 
         Args:
@@ -131,7 +121,7 @@ class Jobs:
         """
         return await self._store.jobs(state="complete", offset=offset, count=count)
 
-    async def failed(self) -> dict[str, int]:
+    async def failed_counts(self) -> dict[str, int]:
         """Return the number of failed jobs in each failure group."""
         counts: dict[str, int] = await self._store.failed()
         return counts
@@ -196,7 +186,9 @@ class Jobs:
         """
         return bool(await self._store.track_untrack(jid=jid))
 
-    async def tagged(self, tag: str, *, offset: int = 0, count: int = 25) -> tuple[int, list[str]]:
+    async def tagged_jids(
+        self, tag: str, *, offset: int = 0, count: int = 25
+    ) -> tuple[int, list[str]]:
         """Return the number of jobs that have a tag, and the jids of some, by when they got it.
 
         Args:
@@ -225,7 +217,7 @@ class Jobs:
         """
         return [JobSummary(**record) for record in await self._store.glances(jids=jids)]
 
-    async def failures(self, *groups: str) -> list[FailureGroup]:
+    async def failure_groups(self, *groups: str) -> list[FailureGroup]:
         """Return summaries of failure groups.
 
         Args:
@@ -318,7 +310,7 @@ class Jobs:
             How many jobs were retried.
         """
         if count is None:
-            count = (await self.failed()).get(group, 0)
+            count = (await self.failed_counts()).get(group, 0)
         retried = 0
         while retried < count:
             portion = min(JOBS_PER_CALL, count - retried)
@@ -372,7 +364,7 @@ class Jobs:
         step(len(kept))
         return CancelResult(canceled=canceled, kept=tuple(kept))
 
-    async def timeout(self, *jids: str) -> None:
+    async def unlock(self, *jids: str) -> None:
         """Take running jobs from their workers. They are next in their queues.
 
         Args:

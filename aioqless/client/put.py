@@ -411,13 +411,9 @@ class PutSender:
         self._store = store
         self._codec = codec
         self._max_data = max_data
-        self._default_context = default_context
+        self.default_context = default_context
         self._batchers: dict[str, Batcher[PutManyRow, str]] = {}
         self._of_canceled: set[asyncio.Task[None]] = set()
-
-    def set_default_context(self, make: DefaultContext) -> None:
-        """Set the function that returns the context of jobs that are put without one."""
-        self._default_context = make
 
     def encode(self, job: NewJob) -> PutManyRow:
         """Check and encode a job, with the default context if it has none.
@@ -427,7 +423,7 @@ class PutSender:
             TypeError: An option has the wrong type.
             ValueError: An option is out of range.
         """
-        make = self._default_context
+        make = self.default_context
         if make and job.options.get("context") is None and (context := make(job)):
             job = job.with_options(context=context)
         row = encode_job(job, self._max_data, self._codec)

@@ -20,7 +20,7 @@ from aioqless.lua import constant
 from aioqless.validation import Seconds
 
 MAX_CONTEXT = 4_096  # bytes
-MAX_CONCURRENT = constant("MAX_CONCURRENT")
+MAX_CONCURRENCY = constant("MAX_CONCURRENCY")
 MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_PERIOD = 1e10  # seconds
 
@@ -152,8 +152,8 @@ class TemplateOptions(TypedDict, total=False):
         unique: Key that one job has at a time; a put with a taken key returns that job's jid.
         unique_until: Whether the job has the key until it starts, or until it ends (the default).
         unique_for: Time from now for which the job has the key instead, whatever its state.
-        limit_key: What `max_concurrent` and `rate_limit` count; default: the klass.
-        max_concurrent: Maximum number of jobs of the key that run at once.
+        limit_key: What `max_concurrency` and `rate_limit` count; default: the klass.
+        max_concurrency: Maximum number of jobs of the key that run at once.
         rate_limit: Maximum number of jobs of the key that start within a period.
         priority: Lower runs sooner; default: 0.
         tags: Tags to find the job by.
@@ -164,7 +164,7 @@ class TemplateOptions(TypedDict, total=False):
     unique_until: Annotated[_UniqueUntil | None, _Choice(_UniqueUntil)]
     unique_for: Annotated[Seconds | None, _check_period]
     limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
-    max_concurrent: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENT)]
+    max_concurrency: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENCY)]
     rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
     priority: Annotated[float | None, validation.check_number]
     tags: Annotated[Sequence[str] | None, validation.check_names]

@@ -17,7 +17,6 @@ from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOpti
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
 from aioqless.client.recurring import RecurringJob
-from aioqless.client.recurring.pages import recurring_page
 from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_put
 from aioqless.store import Json, PutManyRow
@@ -40,8 +39,8 @@ class Queue:
     def __init__(self, client: Client, sender: PutSender, name: str) -> None:
         self.name = name
         self._client = client
-        self._backend = client.backend
-        self._store = client.store
+        self._backend = client.internals.backend
+        self._store = client.internals.store
         self._sender = sender
 
     async def put(
@@ -135,17 +134,6 @@ class Queue:
     ) -> RecurringJob:
         """Make a recurring job of this queue, or change it: see `Client.recur`."""
         return await self._client.recur(job, data, queue=self.name, **options)
-
-    async def recurring(self, *, offset: int = 0, count: int = 25) -> list[RecurringJob]:
-        """Return recurring jobs with an interval that put into this queue, by when they are due.
-
-        Those with a cron expression are listed by `client.timed_recurring`.
-
-        Args:
-            offset: Number of jobs to skip.
-            count: Maximum number of jobs, at most 1,000.
-        """
-        return await recurring_page(self._backend, self.name, offset, count)
 
     async def unfail(self, group: str, count: int = 25) -> int:
         """Put failed jobs of a group into this queue, the oldest first.

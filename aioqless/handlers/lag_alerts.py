@@ -77,7 +77,7 @@ class _LagMonitor:
 
     async def _newly_lagging(self) -> list[tuple[str, float]]:
         queues = self._queues or tuple(counts.name for counts in await self._client.queues())
-        lags = await self._client.store.lag(queues=queues) if queues else []
+        lags = await self._client.internals.store.lag(queues=queues) if queues else []
         lagging = {
             queue: float(lag)
             for queue, lag in zip(queues, lags, strict=True)

@@ -241,7 +241,7 @@ class WorkerContext:
     @property
     def store(self) -> ScriptStore:
         """The commands of the namespace, on the connection that the client shares."""
-        return self.client.store
+        return self.client.internals.store
 
 
 class Part(Protocol):

@@ -86,7 +86,7 @@ class Poller:
         self._lifecycle = context.lifecycle
         self.subscriptions = Subscriptions(self._lifecycle.subscriptions, settings.order)
         self._store = context.store
-        self._backend = context.client.backend
+        self._backend = context.client.internals.backend
         self._worker = context.name
         self._running = running
         self._slots = slots

@@ -76,7 +76,7 @@ async def page(_request: Request) -> Response:
 async def progress(request: Request) -> Response:
     """Count completed items by label and person, and how often the machine guessed right."""
     client: aioqless.Client = request.state.client
-    found = await client.jobs.multiget(*await client.jobs.complete(count=1000))
+    found = await client.jobs.multiget(*await client.jobs.complete_jids(count=1000))
     done = [job for job in found if job.klass == jobs.docstring.klass and "answer" in job.data]
     return JSONResponse(
         {

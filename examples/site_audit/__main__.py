@@ -41,7 +41,7 @@ async def begin(first: str, max_pages: int) -> Audit:
     audit = Audit(last.data["number"] + 1 if last else 1, max_pages)
     say(f"Beginning audit {audit.number}{', since the last one is finished' if last else ''}.")
     # Failures of the last audit are deleted here; completed jobs expire after a week.
-    for group in await client.jobs.failed():
+    for group in await client.jobs.failed_counts():
         _, failed = await client.jobs.failed_in(group, count=1000)
         await client.jobs.cancel(*[job.jid for job in failed])
     page = Page(audit.number, first, depth=0)
@@ -65,8 +65,8 @@ async def follow(worker: Worker, audit: Audit) -> None:
             terminal or not unfinished or time.monotonic() > printed + 2
         ):
             printed = time.monotonic()
-            total, _ = await client.jobs.tagged(audit.tag, count=0)
-            failed = sum((await client.jobs.failed()).values())
+            total, _ = await client.jobs.tagged_jids(audit.tag, count=0)
+            failed = sum((await client.jobs.failed_counts()).values())
             # On a terminal the next line overwrites this one.
             say(
                 f"{total - unfinished} of {total} pages visited, {failed} failed",

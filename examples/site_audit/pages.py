@@ -85,7 +85,7 @@ async def put_linked(page: Page) -> None:
         [report] = await client.jobs.multiget(REPORT)
         audit = Audit(**report.data)
         put = {job.jid for job in await client.jobs.multiget(*jids)}
-        total, _ = await client.jobs.tagged(audit.tag, count=0)
+        total, _ = await client.jobs.tagged_jids(audit.tag, count=0)
         new = [new_job(each, audit) for each in linked if each.jid not in put]
         await client.queue("pages").put_many(new[: max(audit.most - total, 0)])
         # Above the limit, links are no jobs.

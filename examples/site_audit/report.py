@@ -17,9 +17,9 @@ SHOWN = 6  # lines of a section
 async def print_report(job: aioqless.Job[Audit]) -> None:
     """Print what the audit found."""
     jobs: list[aioqless.Job] = []
-    total, _ = await client.jobs.tagged(job.data.tag, count=0)
+    total, _ = await client.jobs.tagged_jids(job.data.tag, count=0)
     for offset in range(0, total, 100):
-        _, jids = await client.jobs.tagged(job.data.tag, offset=offset, count=100)
+        _, jids = await client.jobs.tagged_jids(job.data.tag, offset=offset, count=100)
         jobs += await client.jobs.multiget(*jids)
     visited = [Page(**each.data) for each in jobs if each.state == "complete"]
     trouble = {each.data["address"]: "are missing" for each in jobs if "missing" in each.tags}

@@ -59,7 +59,7 @@ async def page(request: Request) -> Response:
     """Show the form, the requested picture, and the latest ones."""
     client: aioqless.Client = request.state.client
     job = await find_job(request) if request.path_params else None
-    complete = await client.jobs.multiget(*await client.jobs.complete(count=100))
+    complete = await client.jobs.multiget(*await client.jobs.complete_jids(count=100))
     latest = [each for each in complete if each.klass == jobs.draw.klass][:6]
     shown = {
         "places": PLACES,

@@ -65,7 +65,7 @@ def test_old_and_soon_trimmed_entries_are_a_problem() -> None:
 async def test_worker_check_and_dashboard_warn(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker, key = ArchiveMonitor(client.store), f"{client.namespace}:x:archive"
+    worker, key = ArchiveMonitor(client.internals.store), f"{client.namespace}:x:archive"
     await worker.check()
     assert "unread" not in caplog.text
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago

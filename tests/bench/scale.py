@@ -254,7 +254,7 @@ class Scale:
         async with Client(self._server.url) as client:
             while jobs := await client.queue("done").pop(100):
                 batch: list[CompleteManyRow] = [{"jid": job.jid, "queue": "done"} for job in jobs]
-                await client.store.complete_many(worker=client.name, batch=batch)
+                await client.internals.store.complete_many(worker=client.name, batch=batch)
 
     async def _read_all(self) -> None:
         """Read what a dashboard reads by default, run the first check steps, open 100 gates."""
@@ -266,15 +266,15 @@ class Scale:
                 await queue.stats()
                 await queue.peek()
                 await queue.length()
-                await client.jobs.complete()
-                await client.jobs.failed()
+                await client.jobs.complete_jids()
+                await client.jobs.failed_counts()
                 await client.jobs.tags()
                 await client.workers.counts()
                 for state in ("waiting", "running", "stalled", "scheduled", "depends", "recurring"):
                     await queue.jids(state)
             cursor = "0"
             for _ in range(200):
-                step = await client.store.check(cursor=cursor)
+                step = await client.internals.store.check(cursor=cursor)
                 if (cursor := step["cursor"]) == "0":
                     break
             for gate in await client.queue("gates").pop(100):

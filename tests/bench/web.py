@@ -89,7 +89,7 @@ async def main(jobs: int, rounds: int) -> None:
             redis = int((await client.redis.info("server"))["process_id"])
             print(f"{jobs:,} jobs, {len(await client.queues())} queues, "
             f"{len(await client.workers.counts())} workers,"
-                  f" {len(await client.jobs.failed())} groups\n\n"
+                  f" {len(await client.jobs.failed_counts())} groups\n\n"
                   "| page | p50, ms | p95, ms | CPU p50 | CPU p95 | KiB "
                   "|\n|---|---|---|---|---|---|")  # fmt: skip
         await _measure(url, pages(jid, held, jobs), rounds, redis)

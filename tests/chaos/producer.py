@@ -86,7 +86,9 @@ class Producer:
             delay=delay,
         )
         return (
-            job.with_options(limit_key=Key("narrow"), max_concurrent=5) if how == "limited" else job
+            job.with_options(limit_key=Key("narrow"), max_concurrency=5)
+            if how == "limited"
+            else job
         )
 
     async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:

@@ -213,7 +213,7 @@ def judge_runs(
 async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
     """Compare the statistics of all queues and days with the jobs' own histories and states."""
     counted: Counter[str] = Counter()
-    now = await client.store.now()
+    now = await client.internals.store.now()
     for queue in await client.queues():
         for date in {now // 86400, (now - 3600) // 86400}:
             stats = await client.queue(queue.name).stats(date * 86400)
@@ -239,7 +239,7 @@ async def _judge_counters(client: Client, jobs: dict[str, Job], verdict: Verdict
         for name, is_ in expected.items()
         if counted[name] != is_
     ]
-    failed = sum((await client.jobs.failed()).values())
+    failed = sum((await client.jobs.failed_counts()).values())
     namespaces = client.partitions if isinstance(client, PartitionedClient) else (client,)
     complete = sum([await each.redis.zcard(f"{each.namespace}:completed") for each in namespaces])
     if (failed, complete) != (states["failed"], states["complete"]):

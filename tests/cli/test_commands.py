@@ -100,7 +100,7 @@ async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     client: Client, cli: Aioqless, command: str
 ) -> None:
     await client.queue("mial").put("Greet")
-    await client.store.register(worker="ann", queues=["mail", "post-*"])
+    await client.internals.store.register(worker="ann", queues=["mail", "post-*"])
     ended = await cli(command)
     assert ended.code == 0
     assert ended.err.splitlines()[:2] == [
@@ -138,7 +138,7 @@ async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
 
 
 async def test_workers_prints_the_queues_that_each_serves(client: Client, cli: Aioqless) -> None:
-    await client.store.register(worker="ann", queues=["mail", "post-*"])
+    await client.internals.store.register(worker="ann", queues=["mail", "post-*"])
     assert re.match(r"ann +mail post-\* +0 +0 ", (await cli("workers")).out.splitlines()[1])
     (shown,) = json.loads((await cli("workers", "--json")).out)
     assert shown["queues"] == ["mail", "post-*"]
@@ -181,7 +181,7 @@ async def test_failed_lists_groups_and_retry_runs_them_again(client: Client, cli
     shown = (await cli("failed", "typo")).out
     assert "a  Greet" in shown and "no such word: a" in shown and shown.endswith("2 of 2 jobs\n")
     assert (await cli("unfail", "mail", "typo", "--count", "1")).out == "1\n"
-    assert (await client.jobs.failed(), await client.queue("mail").jids("waiting")) == (
+    assert (await client.jobs.failed_counts(), await client.queue("mail").jids("waiting")) == (
         {"typo": 1},
         ["a"],
     )

@@ -132,10 +132,10 @@ async def test_retry_of_groups_uses_the_queue_of_each_failure(
     assert (dry.code, dry.out) == (0, "2 failed jobs would be retried\n")
     refused = await cli("retry", "--all")
     assert refused.code == 1 and "Retry 2 failed jobs?" in refused.err
-    assert "pass --yes" in refused.err and sum((await client.jobs.failed()).values()) == 2
+    assert "pass --yes" in refused.err and sum((await client.jobs.failed_counts()).values()) == 2
     assert (await cli("retry", "--all", "--count", "1", "-y")).out == "1 failed job retried\n"
     assert (await cli("retry", "--all", "--yes")).out == "1 failed job retried\n"
-    assert await client.jobs.failed() == {}
+    assert await client.jobs.failed_counts() == {}
     assert (await cli("retry", "--all")).out == "Nothing has failed.\n"
     assert (await cli("retry")).code == 2
 

@@ -101,7 +101,7 @@ async def test_stats_shows_times_below_a_second_in_milliseconds(
 
 async def test_get_explains_a_rate_limited_job(client: Client, cli: Aioqless) -> None:
     for jid in ("first", "second"):
-        await client.queue("mail").put("Greet", jid=jid, limit_key=Key("api"), max_concurrent=1)
+        await client.queue("mail").put("Greet", jid=jid, limit_key=Key("api"), max_concurrency=1)
     (running,) = await client.queue("mail").pop(count=2)
     held = ({"first", "second"} - {running.jid}).pop()
     out = (await cli("get", held)).out

@@ -37,7 +37,7 @@ async def test_limits_and_jitter_are_put_and_listed(client: Client, cli: Aioqles
     assert (await cli(*put, *limits)).out == "digest\n"
     listed = (await cli("recur")).out
     assert "0 0 * * * UTC, up to 1 min 30 s later, 3 of 3 left, until 2099-01-31 11:00:00" in listed
-    recurring = await client.jobs.recurring("digest")
+    recurring = await client.recurring.get("digest")
     assert recurring and (recurring.max_runs, recurring.jitter) == (3, 90)
     await recurring.update(until=1)
     assert (await cli("recur")).out.splitlines()[-1].startswith("ended ")
@@ -55,7 +55,7 @@ async def test_recurring_job_is_paused_resumed_run_and_canceled(
     assert (await cli("recur", "resume", "digest")).code == 0
     assert not (await recurring.refresh()).paused
     assert (await cli("recur", "cancel", "digest", "--yes")).code == 0
-    assert await client.jobs.recurring("digest") is None
+    assert await client.recurring.get("digest") is None
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "run", "cancel"])

@@ -74,12 +74,12 @@ async def test_failure_group_is_retried_after_confirmation(
     await screen.shows("Retry 1 job of mail-SMTPError?")
     screen.press("n")
     await screen.shows("Pause/resume")
-    assert await client.jobs.failed() == {"mail-SMTPError": 1}
+    assert await client.jobs.failed_counts() == {"mail-SMTPError": 1}
     screen.press("r")
     await screen.shows("Retry 1 job of mail-SMTPError?")
     screen.press("y")
     await screen.shows("1 job of mail-SMTPError retried")
-    assert await client.jobs.failed() == {}
+    assert await client.jobs.failed_counts() == {}
 
 
 async def test_failed_job_is_shown(screen: Terminal) -> None:
@@ -176,7 +176,7 @@ async def test_worker_is_shown_with_the_time_of_its_last_heartbeat(
     screen: Terminal, client: Client
 ) -> None:
     await client.redis.zadd(
-        f"{client.namespace}:workers", {"ann": (await client.store.now()) - 3600}
+        f"{client.namespace}:workers", {"ann": (await client.internals.store.now()) - 3600}
     )
     await client.queue("billing").pop(worker="bob")
     text = await screen.shows("stalled  worker", " ann ", " bob ", "last seen", "1 h ago")

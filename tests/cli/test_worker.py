@@ -193,7 +193,7 @@ async def test_job_that_keeps_killing_workers_fails_and_names_them(
         async with start("--name", name, "--poll", "0.05") as worker:
             assert await worker.ended() == -signal.SIGKILL
     async with start("--poll", "0.05") as worker:
-        await until(client.jobs.failed)
+        await until(client.jobs.failed_counts)
         assert not worker.logged("job.started")
     failed = await client.jobs.get("a")
     assert failed and failed.failure and failed.failure.group == "mail-lost-locks"

@@ -28,7 +28,7 @@ async def digest(job: Job[Any], day: str) -> None: ...
 async def test_unconnected_client_raises_and_says_how_to_connect(client: Client) -> None:
     closed = "was closed at the end of its block"
     for unconnected, why in ((Client(client.url), "isn't connected"), (await left(client), closed)):
-        for door in ("redis", "store", "jobs", "workers", "config", "events"):
+        for door in ("redis", "internals", "jobs", "recurring", "workers", "config", "events"):
             with pytest.raises(
                 RuntimeError,
                 match=rf"the client {why}: use it within `async with Client\(\.\.\.\) as client:`",
@@ -133,10 +133,13 @@ async def test_namespaces_are_isolated(client: Client) -> None:
         assert (
             await other.queues() == []
             and await other.workers.counts() == []
-            and await other.jobs.failed() == {}
+            and await other.jobs.failed_counts() == {}
         )
-        assert await other.jobs.get("a") is None and await other.jobs.recurring("often") is None
-        assert await other.jobs.tagged("x") == (0, []) and await other.jobs.tracked() == ([], [])
+        assert await other.jobs.get("a") is None and await other.recurring.get("often") is None
+        assert await other.jobs.tagged_jids("x") == (0, []) and await other.jobs.tracked() == (
+            [],
+            [],
+        )
         assert (
             await other.config.get("heartbeat") == 60
             and not (await other.queue("mail").counts()).paused
@@ -284,7 +287,7 @@ async def test_events_arrive_in_order(client: Client) -> None:
         await running.fail("x", group="typo")
         await client.queue("billing").unfail("typo")
         (running,) = await client.queue("billing").pop(worker="w")
-        await running.timeout()
+        await running.unlock()
         (running,) = await client.queue("billing").pop(worker="w")
         await running.complete()
         await client.queue("mail").put("Greet", jid="b")
@@ -388,9 +391,9 @@ async def test_recurring_job_puts_instances(client: Client) -> None:
 async def test_recurring_job_may_start_later(client: Client) -> None:
     every = await client.queue("mail").recur("Digest", every=60, offset=600, jid="r")
     assert await client.queue("mail").pop() == []
-    found = await client.jobs.recurring(every.jid)
+    found = await client.recurring.get(every.jid)
     assert found and found.next == every.next
-    assert await client.jobs.recurring("nobody") is None
+    assert await client.recurring.get("nobody") is None
 
 
 async def test_recurring_job_update_is_atomic(client: Client) -> None:

@@ -113,7 +113,7 @@ async def test_unfail_moves_no_more_jobs_than_requested(
         await running.fail("x", group="typo")
     fault(proxy)
     assert await proxied_client.queue("mail").unfail("typo", 1) == 1
-    assert await client.jobs.failed() == {"typo": 1}
+    assert await client.jobs.failed_counts() == {"typo": 1}
 
 
 @over_each_fault
@@ -173,16 +173,16 @@ async def test_client_reconnects(proxied_client: Client, proxy: Proxy) -> None:
 
 async def test_late_repeated_request_is_not_executed(client: Client) -> None:
     put: dict[str, Any] = {"queue": "mail", "klass": "Greet", "data": "1", "delay": 0}
-    await client.store.put(jid="first", request="line:2", **put)
+    await client.internals.store.put(jid="first", request="line:2", **put)
     with pytest.raises(StaleRequest):
-        await client.store.put(jid="late", request="line:1", **put)
+        await client.internals.store.put(jid="late", request="line:1", **put)
     assert await client.jobs.get("late") is None
 
 
 async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> None:
     jobs = await asyncio.gather(
         *(
-            client.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
+            client.internals.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
             for n in range(50)
         )
     )
@@ -193,7 +193,7 @@ async def test_concurrent_calls_have_distinct_request_ids(client: Client) -> Non
     for _ in range(3):
         await asyncio.gather(
             *(
-                client.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
+                client.internals.store.put(queue="mail", jid=f"j{n}", klass="K", data="1", delay=0)
                 for n in range(50)
             )
         )
@@ -221,7 +221,7 @@ async def test_script_flush_is_transparent(client: Client) -> None:
         await client.redis.script_flush()
         assert running.jid == jid and await running.complete() == "complete"
         await client.redis.script_flush()
-        assert len(await client.jobs.complete()) == number + 1
+        assert len(await client.jobs.complete_jids()) == number + 1
 
 
 async def test_script_flushes_during_many_calls_are_transparent(

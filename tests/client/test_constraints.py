@@ -15,7 +15,7 @@ from aioqless.client.put_options import TemplateOptions
 from aioqless.errors import JobExists
 
 
-@job(klass="Sync", unique=("customer",), limit_key=("customer",), max_concurrent=1)
+@job(klass="Sync", unique=("customer",), limit_key=("customer",), max_concurrency=1)
 async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
 
 
@@ -23,7 +23,7 @@ async def sync(job: Job[Any], customer: int, full: bool = False) -> None: ...
 async def call(job: Job[Any], path: str) -> None: ...
 
 
-@job(klass="Digest", unique=(), max_concurrent=3)
+@job(klass="Digest", unique=(), max_concurrency=3)
 async def digest(job: Job[Any]) -> None: ...
 
 
@@ -64,7 +64,7 @@ async def test_options_of_put_override_those_of_the_handler(client: Client) -> N
     first = await mail.put(sync.data(7))
     assert await mail.put(sync.data(7), unique=Key("else")) != first
     assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique_for=60,
-        max_concurrent=5), 1000)["constraints"] or b"") == {
+        max_concurrency=5), 1000)["constraints"] or b"") == {
         "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
     }  # fmt: skip
 
@@ -112,15 +112,15 @@ async def test_recurring_job_skips_duplicate_instances(client: Client) -> None:
     ("options", "error", "told"),
     [
         (
-            {"max_concurrent": 0},
+            {"max_concurrency": 0},
             ValueError,
-            "max_concurrent must be an integer from 1 to 1,000 \\(got 0\\)",
+            "max_concurrency must be an integer from 1 to 1,000 \\(got 0\\)",
         ),
-        ({"max_concurrent": 1.5}, ValueError, "max_concurrent"),
+        ({"max_concurrency": 1.5}, ValueError, "max_concurrency"),
         (
             {"limit_key": Key("k")},
             ValueError,
-            "limit_key needs max_concurrent or rate_limit",
+            "limit_key needs max_concurrency or rate_limit",
         ),
         ({"rate_limit": 5}, TypeError, "rate_limit must be a tuple"),
         ({"rate_limit": (0, 60)}, ValueError, "rate_limit must be an integer from 1 to 10,000"),
@@ -178,6 +178,6 @@ async def test_string_is_no_key_since_a_field_may_be_meant(client: Client) -> No
             match=rf"{name} must be a tuple or a Key \(got 'customer'\): write \('customer',\) for "
             r"one key per value of the field 'customer', or Key\('customer'\) for one key",
         ):
-            job(max_concurrent=1, **options)
+            job(max_concurrency=1, **options)
         with pytest.raises(TypeError, match=f"{name} must be a tuple or a Key"):
-            await client.put("Greet", {"customer": 7}, max_concurrent=1, **options)
+            await client.put("Greet", {"customer": 7}, max_concurrency=1, **options)

@@ -98,7 +98,7 @@ async def test_declared_recurring_job_has_the_queue_priority_and_tags_of_its_han
     async def digest(job: Job) -> None: ...
 
     await drain(client, digest)
-    declared = await client.jobs.recurring("Digest")
+    declared = await client.recurring.get("Digest")
     assert declared is not None
     assert (declared.queue, declared.priority, declared.tags) == ("reports", 5, ["daily"])
 

@@ -24,7 +24,7 @@ async def mail(earlier: Client, client: Client) -> None:
     """Put three jobs, and register a worker that serves the queue."""
     for _ in range(3):
         await earlier.queue("mail").put("Greet", {})
-    await client.store.register(worker="ann", queues=["ma*"])
+    await client.internals.store.register(worker="ann", queues=["ma*"])
     await client.queue("elsewhere").pop(worker="ann")
 
 
@@ -83,7 +83,7 @@ async def test_concurrency_limit(client: Client) -> None:
 async def test_klass_without_a_handler(client: Client, earlier: Client) -> None:
     await earlier.queue("main").put("Greet", {})
     (job,) = await earlier.queue("main").pop(worker="bob")
-    await earlier.store.decline(
+    await earlier.internals.store.decline(
         jid=job.jid, worker="bob", delay=0, timeout=600, group="none", message="no handler"
     )
     delay = await delay_of(client, "main")

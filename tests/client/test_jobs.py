@@ -84,8 +84,8 @@ async def test_refresh_reads_the_job_again(client: Client) -> None:
 async def test_completed_jobs_are_listed_latest_first(client: Client) -> None:
     for jid in "abc":
         await (await running(client, jid)).complete()
-    assert await client.jobs.complete() == ["c", "b", "a"]
-    assert await client.jobs.complete(offset=1, count=1) == ["b"]
+    assert await client.jobs.complete_jids() == ["c", "b", "a"]
+    assert await client.jobs.complete_jids(offset=1, count=1) == ["b"]
 
 
 async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
@@ -93,7 +93,7 @@ async def test_failed_jobs_are_listed_by_group(client: Client) -> None:
         await (await running(client, jid)).fail(
             f"about {jid}", group="typo" if jid != "c" else "other"
         )
-    assert await client.jobs.failed() == {"typo": 2, "other": 1}
+    assert await client.jobs.failed_counts() == {"typo": 2, "other": 1}
     total, jobs = await client.jobs.failed_in("typo")
     assert (total, [(job.jid, job.failure and job.failure.message) for job in jobs]) == (
         2,
@@ -271,7 +271,7 @@ async def test_lock_lost_names_the_holder_to_a_reader_from_before_the_pop(
 async def test_canceled_job_is_deleted(client: Client) -> None:
     job = await put(client, tags=["x"])
     assert await job.cancel() is True
-    assert await client.jobs.get("a") is None and await client.jobs.tagged("x") == (0, [])
+    assert await client.jobs.get("a") is None and await client.jobs.tagged_jids("x") == (0, [])
     assert await job.cancel() is False
 
 
@@ -333,13 +333,13 @@ async def test_move_refuses_an_invalid_queue(client: Client, queue: str) -> None
 async def test_timeout_takes_the_job_from_its_worker_and_puts_it_first(client: Client) -> None:
     job = await running(client)
     await put(client, "b", priority=-100)
-    await job.timeout()
+    await job.unlock()
     assert (await job.refresh()).state == "stalled"
     assert [each.jid for each in await client.queue("mail").pop(2)] == ["a", "b"]
     with pytest.raises(WrongState):
-        await (await put(client, "c")).timeout()
+        await (await put(client, "c")).unlock()
     with pytest.raises(NoSuchJob):
-        await client.jobs.timeout("a", "nobody")
+        await client.jobs.unlock("a", "nobody")
     assert (await job.refresh()).state == "running"
 
 
@@ -379,8 +379,8 @@ async def test_job_is_found_by_its_tags(client: Client) -> None:
     assert await job.untag("x", "nothing") == job.tags == ["y", "z"]
     other = await put(client, "b")
     await other.tag("z")
-    assert await client.jobs.tagged("z") == (2, ["a", "b"])
-    assert await client.jobs.tagged("z", offset=1, count=1) == (2, ["b"])
+    assert await client.jobs.tagged_jids("z") == (2, ["a", "b"])
+    assert await client.jobs.tagged_jids("z", offset=1, count=1) == (2, ["b"])
     assert await client.jobs.tags() == ["z"]
     assert await client.jobs.tags(offset=1) == []
     with pytest.raises(InvalidArgument, match="control character"):
@@ -419,7 +419,7 @@ async def test_invalid_jids_of_other_clients_can_be_looked_up(
     for jid in ("\udcff", "ä" * 150, "a\nb", "a" * 600):
         assert await client.jobs.get(jid) is None
         with pytest.raises(NoSuchJob):
-            await client.jobs.timeout(jid)
+            await client.jobs.unlock(jid)
 
 
 async def test_unserializable_changed_data_is_refused_and_the_job_is_unchanged(
@@ -482,7 +482,7 @@ def test_unknown_state_of_another_client_is_kept() -> None:
 
 async def test_job_that_is_failed_without_a_group_gets_one_of_its_queue(client: Client) -> None:
     await (await running(client)).fail("no such word")
-    assert await client.jobs.failed() == {"mail-Fail": 1}
+    assert await client.jobs.failed_counts() == {"mail-Fail": 1}
 
 
 async def test_retry_puts_a_failed_job_back_with_all_its_retries(client: Client) -> None:
@@ -495,7 +495,7 @@ async def test_retry_puts_a_failed_job_back_with_all_its_retries(client: Client)
     await client.jobs.retry("a")
     await failed.refresh()
     assert (failed.state, failed.queue, failed.remaining) == ("waiting", "mail", 5)
-    assert await client.jobs.failed() == {}
+    assert await client.jobs.failed_counts() == {}
 
 
 async def test_retry_of_a_job_that_is_no_longer_failed_is_refused(client: Client) -> None:

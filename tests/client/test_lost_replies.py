@@ -64,7 +64,7 @@ async def job(client: Client, jid: str) -> Job:
 
 
 async def template(client: Client, jid: str) -> RecurringJob:
-    found = await client.jobs.recurring(jid)
+    found = await client.recurring.get(jid)
     assert found
     return found
 
@@ -96,11 +96,11 @@ async def damage_and_fix(client: Client) -> Any:
 
 async def swept(client: Client) -> Any:
     await client.config.set("archive", "on")
-    return (await Archive(client.store).sweep()).found
+    return (await Archive(client.internals.store).sweep()).found
 
 
 async def recorded_in_the_audit_log(client: Client) -> None:
-    await DashboardCommands(client.store).audit_log_add(
+    await DashboardCommands(client.internals.store).audit_log_add(
         who="ada", act="retry", about="{}", outcome="done"
     )
 
@@ -110,12 +110,14 @@ def mail(act: Callable[[Any], Awaitable[Any]]) -> Operation:
 
 
 def script(command: str, *word: str, **arguments: Any) -> Operation:
-    return lambda client: make_call(client.store, command, *word, **arguments)
+    return lambda client: make_call(client.internals.store, command, *word, **arguments)
 
 
 async def pop_rows(client: Client) -> Any:
     """Pop as a worker does; the rows are without the waits, which a repeated reply has not."""
-    rows, *rest = await client.store.pop_many(worker="ann", count=1, order="ordered", batch=QUEUES)
+    rows, *rest = await client.internals.store.pop_many(
+        worker="ann", count=1, order="ordered", batch=QUEUES
+    )
     return [[row[:-1] for row in rows], *rest]
 
 
@@ -167,7 +169,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("cancel", "cancel", lambda client: client.jobs.cancel("idle", "nobody")),
     ("clear", "clear", mail(lambda queue: queue.clear(["waiting", "depends", "failed"]))),
     ("cancel", "cancel one", of("idle", lambda job: job.cancel())),
-    ("timeout", "time out", lambda client: client.jobs.timeout("a", "b")),
+    ("timeout", "time out", lambda client: client.jobs.unlock("a", "b")),
     ("depends", "depend", of("held", lambda job: job.depend("idle"))),
     ("depends", "undepend", of("held", lambda job: job.undepend())),
     ("priority", "priority", of("idle", lambda job: job.set_priority(-3))),
@@ -215,8 +217,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
         seconds=60)),
     ("session", "a session ends", script("session", "drop", id="digest")),
     ("sweep", "sweep", swept),
-    ("archive_trim", "what is archived goes", lambda client: Archive(client.store).trim("1-0",
-        "lake")),
+    ("archive_trim", "what is archived goes", lambda client:
+        Archive(client.internals.store).trim("1-0", "lake")),
     ("step", "a run stores a step", script("step", jid="a", worker="ann", kind="step", name="plan",
         result="1")),
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
@@ -281,7 +283,7 @@ async def contents(client: Client) -> dict[str, Any]:
     Jobs freed by `depends off` have Redis' own time, since that command has no time argument; so
     have stream entries.
     """
-    found = await Story(client.store, client.redis).all_keys()
+    found = await Story(client.internals.store, client.redis).all_keys()
     for stream in {"x:archive", "x:audit-log"} & found.keys():
         found[stream] = [fields for _, fields in found[stream]]
     waiting = found.get("q:mail-work", {})
@@ -357,7 +359,7 @@ async def test_worker_with_lost_replies_runs_each_job_once(
             queues=("mail", "post"), poll=0.1, reconnect=ReconnectDelays(first=0.01, longest=0.02)
         ),
     ):
-        await until(client.jobs.failed, 30)
+        await until(client.jobs.failed_counts, 30)
 
         async def through() -> bool:
             return {found.state for found in await client.jobs.multiget(*jids)} <= {
@@ -367,8 +369,8 @@ async def test_worker_with_lost_replies_runs_each_job_once(
 
         await until(through, 30)
         proxy.drop_firsts = False
-    assert await client.jobs.failed() == {"typo": 10}
-    assert len(await client.jobs.complete(count=100)) == 30
+    assert await client.jobs.failed_counts() == {"typo": 10}
+    assert len(await client.jobs.complete_jids(count=100)) == 30
     assert ran == {jid: 2 if jid.startswith(("retry", "next")) else 1 for jid in jids}
     assert await client.check() == []
 

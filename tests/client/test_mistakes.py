@@ -46,7 +46,7 @@ ada: Any = greet.data("Ada")
         (lambda c: c.recur(ada, jid="a", evry=3), "recur has no option 'evry'; did you "
          "mean 'every'?"),
         (lambda _: any_job(retry=3), "@job has no option 'retry': write retries="),
-        (lambda _: any_job(max_concurrency=3), "did you mean 'max_concurrent'?"),
+        (lambda _: any_job(max_concurrent=3), "did you mean 'max_concurrency'?"),
         (lambda _: any_job(max_retries=3), "@job has no option 'max_retries': write retries="),
         (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put, as in "
          "`client.put(handler.data(...), delay=60)`"),
@@ -67,7 +67,7 @@ async def test_wrong_argument_names_the_right_one(
     [
         (lambda c: c.get("a"), "write `client.jobs.get(...)`"),
         (lambda c: c.cancel("a"), "write `client.jobs.cancel(...)`"),
-        (lambda c: c.failed(), "write `client.jobs.failed(...)`"),
+        (lambda c: c.failed_counts(), "write `client.jobs.failed_counts(...)`"),
         (lambda c: c.pause("mail"), "write `client.queue(name).pause(...)`"),
         (lambda c: c.stop("worker"), "write `client.workers.stop(...)`"),
         (lambda c: c.enqueue(greet), "put a job by `await client.put("),

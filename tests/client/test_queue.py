@@ -98,7 +98,7 @@ async def test_context_is_stored_with_the_job(client: Client) -> None:
 
 
 async def test_client_context_factory_applies_to_puts_without_context(client: Client) -> None:
-    client.set_default_context(lambda new: {"traceparent": f"00-{new.klass}-2-01"})
+    client.default_context = lambda new: {"traceparent": f"00-{new.klass}-2-01"}
     mail = client.queue("mail")
     await mail.put("Greet")
     await mail.put_many([NewJob("Greet"), NewJob("Greet", context={"own": "1"})])
@@ -267,7 +267,7 @@ async def test_put_many_keeps_the_order_and_individual_options(client: Client) -
     jids = await client.queue("mail").put_many(jobs)
     assert [found.data["n"] for found in await client.jobs.multiget(*jids)] == list(range(330))
     assert await client.queue("mail").jids("scheduled") == [jids[3]]
-    assert (await client.jobs.tagged("t1"))[0] == 165
+    assert (await client.jobs.tagged_jids("t1"))[0] == 165
 
 
 async def test_put_many_takes_any_iterable_including_an_empty_one(client: Client) -> None:
@@ -575,7 +575,7 @@ async def test_clear_deletes_all_jobs_but_running_ones(client: Client) -> None:
         "depends")} == {
         "waiting": 1, "running": 1, "scheduled": 0, "depends": 0,
     }  # fmt: skip
-    assert (await mail.clear(["failed"])).canceled == 1 and await client.jobs.failed() == {}
+    assert (await mail.clear(["failed"])).canceled == 1 and await client.jobs.failed_counts() == {}
     assert await client.check() == []
 
 

@@ -48,7 +48,7 @@ async def test_recurring_job_is_due_at_the_times_of_its_cron_expression(client: 
         recurring.declared,
         recurring.count,
     ) == (3, False, False, None, 0)
-    now = await client.store.now()
+    now = await client.internals.store.now()
     assert (
         clock(recurring.next) == "00:30:00"
         and recurring.next is not None
@@ -112,7 +112,7 @@ async def test_recurring_job_without_jid_is_refused_so_that_no_deploy_adds_anoth
         with pytest.raises(TypeError, match="recur needs a jid, such as jid='nightly-digest'"):
             await client.recur("Digest", **options)
     assert await client.queues() == []
-    assert [each async for each in client.recurring()] == []
+    assert [each async for each in client.recurring.all()] == []
 
 
 async def test_changing_the_cron_expression_changes_the_next_time(client: Client) -> None:
@@ -154,8 +154,8 @@ async def test_recurring_job_accepts_data_at_the_clients_limit(
 ) -> None:
     async with Client(redis_url, namespace=namespace, max_data=100) as small:
         made = await small.queue("mail").recur("Digest", every=3600, jid="r")
-        read = await small.jobs.recurring(made.jid)
-        (listed,) = [each async for each in small.recurring()]
+        read = await small.recurring.get(made.jid)
+        (listed,) = [each async for each in small.recurring.all()]
         for recurring in (made, read, listed):
             assert recurring is not None
             await recurring.update(data="x" * 98)
@@ -176,7 +176,7 @@ async def test_putting_a_recurring_job_again_can_change_the_kind_of_schedule(
     daily = await queue.recur("Digest", cron="0 9 * * *", jid="digest")
     assert (daily.interval, daily.cron, daily.count) == (None, "0 9 * * *", 1)
     assert await daily.run_now() == "digest-2"
-    assert [each.jid async for each in client.recurring()] == ["digest"]
+    assert [each.jid async for each in client.recurring.all()] == ["digest"]
 
 
 @pytest.mark.parametrize("schedule", [{"every": 3600, "offset": 5}, {"cron": "0 9 * * *"}])
@@ -193,7 +193,7 @@ async def test_recurring_job_can_be_paused_and_resumed(
     )
     await recurring.resume()
     assert not recurring.paused
-    now = await client.store.now()
+    now = await client.internals.store.now()
     if recurring.cron:
         assert recurring.next == due
     else:
@@ -226,17 +226,17 @@ async def test_run_now_puts_an_ordinary_instance(client: Client) -> None:
 async def test_recurring_jobs_are_listed_page_by_page(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioqless.client.recurring.pages.PAGE", 3)
+    monkeypatch.setattr("aioqless.client.recurring.recurring_jobs.PAGE", 3)
     for number in range(8):
         await client.queue(f"q{number % 2}").recur(
             "Digest", every=60, offset=60 + number, jid=f"every-{number}"
         )
         await client.queue("mail").recur("Digest", cron=f"{number} 9 * * *", jid=f"cron-{number}")
     for jid in ("every-0", "cron-0"):
-        paused = await client.jobs.recurring(jid)
+        paused = await client.recurring.get(jid)
         assert paused is not None
         await paused.pause()
-    listed = [each async for each in client.recurring()]
+    listed = [each async for each in client.recurring.all()]
     assert len({each.jid for each in listed}) == len(listed) == 16
     assert [each.jid for each in listed if each.paused] == ["every-0", "cron-0"]
     assert [each.jid for each in listed[9:]] == [
@@ -254,4 +254,4 @@ async def test_recurring_job_that_has_ended_goes_on_with_other_limits(client: Cl
     assert recurring.ended
     with pytest.raises(WrongState, match="has ended"):
         await recurring.resume()
-    assert [each.jid async for each in client.recurring()] == ["digest"]
+    assert [each.jid async for each in client.recurring.all()] == ["digest"]

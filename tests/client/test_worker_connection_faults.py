@@ -37,7 +37,7 @@ async def test_worker_runs_each_job_once_despite_connection_faults(
     async with Worker(
         proxied_client, greet, settings=Settings(queues=("mail",), concurrency=2, poll=0.05)
     ):
-        await until(lambda: client.jobs.complete(count=100))
+        await until(lambda: client.jobs.complete_jids(count=100))
         await until(lambda: len(lines.of("job.completed")) == 12)
     assert sorted(ran) == sorted(f"j{number}" for number in range(12))
     assert not [
@@ -69,7 +69,7 @@ async def test_lock_lost_is_raised_by_fence_even_for_the_same_worker_name(client
     """The fence also refuses an earlier run of a worker with the same name."""
     await client.queue("mail").put("Greet", jid="a")
     (first,) = await client.queue("mail").pop(worker="twin")
-    await client.jobs.timeout("a")
+    await client.jobs.unlock("a")
     with pytest.raises(WrongState, match="the job is not running"):
         await first.heartbeat()
     (second,) = await client.queue("mail").pop(worker="twin")

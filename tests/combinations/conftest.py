@@ -47,7 +47,7 @@ async def existing_job(client: Client, jid: str) -> Job[Any]:
 
 async def states(client: Client, *jids: str) -> list[str | None]:
     """Return the states of jobs; None for a missing job."""
-    return [state or None for state in await client.store.states(jids=jids)]
+    return [state or None for state in await client.internals.store.states(jids=jids)]
 
 
 async def expire_locks(redis: Redis, client: Client, queue: str = "mail") -> None:

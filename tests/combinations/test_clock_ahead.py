@@ -45,11 +45,11 @@ async def test_schedules_run_again_after_the_clock_was_a_day_ahead(
     ):
         for klass in ("Cron", "Interval"):
             await until(lambda: runs(klass) >= 1)  # noqa: B023
-        began = await client.store.now()
+        began = await client.internals.store.now()
         set_clock(f"+{DAY}")
 
         async def is_ahead() -> bool:
-            found = [await client.jobs.recurring(jid) for jid in ("Cron", "Interval")]
+            found = [await client.recurring.get(jid) for jid in ("Cron", "Interval")]
             return all(each and (each.next or 0) > began + DAY / 2 for each in found)
 
         await until(is_ahead)
@@ -124,7 +124,7 @@ async def test_repair_leaves_a_cron_expression_that_a_worker_has_moved_meanwhile
     clock.now = NOON + DAY
     recurring = await clock_client.queue("default").recur("Note", {}, cron="* * * * *", jid="r")
     clock.now = NOON
-    list_recurring = clock_client.store.recurring
+    list_recurring = clock_client.internals.store.recurring
 
     async def list_and_tick(**options: Any) -> Any:
         if not (page := await list_recurring(**options)):
@@ -135,10 +135,10 @@ async def test_repair_leaves_a_cron_expression_that_a_worker_has_moved_meanwhile
         ):
             clock.now = at - (at != tick)
             row: TickRow = {"jid": "r", "tick": tick, "at": at, "next": following}
-            await clock_client.store.tick(batch=[row])
+            await clock_client.internals.store.tick(batch=[row])
         return page
 
-    monkeypatch.setattr(clock_client.store, "recurring", list_and_tick)
+    monkeypatch.setattr(clock_client.internals.store, "recurring", list_and_tick)
     await clock_client.check(resolve=True)
     await recurring.refresh()
     assert recurring.next == NOON + 120

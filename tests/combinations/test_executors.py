@@ -76,7 +76,7 @@ async def test_job_of_a_thread_that_stops_is_released_and_frees_its_key(
             threading.Event().wait(0.005)
 
     await client.queue("mail").put(
-        pages, jid="a", limit_key=Key("k"), max_concurrent=1, unique=Key("k")
+        pages, jid="a", limit_key=Key("k"), max_concurrency=1, unique=Key("k")
     )
     async with work(pages, shutdown_timeout=0):
         await until(lambda: lines.of("job.started"))
@@ -170,7 +170,7 @@ async def test_hook_that_moves_the_failed_job_leaves_a_consistent_queue(
     async def set_aside(job: Job[Any], end: str, **fields: Any) -> None:
         await job.move("later")
 
-    @job(klass="Fails", unique=Key("k"), limit_key=Key("k"), max_concurrent=1)
+    @job(klass="Fails", unique=Key("k"), limit_key=Key("k"), max_concurrency=1)
     async def fails(job: Job[Any]) -> None:
         raise Fail("by-itself", group="by-itself")
 
@@ -178,7 +178,7 @@ async def test_hook_that_moves_the_failed_job_leaves_a_consistent_queue(
     async with work(fails, set_aside):
         await until(lambda: client.queue("later").length())
     assert await client.queue("mail").put(fails, jid="b") == "a"
-    assert await client.jobs.failed() == {}
+    assert await client.jobs.failed_counts() == {}
 
 
 async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_dependents(
@@ -188,7 +188,7 @@ async def test_failed_dependency_is_kept_beyond_its_retention_while_it_has_depen
     mail = client.queue("mail")
     await mail.put("Fails", jid="a")
     await mail.put("Good", jid="b", depends=["a"])
-    await mail.put("Fails", jid="c", unique=Key("k"), limit_key=Key("k"), max_concurrent=1)
+    await mail.put("Fails", jid="c", unique=Key("k"), limit_key=Key("k"), max_concurrency=1)
     for failing in await mail.pop(2):
         await failing.fail("it is", group="broken")
     assert await states(client, "a", "b", "c") == ["failed", "depends", None]
@@ -223,8 +223,8 @@ def _stopped(worker: Worker) -> bool:
 async def test_incompatible_options_are_refused_by_name(client: Client) -> None:
     for options, why in (
         ({"unique_until": "started"}, "need unique, which is the key"),
-        ({"max_concurrent": 0}, "max_concurrent must be an integer from 1"),
-        ({"limit_key": Key("k")}, "needs max_concurrent or rate_limit"),
+        ({"max_concurrency": 0}, "max_concurrency must be an integer from 1"),
+        ({"limit_key": Key("k")}, "needs max_concurrency or rate_limit"),
         ({"unique": Key("k"), "unique_for": 5, "unique_until": "done"}, "mutually exclusive"),
         ({"every": 60, "cron": "* * * * *"}, "cron"),
         ({"cron": "0 0 31 2 *"}, "31"),
@@ -249,7 +249,7 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
         backoff=lambda used: 0,
         unique=("n",),
         limit_key=Key("all"),
-        max_concurrent=3,
+        max_concurrency=3,
         result_ttl=60,
     )
     async def coroutine(job: Job[Any], n: int) -> int:
@@ -258,7 +258,7 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
             raise OSError
         return n
 
-    @job(klass="Thread", limit_key=Key("all"), max_concurrent=3)
+    @job(klass="Thread", limit_key=Key("all"), max_concurrency=3)
     def thread(job: Job[Any], n: int) -> None:
         if n % 5 == 0:
             raise ValueError
@@ -271,4 +271,4 @@ async def test_many_jobs_of_every_kind_leave_a_consistent_namespace(
     async with work(coroutine, thread, concurrency=8):
         await until(lambda: len(lines.of("job.completed")) == 54)
         await until(lambda: len(lines.of("job.failed")) == 6)
-    assert await client.jobs.failed() == {"mail-ValueError": 6}
+    assert await client.jobs.failed_counts() == {"mail-ValueError": 6}

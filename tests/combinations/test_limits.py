@@ -17,7 +17,7 @@ from tests.combinations.conftest import existing_job, expire_locks, states
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
-ONE: dict[str, Any] = {"limit_key": Key("k"), "max_concurrent": 1}
+ONE: dict[str, Any] = {"limit_key": Key("k"), "max_concurrency": 1}
 
 
 async def test_jobs_of_a_limited_key_run_by_priority_and_then_as_they_were_put(
@@ -50,7 +50,7 @@ async def test_narrower_limit_of_queue_and_key_applies(
 
     await client.config.set("mail-max-concurrency", 3)
     await client.queue("mail").put_many(
-        NewJob(visit, jid=f"k{n}", limit_key=Key("k"), max_concurrent=2) for n in range(8)
+        NewJob(visit, jid=f"k{n}", limit_key=Key("k"), max_concurrency=2) for n in range(8)
     )
     await client.queue("mail").put_many(NewJob(visit, jid=f"free{n}") for n in range(8))
     async with (
@@ -63,7 +63,7 @@ async def test_narrower_limit_of_queue_and_key_applies(
 
 
 async def _all_complete(client: Client, number: int) -> bool:
-    return len(await client.jobs.complete(count=100)) == number
+    return len(await client.jobs.complete_jids(count=100)) == number
 
 
 async def test_several_workers_keep_one_rate_limit(
@@ -191,8 +191,8 @@ async def test_limited_job_that_kills_workers_fails_and_frees_its_key(
         (deadly,) = await client.queue("mail").pop(worker="ann")
         assert deadly.jid == "deadly"
         told = b'{"id":"%d","host":"h","place":"","pid":1,"started":""}'
-        await client.store.name_lease_claim(worker="ann", told=told % 1)
-        await client.store.name_lease_recover(worker="ann", id="1")
+        await client.internals.store.name_lease_claim(worker="ann", told=told % 1)
+        await client.internals.store.name_lease_recover(worker="ann", id="1")
     assert await states(client, "deadly") == ["failed"]
     assert [job.jid for job in await client.queue("mail").pop(worker="bob")] == ["next"]
     await client.jobs.cancel("next")

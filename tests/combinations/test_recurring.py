@@ -53,7 +53,7 @@ async def test_burst_declares_schedules_and_runs_due_jobs(
 
     clock.now = NOON - 60
     await drain(clock_client, nightly)
-    assert ran == [] and (await clock_client.jobs.recurring("Nightly")).next == NOON
+    assert ran == [] and (await clock_client.recurring.get("Nightly")).next == NOON
     clock.move(60)
     await drain(clock_client, nightly)
     assert ran == ["Nightly-1"]
@@ -72,7 +72,7 @@ async def test_burst_imports_jobs_of_foreign_queues(client: Client) -> None:
     await Worker(client, hard, settings=settings, parts=parts).run()
     assert (
         await client.queue("mail").length() == 0
-        and len(await client.jobs.complete(count=1000)) == 250
+        and len(await client.jobs.complete_jids(count=1000)) == 250
     )
 
 
@@ -106,7 +106,7 @@ async def test_unique_instance_that_waits_for_a_retry_prevents_the_next(
     for made in (1, 1, 1, 1, 2):
         clock.move(60)
         await drain(clock_client, sweep)
-        assert (await clock_client.jobs.recurring("Sweep")).count == made
+        assert (await clock_client.recurring.get("Sweep")).count == made
     assert await states(clock_client, "Sweep-1", "Sweep-2") == ["complete", "scheduled"]
     await clock_client.jobs.cancel("Sweep-2")
 
@@ -116,7 +116,7 @@ async def test_instances_keep_the_concurrency_limit_of_their_handler(
 ) -> None:
     going = most = 0
 
-    @job(klass="Sweep", max_concurrent=1)
+    @job(klass="Sweep", max_concurrency=1)
     async def sweep(job: Job[Any]) -> None:
         nonlocal going, most
         going += 1

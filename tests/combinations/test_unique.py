@@ -97,7 +97,7 @@ async def test_unique_instance_that_still_runs_prevents_the_next(
     await drain(clock_client, sweep)
     clock.move(60)
     await drain(clock_client, sweep)
-    recurring = await clock_client.jobs.recurring("Sweep")
+    recurring = await clock_client.recurring.get("Sweep")
     assert recurring and recurring.count == 1
     assert await clock_client.queue("default").length() == 0
 

@@ -89,7 +89,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_canceled(
         await client.queue("mail").pop(worker="ann")
         await expire_locks(redis, client)
     assert await states(client, *jids) == ["failed"]
-    await client.store.tick(batch=[])
+    await client.internals.store.tick(batch=[])
     assert (await client.queue("mail").counts()).depends == 0
 
 

@@ -103,12 +103,12 @@ async def test_tracked_jobs_publish_popped_and_stalled(client: Client, until: Un
     await client.config.set("mail-heartbeat", -1)
     for jid in "ab":
         await mail.put("Greet", jid=jid)
-    await client.store.track_track(jid="a")
+    await client.internals.store.track_track(jid="a")
     async with collect_events(client, tracked=True) as found:
         await mail.pop(2, worker="ann")
         await mail.pop(2, worker="bob")
-        await client.store.track_untrack(jid="a")
-        await client.store.track_track(jid="b")
+        await client.internals.store.track_untrack(jid="a")
+        await client.internals.store.track_track(jid="b")
         await client.jobs.cancel("b")
         await until(lambda: found and isinstance(found[-1], Canceled))
     kinds = [
@@ -197,7 +197,7 @@ async def test_outage_is_reported_with_its_duration_and_listening_continues(
 ) -> None:
     async with Client(own_server.url) as client, collect_events(client, kind="completed") as found:
         before = time.time()
-        await client.store.connection.execute("PING")
+        await client.internals.store.connection.execute("PING")
         own_server.kill()
         own_server.start()
         missed = await until(lambda: found and found[0])

@@ -37,8 +37,8 @@ async def test_program_on_the_page_puts_a_job_that_completes(
     settings = vars(jobs).get("settings", Settings())
     async with Client() as client, Worker(client, jobs, settings=settings):
         await jobs.main()
-        await until(client.jobs.complete)
-        assert await client.jobs.failed() == {}
+        await until(client.jobs.complete_jids)
+        assert await client.jobs.failed_counts() == {}
 
 
 async def test_examples_of_the_faq(
@@ -73,7 +73,7 @@ async def test_job_without_retries_fails_instead_of_running_again_when_its_worke
         for _ in range(2):  # the lock expires, then the grace period
             clock.move(61)
             assert await queue.pop(1) == []
-        assert await client.jobs.failed() == {"failed-retries-mail": 1}
+        assert await client.jobs.failed_counts() == {"failed-retries-mail": 1}
         assert (await client.jobs.failed_in("failed-retries-mail"))[1][0].jid == jid
 
 

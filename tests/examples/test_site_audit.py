@@ -114,7 +114,7 @@ async def _visits(events: AsyncIterator[Event], count: int) -> None:
 
 async def jobs_of(client: Client, audit: int) -> list[Job]:
     """Return the jobs of its pages, with their histories."""
-    _, jids = await client.jobs.tagged(f"audit {audit}", count=1000)
+    _, jids = await client.jobs.tagged_jids(f"audit {audit}", count=1000)
     return [job for jid in jids if (job := await client.jobs.get(jid))]
 
 
@@ -169,7 +169,7 @@ async def test_audit_visits_each_page_once_and_reports_its_findings(
         assert f"\n\n{section}\n  " in report
     assert f"\n  {FAILING}  on multiprocessing.html" in report
 
-    assert await client.jobs.failed() == {"pages-not-shown": 1}
+    assert await client.jobs.failed_counts() == {"pages-not-shown": 1}
     _, [failed] = await client.jobs.failed_in("pages-not-shown")
     assert failed.data["address"] == FAILING
     assert failed.failure is not None
@@ -181,7 +181,7 @@ async def test_audit_visits_each_page_once_and_reports_its_findings(
     assert code == 0, told
     assert told.startswith("Beginning audit 2, since the last one is finished.")
     assert "Audit 2: 3 pages" in report
-    assert await client.jobs.failed() == {}
+    assert await client.jobs.failed_counts() == {}
 
 
 async def test_interrupted_audit_finishes_running_jobs_and_continues_when_run_again(

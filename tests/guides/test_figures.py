@@ -10,7 +10,7 @@ import pytest
 from aioqless.cli.worker_options import list_options
 from aioqless.client.coverage import GONE_AFTER
 from aioqless.client.job_data import MAX_BYTES
-from aioqless.client.put_options import MAX_CONCURRENT, MAX_CONTEXT, MAX_STARTS
+from aioqless.client.put_options import MAX_CONCURRENCY, MAX_CONTEXT, MAX_STARTS
 from aioqless.client.recurring.schedule import MAX_CRON_BACKLOG
 from aioqless.client.workers import TIMEOUT
 from aioqless.client.workflows import MAX_BYTES as MAX_WORKFLOW_BYTES
@@ -31,7 +31,7 @@ SENTENCES = [
     ("putting.md", f"1 to {constant('MAX_NAME_LENGTH')} bytes of UTF-8"),
     ("putting.md", f"{MAX_BYTES >> 20} MiB by default"),
     ("retries.md", f"`exponential({BACKOFF})`"),
-    ("limits.md", f"at once, 1 to {MAX_CONCURRENT:,} |"),
+    ("limits.md", f"at once, 1 to {MAX_CONCURRENCY:,} |"),
     ("limits.md", f"n is 1 to {MAX_STARTS:,}"),
     ("queues.md", f"didn't answer within {TIMEOUT:g} seconds"),
     ("queues.md", f"| `unknown_klass_delay` | {Settings.unknown_klass_delay:g} |"),

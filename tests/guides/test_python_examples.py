@@ -123,4 +123,4 @@ async def test_examples_of_the_page_run(
         finally:
             if engine := program.names.get("engine"):
                 await engine.dispose()
-    assert (await client.jobs.failed()).keys() == page.failures
+    assert (await client.jobs.failed_counts()).keys() == page.failures

@@ -91,7 +91,7 @@ async def samples(client: Client) -> Client:
     await client.put("app.jobs.charge", {"invoice": 7}, queue="billing")
     for queue, group in (("mail", "mail-SMTPError"), ("billing", "charge-refused")):
         (popped,) = await client.queue(queue).pop()
-        await DurableCommands(client.store).step(
+        await DurableCommands(client.internals.store).step(
             jid=popped.jid, worker=popped.worker, kind="step", name="draft-1", result="1"
         )
         await popped.fail("refused", group=group)

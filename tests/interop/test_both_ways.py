@@ -80,7 +80,7 @@ async def test_failures_of_either_client_are_listed_and_retried_by_the_other(
     await mine.fail("full", group="disk")
     theirs = peer.queues["mail"].pop()
     theirs.fail("disk", "slow")
-    assert peer.jobs.failed() == {"disk": 2} and await ours.jobs.failed() == {"disk": 2}
+    assert peer.jobs.failed() == {"disk": 2} and await ours.jobs.failed_counts() == {"disk": 2}
     assert {each.failure["message"] for each in peer.jobs.failed("disk")["jobs"]} == {
         "full",
         "slow",
@@ -142,7 +142,7 @@ async def test_lock_of_either_client_excludes_the_other_until_it_expires(
     await ours_queue.put("Greet", jid="a")
     theirs = peer.queues["mail"].pop()
     assert await ours_queue.pop() == []
-    await ours.jobs.timeout("a")
+    await ours.jobs.unlock("a")
     (mine,) = await ours_queue.pop()
     with pytest.raises(Exception, match=r"[Ll]ock|owner|worker"):
         theirs.complete()
@@ -158,7 +158,7 @@ async def test_qless_py_worker_is_notified_of_its_lost_lock(ours: Client, peer: 
     heard.subscribe("ql:w:peer")
     heard.get_message(timeout=60)
     peer.queues["mail"].pop()
-    await ours.jobs.timeout("a")
+    await ours.jobs.unlock("a")
     assert '"lock_lost"' in heard.get_message(timeout=60)["data"]
     peer.queues["mail"].pop()
     await ours.jobs.cancel("a")
@@ -252,7 +252,7 @@ async def test_recurring_jobs_of_either_client_are_put_by_any_pop(ours: Client, 
     assert '"theirs-2"' in later and '"ours-2"' in later
     for jid in ("theirs-1", "theirs-2", "ours-1", "ours-2"):
         await ours.jobs.cancel(jid)
-    for recurring in await ours.queue("mail").recurring():  # the later pop moved them ahead
+    for recurring in await ours.recurring.page("mail"):  # the later pop moved them ahead
         await recurring.cancel()
 
 

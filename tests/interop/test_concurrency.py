@@ -101,7 +101,7 @@ class RandomOperations:
         if job:
             match self.chance.choice(["timeout", "cancel", "move", "unfail", "priority", "tag"]):
                 case "timeout":
-                    await job.timeout()
+                    await job.unlock()
                 case "cancel":
                     await job.cancel()
                 case "move":
@@ -147,7 +147,7 @@ async def _end_all(ours: Client, peer: Any) -> None:
         if job := await ours.jobs.get(jid):
             match job.state:
                 case "running":
-                    await ours.jobs.timeout(jid)
+                    await ours.jobs.unlock(jid)
                 case "failed" | "scheduled" | "depends":
                     if job.state == "depends":
                         await job.undepend()
@@ -210,4 +210,4 @@ async def test_workers_of_both_clients_share_queues_and_run_each_job_once(
 
 
 async def _all_complete(client: Client) -> bool:
-    return len(await client.jobs.complete(count=1000)) == 400
+    return len(await client.jobs.complete_jids(count=1000)) == 400

@@ -71,7 +71,7 @@ async def _released(client: Client) -> None:
 
 
 async def _timed_out(client: Client) -> None:
-    await (await popped(client)).timeout()
+    await (await popped(client)).unlock()
 
 
 async def _kept(client: Client) -> None:

@@ -32,7 +32,9 @@ async def test_script_with_random_arguments_replies_or_refuses_with_a_code(
         )
         arguments = [text(chance) for _ in range(chance.randrange(14))]
         try:
-            await client.store.connection.execute("EVAL", script.text, len(keys), *keys, *arguments)
+            await client.internals.store.connection.execute(
+                "EVAL", script.text, len(keys), *keys, *arguments
+            )
         except ResponseError as refused:
             assert re.match(r"[A-Z]+ \{", str(refused)), (name, keys, arguments, str(refused))
     assert await client.check(resolve=True) is not None

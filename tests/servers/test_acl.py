@@ -136,7 +136,7 @@ async def test_producer_can_put_wait_and_cancel(as_a: ByRole, root: Client) -> N
             retries=2,
             unique=Key("one"),
             limit_key=Key("k"),
-            max_concurrent=3,
+            max_concurrency=3,
         )
         assert await mail.put("Greet", jid="again", unique=Key("one")) == "a"
         await mail.put_many(
@@ -208,14 +208,14 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
                     "Through",
                     jid=f"t{number}",
                     limit_key=Key("t"),
-                    max_concurrent=2,
+                    max_concurrency=2,
                     unique=Key(f"u{number}"),
                 )
             for klass in ("Onward", "Again", "Wrong"):
                 await mail.put(klass, jid=klass, retries=3)
             await mail.put("Through", jid="last", depends=["Onward", "Again"])
             await until(lambda: {"last", "every", *(f"t{n}" for n in range(5))} <= set(ended))
-            await until(root.jobs.failed)
+            await until(root.jobs.failed_counts)
             await root.workers.subscribe("mailer", "more")
             assert await client.queue("more").put("Through")
     assert await root.check() == []
@@ -233,7 +233,7 @@ async def test_dashboard_role_suffices_for_pages_and_actions(as_a: ByRole, root:
             and await client.workers.counts()
         )
         assert (
-            await client.jobs.failed() == {"typo": 1}
+            await client.jobs.failed_counts() == {"typo": 1}
             and (await client.jobs.failed_in("typo"))[0] == 1
         )
         await mail.stats()
@@ -241,7 +241,7 @@ async def test_dashboard_role_suffices_for_pages_and_actions(as_a: ByRole, root:
         await mail.pause()
         await mail.resume()
         assert await mail.unfail("typo") == 1
-        await client.store.timeout(jids=[holding.jid])
+        await client.internals.store.timeout(jids=[holding.jid])
         await client.config.set("heartbeat", 30)
         await client.config.unset("heartbeat")
         assert sorted(await client.jobs.cancel("c", "d")) == ["c", "d"]
@@ -261,7 +261,8 @@ async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) ->
         )
         await client.queue("mail").stats()
         assert (
-            await client.queue("mail").jids("waiting") == ["a"] and await client.jobs.failed() == {}
+            await client.queue("mail").jids("waiting") == ["a"]
+            and await client.jobs.failed_counts() == {}
         )
         async with client.events.all() as events:
             await root.queue("mail").put("Greet", jid="b")
@@ -295,7 +296,7 @@ async def test_archiver_role_suffices_for_the_archive(as_a: ByRole, root: Client
         (running,) = await root.queue("mail").pop()
         await running.complete()
     async with as_a("archiver") as client:
-        archive = Archive(client.store)
+        archive = Archive(client.internals.store)
         state = await archive.state()
         assert state.length == 3 and state.last
         entries = await client.redis.xrange(f"{client.namespace}:x:archive", "-", "+")
@@ -378,11 +379,11 @@ async def test_pop_without_the_worker_role_is_refused_and_changes_nothing(
     as_a: ByRole, root: Client, role: str
 ) -> None:
     await root.queue("mail").put("Greet", jid="a")
-    before = await root.store.get(jid="a")
+    before = await root.internals.store.get(jid="a")
     async with as_a(role) as client:
         with pytest.raises(exceptions.ResponseError):
             await client.queue("mail").pop()
-    assert await root.store.get(jid="a") == before
+    assert await root.internals.store.get(jid="a") == before
     assert [each.jid for each in await root.queue("mail").pop()] == ["a"]
 
 

@@ -92,12 +92,12 @@ async def test_worker_drains_a_redis_at_its_memory_limit(
             for state in ("waiting", "running", "scheduled", "stalled")
         )
         assert refused > 0 and not lines.of("job.refused") and not lines.of("worker.crashed")
-        assert set(await client.jobs.failed()) == {"wrong"}
+        assert set(await client.jobs.failed_counts()) == {"wrong"}
         assert await client.check() == []
 
         # Completed jobs use memory too, until they are pruned as others complete.
         await client.config.set("jobs-history-count", 0)
-        failed = (await client.jobs.failed())["wrong"]
+        failed = (await client.jobs.failed_counts())["wrong"]
         while await client.queue("mail").unfail("wrong", 1_000):
             pass
         worked = await client.queue("mail").pop(1_000)

@@ -67,7 +67,7 @@ async def test_restored_jobs_run_again_with_fencing_tokens_above_all_earlier_one
         await client.redis.config_set("appendonly", "yes")
         await client.redis.incrby("ql:x:fence", FENCES)
         assert await client.check() == []
-        await client.jobs.timeout("running", "ends-later")
+        await client.jobs.unlock("running", "ends-later")
         jobs = await client.queue("mail").pop(count=3)
         assert {job.jid for job in jobs} == {"running", "ends-later", "waiting"}
         assert min(job.fence or 0 for job in jobs) > FENCES

@@ -32,7 +32,7 @@ async def load(client: Client, seconds: float, chance: random.Random) -> int:
             {"how": "plain"},
             unique=Key(f"key-{chance.randrange(50)}"),
             limit_key=Key("narrow"),
-            max_concurrent=3,
+            max_concurrency=3,
         )
         flow = await queue.put_flow(
             chain(_job(chance, "plain"), group(_job(chance, "after"), _job(chance, "after")))

@@ -116,4 +116,4 @@ async def test_drain_leaves_queues_without_a_handler_and_ends_at_a_paused_one(
         await drain(client, step)
         assert order == ["a"]
         assert [job.jid for job in await client.queue("desk").peek()] == [task]
-        assert await client.jobs.failed() == {"default-UnknownKlass": 1}
+        assert await client.jobs.failed_counts() == {"default-UnknownKlass": 1}

@@ -45,7 +45,7 @@ async def main(url: str, namespace: str) -> None:
 
         async def call(command: str, form: str | None, **arguments: Any) -> Any:
             """Call a command of the state machine."""
-            return await make_call(client.store, command, form, **arguments)
+            return await make_call(client.internals.store, command, form, **arguments)
 
         names = {"aioqless": aioqless, "client": client, "NewJob": NewJob, "chain": chain}
         names |= {"work": work, "result": result, "read": read, "call": call}

@@ -49,7 +49,7 @@ async def put_everything(client: Client) -> None:
         {"user": 7},
         jid="few",
         limit_key=Key("user"),
-        max_concurrent=1,
+        max_concurrency=1,
         rate_limit=(1, 3600),
     )
     await mail.put("Greet", jid="late", expires_in=1e10, context={"trace": "abc"})
@@ -57,7 +57,7 @@ async def put_everything(client: Client) -> None:
     await mail.recur("Greet", {"of": "interval"}, every=3600, jid="interval")
     await mail.recur("Greet", {"of": "cron"}, cron="0 * * * *", jid="cron")
     await mail.recur("Greet", jid="paused", every=3600)
-    recurring = await client.jobs.recurring("paused")
+    recurring = await client.recurring.get("paused")
     assert recurring is not None
     await recurring.pause()
     for jid, end in (
@@ -98,17 +98,17 @@ async def put_relations(client: Client) -> None:
     """Put groups, workflows and other relations of jobs."""
     shared = client.queue("shared")
     await shared.put_many(
-        NewJob("Greet", jid=jid, limit_key=Key("shared"), max_concurrent=1, rate_limit=(9, 3600))
+        NewJob("Greet", jid=jid, limit_key=Key("shared"), max_concurrency=1, rate_limit=(9, 3600))
         for jid in ("holding", "held-back")
     )
     await shared.pop(2, worker="worker-shared")
     results = client.queue("results")
     await results.put("Greet", jid="with-a-result")
     (job,) = await results.pop(worker="worker-results")
-    await client.store.heartbeat(
+    await client.internals.store.heartbeat(
         jid=job.jid, worker="worker-results", now=THEN, progress=0.5, message="half"
     )
-    await client.store.complete(
+    await client.internals.store.complete(
         jid=job.jid,
         worker="worker-results",
         queue="results",
@@ -124,7 +124,7 @@ async def put_relations(client: Client) -> None:
 
 async def put_failures(client: Client) -> None:
     """Put jobs that react to failures, and let some fail."""
-    await client.store.on_failure_declare(
+    await client.internals.store.on_failure_declare(
         klass="Charge", job='{"queue":"alerts","klass":"Alert","data":"{}"}', now=THEN
     )
     charges = client.queue("charges")
@@ -135,7 +135,7 @@ async def put_failures(client: Client) -> None:
     await charges.put("Greet", jid="report", depends=["bill"], if_dependency_fails="run")
     for job in await charges.pop(2, worker="worker-charges"):
         await job.fail("why", group="declined")
-    await client.store.on_failure_sweep(now=THEN)
+    await client.internals.store.on_failure_sweep(now=THEN)
 
 
 async def put_reservations(client: Client) -> None:
@@ -159,7 +159,7 @@ async def put_archive(client: Client) -> None:
     await completed.complete()
     await failed.fail("why", group="broken")
     await retried.retry()
-    archive = Archive(client.store)
+    archive = Archive(client.internals.store)
     first = (await archive.state()).first
     assert first is not None
     await archive.trim(first, "lake")
@@ -171,27 +171,27 @@ async def put_extensions(client: Client) -> None:
         client.url, namespace=client.namespace, clock=lambda: THEN, codec=Encryption(ENCRYPTED_WITH)
     ) as encrypting:
         await encrypting.queue("encrypted").put("Greet", {"card": 1}, jid="encrypted")
-    await client.store.name_lease_claim(worker="stable", now=THEN, told='{"id": "1"}')
-    await DashboardCommands(client.store).audit_log_add(
+    await client.internals.store.name_lease_claim(worker="stable", now=THEN, told='{"id": "1"}')
+    await DashboardCommands(client.internals.store).audit_log_add(
         who="ann", act="cancel", about='{"jid": "a"}', outcome="done"
     )
-    await DashboardCommands(client.store).audit_log_login(
+    await DashboardCommands(client.internals.store).audit_log_login(
         who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
-    await client.store.declare_begin(id="1")
+    await client.internals.store.declare_begin(id="1")
     await client.queue("durable").put("Greet", jid="with-steps")
     (job,) = await client.queue("durable").pop(worker="worker-durable")
-    await DurableCommands(client.store).step(
+    await DurableCommands(client.internals.store).step(
         jid=job.jid, worker="worker-durable", now=THEN, kind="step", name="plan", result="[1]"
     )
-    await HttpSessionsCommands(client.store).session_keep(
+    await HttpSessionsCommands(client.internals.store).session_keep(
         id="known", proof="of-a-password", seconds=10**9
     )
     pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}
     await client.redis.lpush(
         "queue:foreign", "no JSON", json.dumps(pushed | {"jid": None}), json.dumps(pushed)
     )
-    await ForeignQueuesCommands(client.store).import_queue(
+    await ForeignQueuesCommands(client.internals.store).import_queue(
         prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
 

@@ -134,11 +134,11 @@ async def test_every_job_runs_to_its_end(restored: Client, until: Until) -> None
         if found.state == "failed":
             await restored.jobs.retry(jid)
     for jid in ("interval", "cron"):
-        recurring = await restored.jobs.recurring(jid)
+        recurring = await restored.recurring.get(jid)
         assert recurring is not None and not recurring.paused
     async with Worker(restored, greet, settings=Settings(queues=("*",), poll=0.05)):
         await until(lambda: _all_complete(restored, jobs))
-    made = [each.jid async for each in restored.recurring()]
+    made = [each.jid async for each in restored.recurring.all()]
     assert set(made) == {"interval", "cron", "paused"}
 
 
@@ -160,14 +160,16 @@ async def test_resolving_check_prunes_old_statistics_of_former_versions(
 async def test_data_beside_jobs_is_read(latest: Client) -> None:
     found = await latest.jobs.get("with-a-result")
     assert found is not None and await found.result() == [1]
-    state = await Archive(latest.store).state()
+    state = await Archive(latest.internals.store).state()
     assert (state.on, state.length, state.reader) == (True, 1, "lake")
-    entries = await DashboardCommands(latest.store).audit_log_list()
+    entries = await DashboardCommands(latest.internals.store).audit_log_list()
     assert [(act["who"], act["act"]) for act in entries] == [("ann", "cancel")]
-    assert [act["act"] for act in await DashboardCommands(latest.store).audit_log_logins()] == [
-        "login"
-    ]
-    assert await HttpSessionsCommands(latest.store).session_read(ids=["known", "unknown"]) == [
+    assert [
+        act["act"] for act in await DashboardCommands(latest.internals.store).audit_log_logins()
+    ] == ["login"]
+    assert await HttpSessionsCommands(latest.internals.store).session_read(
+        ids=["known", "unknown"]
+    ) == [
         "of-a-password",
         False,
     ]
@@ -179,7 +181,7 @@ async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
     assert (
         await latest.queue("shared").pop(2, worker="now") == []
     )  # the job with the lock is in its grace period now
-    await latest.store.timeout(jids=["holding"])
+    await latest.internals.store.timeout(jids=["holding"])
     (first,) = await latest.queue("shared").pop(2, worker="now")
     assert first.jid in ("holding", "held-back")
     reserved = await TaskQueue(latest, "desk").reserve(Person("ann", "1"))

@@ -111,7 +111,7 @@ def versions(
     """Return the commands of both versions, in either order."""
 
     async def current(command: str, word: str | None = None, /, **arguments: Any) -> Any:
-        return await make_call(client.store, command, word, **arguments)
+        return await make_call(client.internals.store, command, word, **arguments)
 
     if request.param == "earlier first":
         return earlier.command, current
@@ -251,12 +251,12 @@ async def test_limits_of_one_version_hold_for_the_other(
     versions: tuple[Command, Command], earlier: Earlier, client: Client
 ) -> None:
     first, second = versions
-    limited = "limit_key=aioqless.Key('user'), max_concurrent=1, rate_limit=(3, 3600))"
+    limited = "limit_key=aioqless.Key('user'), max_concurrency=1, rate_limit=(3, 3600))"
     await earlier.run(f"client.queue('mail').put('Greet', {{'user': 7}}, jid='a', {limited}")
     for jid in "bcd":
         await client.queue("mail").put(
             *("Greet", {"user": 7}),
-            jid=jid, limit_key=Key("user"), max_concurrent=1, rate_limit=(3, 3600),
+            jid=jid, limit_key=Key("user"), max_concurrency=1, rate_limit=(3, 3600),
         )  # fmt: skip
 
     async def pop_and_complete(one: Command, other: Command) -> list[str]:

@@ -257,7 +257,7 @@ async def test_operator_timeout_ends_the_process_before_the_job_runs_again(
         shutdown_timeout=0,
     ):
         first = await began("a")
-        await client.jobs.timeout("a")
+        await client.jobs.unlock("a")
         second = await began("a", 2)
         assert first != second and not is_alive(first)
 

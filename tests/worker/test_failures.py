@@ -51,7 +51,7 @@ async def test_exception_fails_in_its_own_group_with_a_traceback_that_begins_at_
         "LookupError: no such word\n"
     )
     assert "perform.py" not in told and "runner.py" not in told
-    assert await client.jobs.failed() == {"mail-LookupError": 1}
+    assert await client.jobs.failed_counts() == {"mail-LookupError": 1}
 
 
 async def test_sys_exit_in_a_handler_fails_the_job_and_not_the_worker(

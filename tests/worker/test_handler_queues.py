@@ -68,7 +68,7 @@ async def test_default_is_not_served_if_every_handler_names_a_queue(
 
 async def test_recurring_jobs_come_into_a_queue_that_is_served(client: Client) -> None:
     await burst(client, daily, often)
-    found = {each.jid: each.queue async for each in client.recurring()}
+    found = {each.jid: each.queue async for each in client.recurring.all()}
     assert found == {"Daily": "reports", "Often": "default"}
 
 

@@ -40,7 +40,7 @@ async def test_two_workers_run_jobs_of_a_key_one_at_a_time_in_order_without_dela
 ) -> None:
     jids = [f"a{n:02}" for n in range(20)]
     await client.queue("mail").put_many(
-        NewJob(visit, jid=jid, limit_key=Key("k"), max_concurrent=1) for jid in jids
+        NewJob(visit, jid=jid, limit_key=Key("k"), max_concurrency=1) for jid in jids
     )
     await client.queue("mail").put(visit, jid="free")
     async with (
@@ -59,7 +59,7 @@ async def test_two_workers_keep_the_concurrency_limit_of_a_key(
     client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").put_many(
-        NewJob(visit, limit_key=Key("k"), max_concurrent=3) for _ in range(30)
+        NewJob(visit, limit_key=Key("k"), max_concurrency=3) for _ in range(30)
     )
     async with (
         Client(client.url, namespace=client.namespace) as other,

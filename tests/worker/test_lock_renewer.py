@@ -367,7 +367,7 @@ async def test_handler_is_notified_of_a_lost_job_before_the_next_heartbeat(
             case "cancelled":
                 await client.jobs.cancel(jid)
             case "taken by an operator":
-                await client.jobs.timeout(jid)
+                await client.jobs.unlock(jid)
             case "moved":
                 found = await client.jobs.get(jid)
                 assert found

@@ -30,7 +30,7 @@ async def test_renewer_may_end_at_the_moment_when_it_is_stopped(
             return True
 
     running: dict[str, Any] = {"a": None}
-    renewer = LockRenewer(client.store, "ann", running, watchdog.LoopWatchdog(), 600)
+    renewer = LockRenewer(client.internals.store, "ann", running, watchdog.LoopWatchdog(), 600)
     loop = asyncio.get_running_loop()
     stopped = loop.create_future()
     renewer._own = EndingThread((loop, stopped))

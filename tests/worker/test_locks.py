@@ -311,7 +311,7 @@ async def test_operator_timeout_stops_the_handler_and_puts_the_job_first(
     await client.queue("mail").put(stay.handler, jid="another")
     async with work(stay.handler, concurrency=1, name="w1"):
         await until(lambda: stay.began)
-        await client.jobs.timeout(jid)
+        await client.jobs.unlock(jid)
         await until(lambda: stay.stopped == [jid])
         await until(lambda: len(stay.began) == 2)
         assert stay.began[1].jid == jid and stay.began[1].fence > stay.began[0].fence
@@ -339,7 +339,7 @@ async def test_job_popped_again_by_the_worker_that_lost_it_waits_for_its_former_
     jid = await client.queue("mail").put(block)
     async with work(block, concurrency=2) as worker:
         await until(lambda: runs)
-        await client.jobs.timeout(jid)
+        await client.jobs.unlock(jid)
 
         async def is_held_again() -> bool:
             held = await client.jobs.get(jid)

@@ -33,7 +33,7 @@ async def claim(client: Client, **former: Any) -> None:
         "started": "1",
         **former,
     }
-    await client.store.name_lease_claim(worker="ann", told=json.dumps(told))
+    await client.internals.store.name_lease_claim(worker="ann", told=json.dumps(told))
 
 
 async def silent(client: Client, seconds: float) -> None:

@@ -51,14 +51,14 @@ async def test_worker_that_gets_jobs_one_by_one_neither_pops_twice_nor_subscribe
 ) -> None:
     monkeypatch.setattr(listener, "QUIET", 60.0)  # none of the jobs comes after such a pause
     pops = 0
-    pop_many = client.store.pop_many
+    pop_many = client.internals.store.pop_many
 
     def counted(**arguments: Any) -> Any:
         nonlocal pops
         pops += 1
         return pop_many(**arguments)
 
-    monkeypatch.setattr(client.store, "pop_many", counted)
+    monkeypatch.setattr(client.internals.store, "pop_many", counted)
     log = f"{client.namespace}:log"
 
     async def put_one_by_one(jobs: int) -> None:
@@ -205,7 +205,7 @@ async def test_timed_out_job_of_another_worker_wakes_the_worker(
     (running,) = await client.queue("mail").pop()
     async with work(note) as worker:
         await idle(worker)
-        await running.timeout()
+        await running.unlock()
         await until(lambda: ran == ["a"], SOON)
 
 

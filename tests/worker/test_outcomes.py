@@ -94,7 +94,7 @@ async def test_many_jobs_run_once_each(client: Client, work: Work, until: Until)
     async with work(count, concurrency=30):
         await until(lambda: len(ran) >= 250)
     assert sorted(ran) == list(range(250))
-    assert len(await client.jobs.complete(count=1000)) == 250
+    assert len(await client.jobs.complete_jids(count=1000)) == 250
 
 
 # Next queue

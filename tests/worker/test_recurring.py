@@ -67,11 +67,11 @@ async def test_missed_ticks_are_coalesced_or_replayed_up_to_the_backlog(
 
     options: Any = {} if backlog is None else {"backlog": backlog}
     await client.queue("mail").recur(minutely, cron="* * * * *", jid="r", **options)
-    since = (await client.store.now()) // 60 * 60 - 59 * 60
-    await client.store.recur_update(jid="r", pairs=["next", str(since)])
+    since = (await client.internals.store.now()) // 60 * 60 - 59 * 60
+    await client.internals.store.recur_update(jid="r", pairs=["next", str(since)])
     async with work(minutely):
         await until(lambda: len(lines.of("job.completed")) >= made)
-        recurring = await client.jobs.recurring("r")
+        recurring = await client.recurring.get("r")
     assert recurring is not None and recurring.count in (made, made + 1)
     assert recurring.next is not None and recurring.next > since + 59 * 60
 
@@ -83,11 +83,15 @@ async def test_recurring_job_with_an_unreadable_schedule_is_logged_once_and_stop
     async def good(job: Job) -> None: ...
 
     given: dict[str, Any] = {"queue": "mail", "klass": good.klass, "data": "null", "next": 5}
-    await client.store.recur_cron(
+    await client.internals.store.recur_cron(
         jid="martian", expression="0 0 * * *", timezone="Mars/Olympus", **given
     )
-    await client.store.recur_cron(jid="old", expression="garbage", timezone="UTC", **given)
-    await client.store.recur_cron(jid="good", expression=A_SECOND, timezone="UTC", **given)
+    await client.internals.store.recur_cron(
+        jid="old", expression="garbage", timezone="UTC", **given
+    )
+    await client.internals.store.recur_cron(
+        jid="good", expression=A_SECOND, timezone="UTC", **given
+    )
     async with work(good):
         await until(lambda: len(lines.of("job.completed")) >= 2)
     told = {line["recurring"]: line["why"] for line in lines.of("recurring.refused")}
@@ -102,7 +106,7 @@ async def test_worker_without_scheduler_puts_no_instances(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.store.recur_cron(
+    await client.internals.store.recur_cron(
         jid="r",
         expression=A_SECOND,
         timezone="UTC",
@@ -209,7 +213,7 @@ async def test_tick_waits_while_redis_is_full(
     @job
     async def tick(job: Job) -> None: ...
 
-    await client.store.recur_cron(
+    await client.internals.store.recur_cron(
         jid="r",
         expression=A_SECOND,
         timezone="UTC",
@@ -243,7 +247,7 @@ async def test_max_runs_is_exact_with_several_workers(
         ran[job.jid] += 1
 
     async def ended(jid: str) -> bool:
-        found = await client.jobs.recurring(jid)
+        found = await client.recurring.get(jid)
         return found is not None and found.ended
 
     async with (

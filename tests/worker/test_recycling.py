@@ -34,7 +34,7 @@ async def test_burst_ends_when_nothing_is_ready_despite_scheduled_dependent_and_
         1,
         1,
     )
-    assert counts["quiet"].waiting == 1 and len(await client.jobs.complete(count=100)) == 50
+    assert counts["quiet"].waiting == 1 and len(await client.jobs.complete_jids(count=100)) == 50
 
 
 async def test_burst_runs_jobs_that_its_last_job_puts(

@@ -70,7 +70,7 @@ async def test_queue_that_another_worker_serves_is_not_logged(
     client: Client, until: Until, lines: Lines
 ) -> None:
     await client.queue("post").put(known)
-    await client.store.register(worker="bob", queues=["post"])
+    await client.internals.store.register(worker="bob", queues=["post"])
     async with registered(client, "mail"):
         await asyncio.sleep(0.1)  # the time of several looks
     assert not lines.of("queue.unserved") and not lines.of("queue.unused")
@@ -103,6 +103,6 @@ async def test_queue_announced_later_is_looked_at_after_a_pause(
 
 
 async def test_killed_worker_is_forgotten_with_its_queues(client: Client) -> None:
-    await client.store.register(worker="dead", queues=["mail"], now=1)
+    await client.internals.store.register(worker="dead", queues=["mail"], now=1)
     await client.queue("mail").pop()
     assert await client.redis.hlen(f"{client.namespace}:x:subscriptions") == 0

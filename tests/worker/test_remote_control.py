@@ -112,7 +112,7 @@ async def test_worker_that_does_not_reply_is_reported(client: Client) -> None:
         with pytest.raises(
             CommandRefused, match=r"worker 'ruby' received pause and did not answer within 0\.05 s"
         ):
-            await Workers(client.redis, client.store, timeout=0.05).pause("ruby")
+            await Workers(client.redis, client.internals.store, timeout=0.05).pause("ruby")
 
 
 @pytest.mark.parametrize(

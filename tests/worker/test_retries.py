@@ -106,7 +106,7 @@ async def test_thread_over_its_timeout_fails_on_time_and_keeps_its_slot_until_it
         assert worker.running == [jid]
         go_on.set()
         await until(lambda: not worker.running)
-    assert (await client.jobs.failed()) == {"default-timeout": 1}
+    assert (await client.jobs.failed_counts()) == {"default-timeout": 1}
 
 
 def test_backoffs_grow_as_documented() -> None:

@@ -42,7 +42,7 @@ async def _started(
 
 
 async def _found(client: Client, jid: str = "digest") -> RecurringJob:
-    found = await client.jobs.recurring(jid)
+    found = await client.recurring.get(jid)
     assert found is not None
     return found
 
@@ -69,7 +69,7 @@ async def test_declared_schedules_are_created_when_a_worker_starts(
         5,
         True,
     )
-    now = await client.store.now()
+    now = await client.internals.store.now()
     assert hourly.next is not None and now + 3590 < hourly.next <= now + 3600, (
         "a deploy sets nothing off"
     )
@@ -115,7 +115,7 @@ async def test_concurrent_starts_create_one_recurring_job(
         "kept",
         "made",
     ]
-    assert [each.jid async for each in client.recurring()] == ["digest"]
+    assert [each.jid async for each in client.recurring.all()] == ["digest"]
 
 
 async def test_schedule_removed_from_the_code_is_deleted_at_the_next_start(
@@ -125,7 +125,7 @@ async def test_schedule_removed_from_the_code_is_deleted_at_the_next_start(
         work, lines, until, _handler(every=3600), _handler("daily", _other, cron="0 9 * * *")
     )
     await _started(work, lines, until, _handler(), _handler("daily", _other))
-    assert [each async for each in client.recurring()] == []
+    assert [each async for each in client.recurring.all()] == []
     assert {line["recurring"] for line in lines.of("recurring.dropped")} == {"digest", "daily"}
 
 
@@ -134,7 +134,7 @@ async def test_schedules_of_other_programs_are_kept(
 ) -> None:
     await _started(work, lines, until, _handler("their", _other, every=3600))
     await _started(work, lines, until, _handler(every=3600))
-    assert {each.jid async for each in client.recurring()} == {"their", "digest"}
+    assert {each.jid async for each in client.recurring.all()} == {"their", "digest"}
 
 
 async def test_recurring_job_created_by_hand_is_kept_although_its_handler_has_no_schedule(
@@ -150,7 +150,7 @@ async def test_renamed_handler_keeps_its_schedule(
 ) -> None:
     await _started(work, lines, until, _handler("old.digest", every=3600))
     await _started(work, lines, until, _handler("new.digest", aliases=["old.digest"], every=3600))
-    assert [each.jid async for each in client.recurring()] == ["new.digest"]
+    assert [each.jid async for each in client.recurring.all()] == ["new.digest"]
 
 
 @pytest.mark.parametrize("schedule", [{"every": 3600}, {"cron": "* * * * *"}])
@@ -282,7 +282,7 @@ async def test_schedule_canceled_by_an_operator_stays_canceled_until_a_worker_st
             return await _calls(client) >= before + 5
 
         await until(has_looked)
-        assert await client.jobs.recurring("digest") is None and not lines.of("recurring.lost")
+        assert await client.recurring.get("digest") is None and not lines.of("recurring.lost")
     await _started(work, lines, until, _handler(every=3600))
     assert (await _found(client)).interval == 3600
 

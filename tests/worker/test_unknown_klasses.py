@@ -39,7 +39,7 @@ async def test_two_projects_share_a_queue(client: Client, work: Work, until: Unt
         await until(lambda: len(ran) == 20)
     expected = [f"shop o{n}" for n in range(10)] + [f"blog p{n}" for n in range(10)]
     assert sorted(ran) == sorted(expected)
-    assert await client.jobs.failed() == {}
+    assert await client.jobs.failed_counts() == {}
 
 
 async def test_job_of_a_new_klass_waits_for_the_new_worker_of_a_rolling_deploy(

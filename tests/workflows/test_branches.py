@@ -85,7 +85,7 @@ async def test_workflow_takes_its_branch_and_ends(
         assert await ended(client, "order-7-2-failure-1", until) == "complete"
     failure = Failure("order-7-2", "Bad", "sold-out", "none is left", {"order": 7})
     assert (seen, found) == ([failure], [{"order-7-2": failure}])
-    states = await client.store.states(jids=put.jids)
+    states = await client.internals.store.states(jids=put.jids)
     assert states == ["complete", "failed", "depends", "depends", "complete"]
     branch = await client.jobs.get("order-7-2-failure-1")
     assert branch and branch.cause == failure
@@ -175,7 +175,10 @@ async def test_retried_job_goes_on_and_its_branch_stays(client: Client, undo: An
     held = {each.jid: each for each in await queue.pop(9)}
     assert held.keys() == {"w-1", "w-1-failure-1"}
     await held["w-1"].complete()
-    assert await client.store.states(jids=["w-2", "w-1-failure-1"]) == ["waiting", "running"]
+    assert await client.internals.store.states(jids=["w-2", "w-1-failure-1"]) == [
+        "waiting",
+        "running",
+    ]
 
 
 async def test_failures_behind_held_jobs_are_found(client: Client) -> None:

@@ -40,7 +40,7 @@ ROOT = NewJob("Bad", {}, jid="root")
 
 
 async def states(client: Client, *jids: str) -> list[str | None]:
-    return [state or None for state in await client.store.states(jids=jids)]
+    return [state or None for state in await client.internals.store.states(jids=jids)]
 
 
 async def fail_root(client: Client) -> None:
@@ -77,7 +77,7 @@ async def test_dependents_can_fail_with_a_reason(client: Client, work: Work) -> 
         "slow-dependency-failed",
         "it depends on job root, which failed: no-postcode",
     )
-    assert await client.jobs.failed() == {
+    assert await client.jobs.failed_counts() == {
         "no-postcode": 1,
         "slow-dependency-failed": 1,
         "mail-dependency-failed": 1,
@@ -167,7 +167,7 @@ async def test_dependents_of_a_job_that_lost_its_locks_are_handled(
     queue = client.queue("mail")
     await queue.put("Bad", jid="root", retries=0)
     await queue.put("Good", jid="a", depends=["root"], if_dependency_fails="fail")
-    await client.store.pop(queue="mail", worker="gone", count=1, now=1)
+    await client.internals.store.pop(queue="mail", worker="gone", count=1, now=1)
     async with work(good):
         assert (await client.jobs.wait("a", timeout=60)).state == "failed"
     assert await client.check() == []
@@ -200,5 +200,5 @@ async def test_unhandled_dependents_are_held_again_if_the_job_is_retried(client:
     )
     await fail_root(client)
     await client.queue("mail").unfail("no-postcode")
-    await client.store.tick(batch=[])
+    await client.internals.store.tick(batch=[])
     assert (await states(client, *jids)).count("depends") == 100

@@ -111,7 +111,7 @@ async def test_leaving_follow_early_leaves_no_task(client: Client, until: Until)
     async with aclosing(found.follow()) as changes:
         async for _ in changes:
             break
-    assert client.backend.watcher.is_idle
+    assert client.internals.backend.watcher.is_idle
 
 
 async def test_changes_during_an_outage_are_followed(own_server: OwnServer, until: Until) -> None:
@@ -121,7 +121,7 @@ async def test_changes_during_an_outage_are_followed(own_server: OwnServer, unti
         following = asyncio.create_task(follow(client, jid, seen))
         await until(lambda: seen == [("scheduled", None)])
         own_server.kill()
-        await until(lambda: not client.backend.watcher.is_subscribed)
+        await until(lambda: not client.internals.backend.watcher.is_subscribed)
         own_server.start()
         found = await client.jobs.get(jid)
         assert found
@@ -148,6 +148,6 @@ async def test_closing_ends_follow_although_redis_still_answers(
     seen: list[Any] = []
     following = asyncio.create_task(follow(client, await client.queue("mail").put("Greet"), seen))
     await until(lambda: seen)
-    await client.backend.watcher.aclose()
+    await client.internals.backend.watcher.aclose()
     with pytest.raises(exceptions.ConnectionError, match="the client was closed"):
         await asyncio.wait_for(following, 5)

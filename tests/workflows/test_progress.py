@@ -114,10 +114,10 @@ async def test_run_starts_without_the_progress_of_the_former(
 async def test_progress_of_a_run_without_its_lock_is_refused(client: Client, until: Until) -> None:
     await client.queue("mail").put("Read", jid="a")
     (lost,) = await client.queue("mail").pop()
-    await client.jobs.timeout("a")
+    await client.jobs.unlock("a")
     (held,) = await client.queue("mail").pop()
     lost.progress(0.9)
-    reporter = client.backend.reporter
+    reporter = client.internals.backend.reporter
     assert isinstance(reporter, ProgressReporter)
     await until(lambda: reporter.is_idle)
     held.progress(0.1)

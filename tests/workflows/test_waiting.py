@@ -48,7 +48,7 @@ async def test_wait_returns_the_completed_job(client: Client, work: Work) -> Non
 async def test_wait_uses_events_without_polling(client: Client, work: Work, until: Until) -> None:
     jid = await client.queue("mail").put(greet)
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
-    await until(lambda: client.backend.watcher.is_subscribed)
+    await until(lambda: client.internals.backend.watcher.is_subscribed)
     await until(lambda: no_calls(client))
     async with work(greet):
         assert (await waiting).state == "complete"
@@ -108,7 +108,7 @@ async def test_wait_ends_when_the_job_fails_without_remaining_retries(
 async def test_wait_for_a_canceled_job_raises(client: Client, until: Until) -> None:
     jid = await client.queue("mail").put("Greet")
     waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
-    await until(lambda: client.backend.watcher.is_subscribed)
+    await until(lambda: client.internals.backend.watcher.is_subscribed)
     await client.jobs.cancel(jid)
     with pytest.raises(NoSuchJob):
         await waiting
@@ -138,7 +138,7 @@ async def test_thousand_waiters_share_one_subscription_which_ends_with_the_last(
     queue = client.queue("mail")
     jids = [await queue.put(greet) for _ in range(1_000)]
     waiting = [asyncio.create_task(client.jobs.wait(jid, timeout=60)) for jid in jids]
-    await until(lambda: client.backend.watcher.is_subscribed)
+    await until(lambda: client.internals.backend.watcher.is_subscribed)
     assert await listeners(client) == 1
     async with work(greet, concurrency=100):
         assert {job.state for job in await asyncio.gather(*waiting)} == {"complete"}
@@ -153,9 +153,9 @@ async def test_end_during_an_outage_is_not_missed(own_server: OwnServer, until: 
     async with Client(own_server.url) as client:
         jid = await client.queue("mail").put("Greet")
         waiting = asyncio.create_task(client.jobs.wait(jid, timeout=60))
-        await until(lambda: client.backend.watcher.is_subscribed)
+        await until(lambda: client.internals.backend.watcher.is_subscribed)
         own_server.kill()
-        await until(lambda: not client.backend.watcher.is_subscribed)
+        await until(lambda: not client.internals.backend.watcher.is_subscribed)
         own_server.start()
         await client.jobs.cancel(jid)
         with pytest.raises(NoSuchJob):
@@ -184,7 +184,7 @@ async def test_replies_lost_after_the_end_are_waited_for(
         found = await proxied.jobs.get(jid)
         assert found
         waiting = asyncio.create_task(WAITS[wait](proxied, jid, found))
-        await until(lambda: proxied.backend.watcher.is_subscribed)
+        await until(lambda: proxied.internals.backend.watcher.is_subscribed)
         await until(lambda: no_calls(proxied))
         proxy.about = compose(lost, client.namespace).sha.encode()
         proxy.drop = 2 * ATTEMPTS
@@ -213,6 +213,6 @@ async def test_wait_that_begins_in_an_outage_goes_through_it(
 async def test_closing_the_client_ends_wait(redis_url: str, namespace: str, until: Until) -> None:
     async with Client(redis_url, namespace=namespace) as client:
         waiting = asyncio.create_task(client.jobs.wait(await client.queue("mail").put("Greet")))
-        await until(lambda: client.backend.watcher.is_subscribed)
+        await until(lambda: client.internals.backend.watcher.is_subscribed)
     with pytest.raises(exceptions.ConnectionError):
         await waiting

@@ -77,7 +77,7 @@ async def test_workflow_with_a_refused_job_puts_none(client: Client) -> None:
         for jid, data in [("a", "{}"), ("b", "{")]
     ]
     with pytest.raises(InvalidArgument):
-        await client.store.put_flow(batch=batch)
+        await client.internals.store.put_flow(batch=batch)
     assert await client.jobs.multiget("a", "b") == []
 
 

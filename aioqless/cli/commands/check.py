@@ -36,7 +36,7 @@ async def check(
     with client.partial_reads():
         with show_progress("looking", None) as advance:
             problems = await client.check(resolve=resolve, step=advance)
-        if trouble := (await Archive(client.store).state()).describe_problem(time.time()):
+        if trouble := (await Archive(client.internals.store).state()).describe_problem(time.time()):
             errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
         print_gaps(await client.coverage())
     left = [problem for problem in problems if not problem.mended]

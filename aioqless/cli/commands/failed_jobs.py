@@ -219,7 +219,7 @@ async def _retry_group(
 async def _retry_all(
     client: Client, queue: str | None, count: int | None, dry_run: bool, yes: bool
 ) -> None:
-    groups = await client.jobs.failed()
+    groups = await client.jobs.failed_counts()
     left = total = min(sum(groups.values()), count or sum(groups.values()))
     which = pluralize(total, "failed job")
     if dry_run or not total:
@@ -234,20 +234,20 @@ async def _retry_all(
 
 
 async def _make_unknown_group(client: Client, group: str) -> AioqlessError:
-    similar = suggest(group, await client.jobs.failed())
+    similar = suggest(group, await client.jobs.failed_counts())
     return AioqlessError(f"there are no failed jobs in {plain(group)}{similar}")
 
 
 async def _print_groups(client: Client, json: bool) -> None:
     counts = dict(
-        sorted((await client.jobs.failed()).items(), key=lambda each: (-each[1], each[0]))
+        sorted((await client.jobs.failed_counts()).items(), key=lambda each: (-each[1], each[0]))
     )
     if json:
         print_json(counts)
         return
     latest: dict[str, JobSummary | None] = {}
     if counts:
-        groups = await client.jobs.failures(*list(counts)[:MAX_DETAILED])
+        groups = await client.jobs.failure_groups(*list(counts)[:MAX_DETAILED])
         latest = {group.group: group.latest for group in groups}
     rows = [(count, name, *_latest_columns(latest.get(name))) for name, count in counts.items()]
     print_table(["count", "group", "latest", "error"], rows, empty="Nothing has failed.")

@@ -85,7 +85,7 @@ async def _read_jids(client: Client, group: str | None, tag: str | None) -> list
             if group is not None:
                 page = await client.jobs.failed_jids(group, offset=len(jids), count=PAGE)
             else:
-                _, page = await client.jobs.tagged(tag or "", offset=len(jids), count=PAGE)
+                _, page = await client.jobs.tagged_jids(tag or "", offset=len(jids), count=PAGE)
             jids += page
             advance(len(page))
             if len(page) < PAGE:
@@ -97,7 +97,7 @@ async def _leave_complete(client: Client, jids: Sequence[str]) -> list[str]:
     found: list[str] = []
     for first in range(0, len(jids), PAGE):
         page = jids[first : first + PAGE]
-        states = await client.store.states(jids=page)
+        states = await client.internals.store.states(jids=page)
         found += [
             jid for jid, state in zip(page, states, strict=True) if state and state != "complete"
         ]

@@ -145,10 +145,10 @@ def jobs(
         if group is not None:
             total, page = await client.jobs.failed_in(group, offset=offset, count=count)
             if not total:
-                similar = suggest(group, await client.jobs.failed())
+                similar = suggest(group, await client.jobs.failed_counts())
                 problem = f"there are no failed jobs in {plain(group)}{similar}"
         elif tag is not None:
-            total, jids = await client.jobs.tagged(tag, offset=offset, count=count)
+            total, jids = await client.jobs.tagged_jids(tag, offset=offset, count=count)
             page = await client.jobs.multiget(*jids)
         else:
             jids = await read_jids(client, queue, state, offset, count)

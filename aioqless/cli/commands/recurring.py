@@ -38,7 +38,7 @@ def list_all(context: typer.Context, json: Json = False) -> Act | None:
         return None
 
     async def act(client: Client) -> None:
-        found = [job async for job in client.recurring()]
+        found = [job async for job in client.recurring.all()]
         if json:
             print_json([_job_fields(job) for job in found])
             return
@@ -187,7 +187,7 @@ async def cancel(client: Client, jid: RecurringJid, yes: Yes = False) -> None:
 
 
 async def _find(client: Client, jid: str) -> RecurringJob:
-    job = await client.jobs.recurring(jid)
+    job = await client.recurring.get(jid)
     if job is None:
         raise AioqlessError(f"there is no recurring job {jid!r}")
     return job

@@ -651,7 +651,7 @@ class Job(JobFields, Generic[Data]):
             depends=depends,
         )
 
-    async def timeout(self) -> None:
+    async def unlock(self) -> None:
         """Take the job from its worker. It is next in its queue, before all others."""
         await self._store.timeout(jids=[self.jid])
 

@@ -144,7 +144,7 @@ class RecurringJob:
     ended: bool
 
     def __init__(self, backend: JobBackend, record: Mapping[str, Json]) -> None:
-        """Make it of what Redis returned; `client.jobs.recurring` does."""
+        """Make it of what Redis returned; `client.recurring.get` does."""
         self._backend = backend
         self._store = backend.store
         self._load(record)

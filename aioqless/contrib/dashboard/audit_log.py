@@ -50,7 +50,7 @@ async def read_entries(
         before: Id of the entry before which to start; None: the end of the log.
         count: Maximum number of entries.
     """
-    commands = DashboardCommands(client.store)
+    commands = DashboardCommands(client.internals.store)
     read = commands.audit_log_logins if logins else commands.audit_log_list
     entries: list[AuditEntry] = await read(before=before, count=count)
     return entries
@@ -70,7 +70,7 @@ async def record(
     log.info(
         "web.action_performed", user=user.name, action=action, details=details, outcome=outcome
     )
-    await DashboardCommands(client.store).audit_log_add(
+    await DashboardCommands(client.internals.store).audit_log_add(
         who=user.name, act=action, about=json.dumps(details), outcome=outcome[:MAX_LENGTH]
     )
 
@@ -87,7 +87,7 @@ async def record_login(client: Client, user: str, action: str, address: str, out
     else:
         log.info("web.logged_out", user=user, client=address)
     try:
-        await DashboardCommands(client.store).audit_log_login(
+        await DashboardCommands(client.internals.store).audit_log_login(
             who=user, act=action, about=json.dumps({"address": address}), outcome=outcome
         )
     except (AioqlessError, *REDIS_UNAVAILABLE) as error:

@@ -41,7 +41,7 @@ ACTIONS = {
     "untag": "Remove tag",
     "track": "Track job",
     "untrack": "Untrack job",
-    "timeout": "Requeue job",
+    "unlock": "Unlock job",
     "undepend": "Remove dependencies",
     "fail": "Mark job as failed",
     "retry-all": "Retry group",

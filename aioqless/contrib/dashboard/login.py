@@ -99,7 +99,7 @@ class Login:
         An unknown name takes as long as a known one.
         """
         proof = self._dashboard.proof_of(name)
-        records = HttpSessionsCommands(self._dashboard.client.store)
+        records = HttpSessionsCommands(self._dashboard.client.internals.store)
         known_id = digest(f"known {name} {network}")
         known = False
         if proof is not None:

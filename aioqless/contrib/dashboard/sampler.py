@@ -109,7 +109,7 @@ async def _take_sample(client: Client) -> Sample:
 
 async def _read_sample(client: Client) -> Sample:
     queues = tuple(await _read_queues(client))
-    failed = await client.jobs.failed()
+    failed = await client.jobs.failed_counts()
     workers = tuple(await client.workers.counts())
     archive, now = await client.archive.state(), time.time()
     return Sample(
@@ -119,7 +119,9 @@ async def _read_sample(client: Client) -> Sample:
         workers=workers,
         archive_problem=archive.describe_problem(now),
         server=await client.server.info(),
-        coverage=find_coverage(queues, workers, now, await read_limits(client.store, queues)),
+        coverage=find_coverage(
+            queues, workers, now, await read_limits(client.internals.store, queues)
+        ),
         lost=await find_lost(client, [each.name for each in workers], now),
     )
 

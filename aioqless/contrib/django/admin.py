@@ -102,7 +102,7 @@ def _describe(alias: str, backend: Backend) -> dict[str, object]:
     }
 
     async def read(client: Client) -> tuple[list[QueueOverview], dict[str, int]]:
-        return await client.queues(), await client.jobs.failed()
+        return await client.queues(), await client.jobs.failed_counts()
 
     try:
         queues, failed = backend.settings.client().call(read)

@@ -176,7 +176,7 @@ class ForeignImporter:
 
     async def _take(self, part: Part, **arguments: Any) -> Any:
         """Import from one key; log a key of another type or with an invalid name, and skip it."""
-        commands = ForeignQueuesCommands(self._client.store)
+        commands = ForeignQueuesCommands(self._client.internals.store)
         take: dict[Part, Callable[..., Awaitable[Any]]] = {
             "queue": commands.import_queue,
             "schedule": commands.import_schedule,

@@ -156,7 +156,7 @@ class Sessions:
 
     @property
     def _commands(self) -> HttpSessionsCommands:
-        return HttpSessionsCommands(self._client.store)
+        return HttpSessionsCommands(self._client.internals.store)
 
     def _signed_text(self, session: Session) -> bytes:
         return f"{session.nonce} {session.name}".encode("utf-8", "replace")

@@ -101,7 +101,7 @@ class Reservation:
         self.job.renew_lock(expires)
         self.left = seconds
         if request is not None:  # the reply may be that of the first attempt
-            self.left = max(0.0, expires - await self.client.store.now())
+            self.left = max(0.0, expires - await self.client.internals.store.now())
         return expires
 
     async def hand_over(
@@ -141,7 +141,7 @@ class Reservation:
         Args:
             request: Names this attempt, so that it may be repeated.
         """
-        await self.client.store.release(**self._lock, request=self._request_id(request))
+        await self.client.internals.store.release(**self._lock, request=self._request_id(request))
 
     async def finish(self, answer: Any, *, request: str | None = None) -> str:
         """Finish the job with an answer, which is any JSON; return the job's state.
@@ -168,7 +168,7 @@ class Reservation:
             )
         else:
             self.job.data[self.policy.answer] = answer
-        return await self.client.store.complete(
+        return await self.client.internals.store.complete(
             **self._lock,
             queue=self.queue,
             data=self.job.changed_data(),
@@ -188,7 +188,7 @@ class Reservation:
             request: Names this attempt, so that it may be repeated.
         """
         group = validation.check_name("group", group or f"{self.queue}-rejected")
-        await self.client.store.fail(
+        await self.client.internals.store.fail(
             **self._lock,
             group=group,
             message=reason,
@@ -198,7 +198,7 @@ class Reservation:
 
     @property
     def _commands(self) -> HumanTasksCommands:
-        return HumanTasksCommands(self.client.store)
+        return HumanTasksCommands(self.client.internals.store)
 
     @property
     def _lock(self) -> _Lock:

@@ -81,7 +81,7 @@ class TaskQueue:
             request: Names this attempt, so that it may be repeated.
         """
         person = Person.of(person)
-        reply: _Reserved = await HumanTasksCommands(self.client.store).reserve(
+        reply: _Reserved = await HumanTasksCommands(self.client.internals.store).reserve(
             queue=self.queue,
             person=person.name,
             worker=person.worker,
@@ -98,7 +98,7 @@ class TaskQueue:
             person: A person, or the name of one.
         """
         person = Person.of(person)
-        reply: _Reserved = await HumanTasksCommands(self.client.store).reservation(
+        reply: _Reserved = await HumanTasksCommands(self.client.internals.store).reservation(
             queue=self.queue, worker=person.worker
         )
         return self._reserved(person, reply)
@@ -115,7 +115,7 @@ class TaskQueue:
             return TaskStatus("gone")
         if not was_held_by(job, person):
             return None
-        return status_of(job, person, self.queue, await self.client.store.now())
+        return status_of(job, person, self.queue, await self.client.internals.store.now())
 
     async def claim(self, person: Person | str, jid: str, fence: int) -> Reservation | None:
         """Return a reservation that a session claims to have; None when there is no such job.
@@ -137,7 +137,7 @@ class TaskQueue:
     def _reserved(self, person: Person, reply: _Reserved) -> Reservation | None:
         if reply["job"] is None:
             return None
-        job: Job = Job(self.client.backend, decode_record(reply["job"]))
+        job: Job = Job(self.client.internals.backend, decode_record(reply["job"]))
         return self._reservation(person, job, max(0.0, job.expires - reply["now"]))
 
     def _reservation(

@@ -115,7 +115,7 @@ class PartitionedAccess(RedisAccess):
 
     @override
     def make_store(self) -> ScriptStore:
-        return self._unite([client.store for client in self.clients])
+        return self._unite([client.internals.store for client in self.clients])
 
     @override
     def make_dedicated_store(self, name: str, timeout: float) -> ScriptStore:

@@ -246,7 +246,7 @@ class PartitionedClient(Client):
         for row in moves:
             of_partition.setdefault(self.partition_of(row["jid"]), []).append(row)
         for number, rows in of_partition.items():
-            await self.partitions[number].store.tick(batch=rows)
+            await self.partitions[number].internals.store.tick(batch=rows)
 
     async def _compare_count(self) -> None:
         """Compare the number of partitions with that in Redis, or record it on first use."""
@@ -274,7 +274,7 @@ class PartitionedClient(Client):
 
     @property
     def _partitioned_store(self) -> PartitionedStore:
-        return cast(PartitionedStore, self.store)
+        return cast(PartitionedStore, self.internals.store)
 
 
 def _read_count(environ: Mapping[str, str] = os.environ) -> int:

@@ -83,7 +83,7 @@ class NodeSubscriptions:
         """Return which node has which slots, as any node knows it; nothing without a Cluster."""
         for partition in self._partitions:
             with contextlib.suppress(exceptions.RedisError):
-                reply = await partition.store.connection.execute("CLUSTER", "SLOTS")
+                reply = await partition.internals.store.connection.execute("CLUSTER", "SLOTS")
                 return [(first, last, str(node[:2])) for first, last, node, *_ in reply]
         return []
 

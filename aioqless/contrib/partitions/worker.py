@@ -66,10 +66,12 @@ class PartitionedWorker(AnyWorker):
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
         self._named: set[int] = set()  # indexes of the consumers that have their name
         self._recovered = False  # that jobs of former processes wait again was logged
-        locks = cast(PartitionedStore, client.dedicated_store("locks", LOCKS_TIMEOUT)).stores
+        dedicated = client.internals.dedicated_store("locks", LOCKS_TIMEOUT)
+        locks = cast(PartitionedStore, dedicated).stores
+        stores = [each.internals.store for each in clients]
         self._slots = [
-            self._turns.add(number, outages.add(number, each.store.connection), each.store)
-            for number, each in zip(self._numbers, clients, strict=True)
+            self._turns.add(number, outages.add(number, store.connection), store)
+            for number, store in zip(self._numbers, stores, strict=True)
         ]
         self._consumers = [
             Consumer(

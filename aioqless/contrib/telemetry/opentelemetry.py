@@ -3,7 +3,7 @@
 A worker that loads this module traces its runs and the jobs that they put, counts and measures its
 runs, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace continues
 from put to finish, across processes: other clients call
-`client.set_default_context(inject_context)`. Configure exporters as usual, by OpenTelemetry's SDK
+`client.default_context = inject_context`. Configure exporters as usual, by OpenTelemetry's SDK
 or its environment variables. Names of OpenTelemetry's semantic conventions are used where they
 exist.
 """
@@ -74,8 +74,8 @@ def inject_context(new: NewJob) -> dict[str, str]:
 @resource
 async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
     """Let the worker's client put jobs with the current trace."""
-    if not client.has_default_context:
-        client.set_default_context(inject_context)
+    if client.default_context is None:
+        client.default_context = inject_context
     yield Tracing()
 
 

@@ -69,8 +69,8 @@ async def read_queues(client: Client) -> QueueReading:
     """Read what Redis knows of all queues, failure groups and the archive."""
     queues = await client.queues()
     lags = await client.lags(*[counts.name for counts in queues])
-    limits = await read_limits(client.store, queues)
-    workers, clock = await client.workers.counts(), await client.store.now()
+    limits = await read_limits(client.internals.store, queues)
+    workers, clock = await client.workers.counts(), await client.internals.store.now()
     delays = find_coverage(queues, workers, clock, limits).delays
     archive = await client.archive.state()
     now = time.time()
@@ -81,7 +81,7 @@ async def read_queues(client: Client) -> QueueReading:
         },
         lags={counts.name: lag for counts, lag in zip(queues, lags, strict=True)},
         delays={name: (delay.reason, delay.lag) for name, delay in delays.items()},
-        failed=await client.jobs.failed(),
+        failed=await client.jobs.failed_counts(),
         archive_entries=archive.length,
         archive_lag=archive.unread_since(now),
     )

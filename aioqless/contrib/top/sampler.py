@@ -72,7 +72,9 @@ class Sampler:
         """Read everything; raises what the client does."""
         with self._client.partial_reads() as missing:
             queues, failed, counts = await asyncio.gather(
-                self._client.queues(), self._client.jobs.failed(), self._client.workers.counts()
+                self._client.queues(),
+                self._client.jobs.failed_counts(),
+                self._client.workers.counts(),
             )
             workers = await self._working([worker.name for worker in counts])
         redis = {} if missing else await self._info()

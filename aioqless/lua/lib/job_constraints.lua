@@ -28,7 +28,7 @@ function job_constraints.parse(text)
   end
   if own['for'] ~= nil then args.interval('for', own['for']) end
   if own.limit ~= nil then
-    job_constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENT)
+    job_constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENCY)
   end
   if own.rate ~= nil then
     if type(own.rate) ~= 'table' or #own.rate ~= 2 then

@@ -72,7 +72,9 @@ class Registration:
             self._woken.clear()
             asked = time.monotonic()
             try:
-                await self._client.store.register(worker=self._worker, queues=self._served())
+                await self._client.internals.store.register(
+                    worker=self._worker, queues=self._served()
+                )
                 if self._looks_left and time.monotonic() >= self._quiet_until:
                     await self._look()
             except NOT_NOW as error:

@@ -32,7 +32,7 @@ async def shop(client: Client) -> list[str]:
     )
     await jobs[1].complete()
     await mail.recur("shop.reports.weekly", {}, every=3600, offset=3600, jid="weekly")
-    await client.store.track_track(jid=waiting, tags=[])
+    await client.internals.store.track_track(jid=waiting, tags=[])
     others = [f"/job?jid={each}" for each in (held, jobs[0].jid, jobs[2].jid)]
     tabs = [f"/queue?name=mail&tab={tab}" for tab in ("running", "scheduled", "statistics")]
     return [

@@ -144,7 +144,7 @@ async def test_urgent_alarms_come_first(redis_url: str, client: Client) -> None:
         await earlier.queue("held").put("Greet", {})
         await earlier.queue("held").pause()
         await earlier.queue("alone").put("Greet", {})
-        await client.store.register(worker="ann", queues=["held"])
+        await client.internals.store.register(worker="ann", queues=["held"])
         await client.queue("other").pop(worker="ann")
         first, second = find_alarms(await Sampler(client).refresh())
     assert first.is_urgent and "no worker takes them: alone" in first.problem

@@ -40,7 +40,7 @@ async def shop(client: Client, until: Until) -> AsyncIterator[Client]:
             return (
                 all(each.waiting == 0 for each in counts.values())
                 and sum(each.running for each in counts.values()) == counts["stock"].running == 4
-                and (await client.jobs.failed()).keys()
+                and (await client.jobs.failed_counts()).keys()
                 == {"mail-ValueError", "billing-CardRefused"}
             )
 
@@ -171,7 +171,7 @@ async def test_running_job_is_taken_from_its_worker(page: Page, shop: Client) ->
     await page.goto("/queue?name=stock&tab=running")
     await page.locator("a.row").first.click()
     await expect(page.locator("h1")).to_contain_text("running")
-    await page.get_by_role("button", name="Requeue").click()
+    await page.get_by_role("button", name="Unlock").click()
     await says(page, "at the head of its queue")
     await expect(page.locator("h1")).to_contain_text("stalled")
 
@@ -280,7 +280,7 @@ async def test_recurring_job_is_run_changed_paused_and_canceled(page: Page, clie
     await page.get_by_label("Every, in seconds").fill("7200")
     await page.get_by_role("button", name="Save").click()
     await says(page, "changed")
-    template = await client.jobs.recurring("weekly")
+    template = await client.recurring.get("weekly")
     assert template and (template.interval, template.data) == (7200, {"week": 2})
     await page.get_by_role("button", name="Run now").click()
     await says(page, "enqueued in reports")
@@ -289,7 +289,7 @@ async def test_recurring_job_is_run_changed_paused_and_canceled(page: Page, clie
     await page.get_by_text("Delete…").click()
     await page.get_by_role("button", name="Delete the schedule").click()
     await says(page, "deleted")
-    assert await client.jobs.recurring("weekly") is None
+    assert await client.recurring.get("weekly") is None
 
 
 async def test_configuration_is_set_and_unset(page: Page, client: Client) -> None:

@@ -286,7 +286,7 @@ def test_ipv6_network_of_a_customer_counts_as_one_address(address: str, network:
 async def test_audit_log_has_every_login_and_attempts_never_displace_actions(
     client: Client,
 ) -> None:
-    await DashboardCommands(client.store).audit_log_add(
+    await DashboardCommands(client.internals.store).audit_log_add(
         who="ada", act="pause", about="{}", outcome="done"
     )
     async with client_of(create_app(client, access=Access(users=USERS))) as http:
@@ -296,7 +296,7 @@ async def test_audit_log_has_every_login_and_attempts_never_displace_actions(
         await http.post("/logout", data={"token": await token(http)})
         noted = [
             (each["who"], each["act"], each["outcome"])
-            for each in await DashboardCommands(client.store).audit_log_logins()
+            for each in await DashboardCommands(client.internals.store).audit_log_logins()
         ]
         assert noted == [
             ("ada", "log-out", "done"),
@@ -304,9 +304,9 @@ async def test_audit_log_has_every_login_and_attempts_never_displace_actions(
             ("(unknown)", "log-in", "refused"),
             ("ada", "log-in", "refused"),
         ]
-        assert [each["act"] for each in await DashboardCommands(client.store).audit_log_list()] == [
-            "pause"
-        ]
+        assert [
+            each["act"] for each in await DashboardCommands(client.internals.store).audit_log_list()
+        ] == ["pause"]
         await log_in(http, "ada")
         page = (await http.get("/audit-log?kind=logins")).text
         assert (
@@ -338,7 +338,7 @@ async def test_guesses_of_the_startup_token_by_link_are_limited_and_recorded(
         assert await open_link(TOKEN) == 429
         form = {"token": await token(stranger, "/login"), "password": TOKEN}
         assert (await stranger.post("/login", data=form)).status_code == 429
-    logged = await DashboardCommands(client.store).audit_log_logins()
+    logged = await DashboardCommands(client.internals.store).audit_log_logins()
     assert [(each["who"], each["outcome"]) for each in logged] == [
         ("local", "refused")
     ] * BY_PAIR.amount

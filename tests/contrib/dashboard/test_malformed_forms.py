@@ -56,7 +56,9 @@ async def test_malformed_form_gets_a_response_and_an_audit_entry(
             [*plain, ("limit", value), ("priority", value)],
         ):
             assert await sent(http, act, [its, *form]) in (200, 404), act
-    assert len(await DashboardCommands(client.store).audit_log_list(count=1000)) == 2 * len(acts)
+    assert len(
+        await DashboardCommands(client.internals.store).audit_log_list(count=1000)
+    ) == 2 * len(acts)
 
 
 async def test_unknown_config_option_is_refused_with_a_suggestion(
@@ -78,7 +80,7 @@ async def test_unusual_value_is_recorded_in_the_audit_log(
         [("token", (await token(http)).encode()), ("queue", b"mail"), ("x" * 5000, HALF)],
     )
     assert (await client.queue("mail").counts()).paused
-    (noted,) = await DashboardCommands(client.store).audit_log_list()
+    (noted,) = await DashboardCommands(client.internals.store).audit_log_list()
     assert (noted["act"], noted["about"]["queue"]) == ("pause", "mail") and "\\udced" in str(
         noted["about"]
     )

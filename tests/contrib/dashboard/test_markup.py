@@ -28,7 +28,7 @@ async def test_markup_in_every_field_is_shown_as_text(page: Page, client: Client
     jid = await queue.put(NAME, data, jid=NAME, tags=[NAME, "two"], context={NAME: MARKUP}, delay=0)
     await queue.put(NAME, {}, tags=[NAME], depends=[jid])
     await queue.recur(NAME, data, every=3600, offset=3600, jid="r" + NAME, tags=[NAME])
-    await client.store.track_track(jid=jid, tags=[])
+    await client.internals.store.track_track(jid=jid, tags=[])
     await client.jobs.tags()
     await client.config.set(NAME, NAME, force=True)
     (job,) = await queue.pop(worker=NAME)

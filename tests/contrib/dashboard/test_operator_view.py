@@ -46,7 +46,7 @@ async def test_completed_job_is_listed_with_its_queue_worker_and_run_time(
 ) -> None:
     await client.queue("mail").put("Greet", {})
     (job,) = await earlier.queue("mail").pop(worker="ann")
-    await client.store.complete(jid=job.jid, worker="ann", queue="mail", fence=job.fence)
+    await client.internals.store.complete(jid=job.jid, worker="ann", queue="mail", fence=job.fence)
     page = (await http.get("/completed")).text
     assert '<a href="/queue?name=mail">mail</a>' in page
     assert "ran 16 min 40 s" in page and '<a href="/worker?name=ann">ann</a>' in page
@@ -119,7 +119,7 @@ async def test_dismissed_alarm_stays_hidden_until_it_is_shown_again_or_ends(
 ) -> None:
     await earlier.queue("held").put("Greet", {})
     await client.queue("held").pause()
-    await client.store.register(worker="ann", queues=["held"])
+    await client.internals.store.register(worker="ann", queues=["held"])
     await client.queue("other").pop(worker="ann")
     async with browser_context(browser, site) as context:
         page = await context.new_page()

@@ -109,7 +109,7 @@ async def test_failed_job_is_found_edited_and_completes(
         await put_day(client)
 
         async def failed() -> bool:
-            return (await client.jobs.failed()).get("mail-ValueError") == 3
+            return (await client.jobs.failed_counts()).get("mail-ValueError") == 3
 
         await until(failed)
         assert "mail-ValueError" in (await http.get("/failures")).text

@@ -104,7 +104,7 @@ async def test_documented_proxy_headers_allow_login(client: Client, tmp_path: Pa
                 http.headers.update({"Origin": proxy, "X-Forwarded-For": "10.9.8.7"})
                 assert (await log_in(http, "ada")).status_code == 303
                 assert (await http.get("/queues")).status_code == 200
-    (login,) = await DashboardCommands(client.store).audit_log_logins()
+    (login,) = await DashboardCommands(client.internals.store).audit_log_logins()
     assert login["about"] == {
         "address": "10.9.8.7"
     }  # nginx is on loopback, which is trusted: these are the headers of a proxy before it

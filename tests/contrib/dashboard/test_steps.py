@@ -16,7 +16,7 @@ async def jid(client: Client) -> str:
     jid = await client.queue("mail").put("Greet", {})
     [job] = await client.queue("mail").pop(worker="ann")
     for name, result in (("plan", '["tea"]'), ("draft", '{"password": "hunter2"}')):
-        await DurableCommands(client.store).step(
+        await DurableCommands(client.internals.store).step(
             jid=jid, worker="ann", kind="step", name=name, result=result
         )
     await job.fail("no such word", group="typo")

@@ -203,7 +203,7 @@ def test_schedule_of_a_task_puts_it_into_its_queue(
     path = "tests.contrib.django.shop.tasks.tick"
     monkeypatch.setitem(declared_tasks, path, tasks.declare_tick())
     run_tasks()
-    (recurring,) = jobs(backend, lambda client: client.queue("mail").recurring())
+    (recurring,) = jobs(backend, lambda client: client.recurring.page("mail"))
     assert (recurring.klass, recurring.interval) == (path, 3600)
     backend.settings.client().put(path, queue="mail")  # as a schedule does, without data
     run_tasks()

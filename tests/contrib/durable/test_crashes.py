@@ -77,7 +77,7 @@ async def test_worker_killed_between_effect_and_store_repeats_this_effect_alone(
     for _ in deaths:
         async with start() as worker:
             assert await asyncio.wait_for(worker.wait(), 60) == -signal.SIGKILL
-        await client.jobs.timeout(jid)  # rather than wait for its lock
+        await client.jobs.unlock(jid)  # rather than wait for its lock
     async with start():
         assert (await client.jobs.wait(jid, 60)).state == JobState.COMPLETE
     expected = {str(number): 1 + (number in deaths) for number in range(20)}
@@ -130,7 +130,7 @@ async def test_killed_worker_repeats_only_items_after_the_stored_position(
         worker.kill()
         await worker.wait()
     begun = sum(lines(ledger).values())
-    await client.jobs.timeout(jid)
+    await client.jobs.unlock(jid)
     async with start():
         assert (await client.jobs.wait(jid, 60)).state == JobState.COMPLETE
     done = lines(ledger)

@@ -35,7 +35,7 @@ async def test_jobs_of_sidekiq_keep_their_arguments(here: Client, push: Push) ->
     assert (await existing_job(here, later)).state == "scheduled"
     assert (
         3500
-        < await here.redis.zscore("ql:q:mail-scheduled", later) - await here.store.now()
+        < await here.redis.zscore("ql:q:mail-scheduled", later) - await here.internals.store.now()
         <= 3600
     )
     assert ((await existing_job(here, post)).queue, (await existing_job(here, post)).retries) == (

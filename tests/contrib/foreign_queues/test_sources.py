@@ -67,7 +67,8 @@ async def test_used_retries_and_failures_of_exq_are_kept(here: Client) -> None:
 
 async def test_running_jobs_of_dead_exq_nodes_are_imported(here: Client) -> None:
     await here.redis.sadd("exq:queues", "default")
-    await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": await here.store.now()})
+    now = await here.internals.store.now()
+    await here.redis.zadd("exq:heartbeats", {"dead": 1.7e9, "alive": now})
     jids = [f"{number:08}-8aeb-4ec2-a6bb-a7b7d2a4b4d5" for number in range(250)]
     for jid in jids:
         await here.redis.lpush(

@@ -279,7 +279,7 @@ async def test_rejected_job_fails_with_the_reason(client: Client, tasks: TaskQue
     await put(client, "a", "b")
     await (await have(tasks, Person("ada", "1"))).fail("the picture is black")
     await (await have(tasks, "ada")).fail("no", "duplicates")
-    assert await client.jobs.failed() == {"review-rejected": 1, "duplicates": 1}
+    assert await client.jobs.failed_counts() == {"review-rejected": 1, "duplicates": 1}
     job = await client.jobs.get("a")
     assert (
         job
@@ -302,7 +302,7 @@ async def test_deleted_job_raises(client: Client, tasks: TaskQueue) -> None:
 async def test_job_taken_away_by_an_operator_raises(client: Client, tasks: TaskQueue) -> None:
     await put(client, "a")
     reservation = await have(tasks, "ada")
-    await client.jobs.timeout("a")
+    await client.jobs.unlock("a")
     assert await tasks.status("ada", "a") == TaskStatus("waiting")
     with pytest.raises(WrongState):
         await reservation.finish("cat")

@@ -96,7 +96,7 @@ class Scene:
                     "v": "1", "what": "complete", "jid": f"d{self.damaged}", "klass": "K",
                     "queue": "q", "ended": "99999999999",
                 }  # fmt: skip
-                await client.redis.xadd(Keys(client.store.namespace)("archive"), entry)
+                await client.redis.xadd(Keys(client.internals.store.namespace)("archive"), entry)
                 self.damaged += 1
 
     def put_rest(self) -> None:

@@ -40,7 +40,9 @@ async def add_entries(client: Client, number: int) -> None:
     entry: dict[Any, Any] = {"v": "1", "what": "complete", "klass": "K", "queue": "q", **times}
     async with client.redis.pipeline(transaction=False) as pipeline:
         for at in range(number):
-            pipeline.xadd(Keys(client.store.namespace)("archive"), {**entry, "jid": f"j{at}"})
+            pipeline.xadd(
+                Keys(client.internals.store.namespace)("archive"), {**entry, "jid": f"j{at}"}
+            )
         await pipeline.execute()
 
 

@@ -49,7 +49,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        return Keys(self.client.store.namespace)("archive").decode()
+        return Keys(self.client.internals.store.namespace)("archive").decode()
 
     def archiver(self, root: Path | None = None, *, entries: int = 1000) -> Archiver:
         return Archiver(

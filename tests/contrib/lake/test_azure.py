@@ -45,7 +45,7 @@ def test_commands_work_on_azure(
     async def complete() -> str:
         async with Client(redis_url, namespace=namespace) as client:
             await complete_jobs(client, 5)
-            return (await client.jobs.complete())[0]
+            return (await client.jobs.complete_jids())[0]
 
     jid = asyncio.run(complete())
     source = ("--url", redis_url, "--namespace", namespace)

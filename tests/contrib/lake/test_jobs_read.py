@@ -171,7 +171,7 @@ async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
     (job,) = await queue.pop(1)
     await job.fail("it was \u00fc", group="broken")
     stored = [
-        await client.store.connection.execute(
+        await client.internals.store.connection.execute(
             "HMGET", f"{client.namespace}:j:{jid}", *fields_of(SCHEMA)
         )
         for jid in "abz"
@@ -195,7 +195,10 @@ async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
         and failed["failure"]["message"] == "it was \u00fc"
         and failed["depends"] == ["nobody"]
     )
-    assert abs(failed["time"].timestamp() - await client.store.now()) < 60 and failed["fence"] == 1
+    assert (
+        abs(failed["time"].timestamp() - await client.internals.store.now()) < 60
+        and failed["fence"] == 1
+    )
     assert (
         scheduled["state"] == "scheduled"
         and scheduled["failure"] is None

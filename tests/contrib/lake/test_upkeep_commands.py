@@ -108,7 +108,7 @@ def call(client: Client, act: Callable[[Client], Awaitable[Result]]) -> Result:
 
 
 async def read_stream(client: Client) -> list[object]:
-    return list(await client.redis.xrange(Keys(client.store.namespace)("archive")) or ())
+    return list(await client.redis.xrange(Keys(client.namespace)("archive")) or ())
 
 
 async def end_jobs(client: Client) -> None:
@@ -128,7 +128,7 @@ async def end_jobs(client: Client) -> None:
     for _ in range(2):
         for job in await queue.pop(2, worker="w"):
             await job.complete()
-    await client.redis.xadd(Keys(client.store.namespace)("archive"), {"v": "7", "jid": MARKER})
+    await client.redis.xadd(Keys(client.namespace)("archive"), {"v": "7", "jid": MARKER})
 
 
 def test_erase_removes_a_job_from_the_stream_and_every_file(

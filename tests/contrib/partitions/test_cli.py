@@ -96,7 +96,7 @@ async def test_recurring_jobs_of_all_partitions_are_listed_and_changed(
     monkeypatch.setenv("AIOQLESS_PARTITIONS", "4")
     assert "{weekly}" in run("recur").stdout
     assert run("recur", "pause", "nightly").returncode == 0
-    job = await partitioned.jobs.recurring("nightly")
+    job = await partitioned.recurring.get("nightly")
     assert job is not None
     assert job.paused
 

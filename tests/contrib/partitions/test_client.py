@@ -26,7 +26,7 @@ from aioqless.errors import JobExists, NoSuchJob
 from aioqless.store import acl
 
 
-@job(klass="Greet", max_concurrent=5)
+@job(klass="Greet", max_concurrency=5)
 async def greet(job: Job[Any], name: str) -> None: ...
 
 
@@ -82,7 +82,7 @@ async def test_many_jobs_are_canceled_and_their_states_read_in_the_order_of_the_
 ) -> None:
     jids = [await partitioned.put("Greet", jid=f"job-{n}") for n in range(20)]
     asked = [*jids[:5], "unknown", *jids[5:]]
-    states = await partitioned.store.states(jids=asked)
+    states = await partitioned.internals.store.states(jids=asked)
     assert states == ["waiting"] * 5 + [""] + ["waiting"] * 15
     assert await partitioned.jobs.cancel(*asked) == jids
 
@@ -151,8 +151,8 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
     queue = partitioned.queue("mail")
     for refused in (
         queue.put("Greet", jid=other, unique=Key(one)),
-        queue.put("Greet", jid=other, max_concurrent=1, limit_key=Key(one)),
-        queue.put("Greet", unique=Key(other), max_concurrent=1, limit_key=Key(one)),
+        queue.put("Greet", jid=other, max_concurrency=1, limit_key=Key(one)),
+        queue.put("Greet", unique=Key(other), max_concurrency=1, limit_key=Key(one)),
         partitioned.put("Greet", unique=Key(other), partition_key=one),
         partitioned.put("Greet", jid=other, partition_key=one),
         queue.put("Greet", jid=other, depends=[waiting]),
@@ -165,7 +165,7 @@ async def test_combination_of_several_partitions_is_refused_before_anything_is_w
         with pytest.raises(ValueError, match=r"belongs to partition \d of 4, and '.+' to \d"):
             await refused
     assert await queue.length() == 0
-    assert await queue.recurring() == []
+    assert [each async for each in partitioned.recurring.all()] == []
     (popped,) = await partitioned.queue("default").pop()
     with pytest.raises(ValueError, match="belongs to partition"):
         await popped.complete("mail", depends=[other])
@@ -178,7 +178,7 @@ async def test_keys_with_the_same_part_in_braces_can_be_combined(
     jid = await partitioned.put(
         "Greet",
         unique=Key("{c7}-order"),
-        max_concurrent=1,
+        max_concurrency=1,
         limit_key=Key("{c7}-limit"),
         jid="{c7}-1",
     )
@@ -218,12 +218,12 @@ async def test_counts_and_statistics_are_those_of_all_partitions(
     assert worker.jobs == 12 == len((await partitioned.workers.jobs(worker.name)).jobs)
     (summary,) = await partitioned.workers.working(worker.name, most=3)
     assert (summary.jobs, len(summary.doing)) == (12, 3)
-    assert await partitioned.jobs.failed() == {"group": 8}
-    assert (await partitioned.jobs.failures("group"))[0].total == 8
+    assert await partitioned.jobs.failed_counts() == {"group": 8}
+    assert (await partitioned.jobs.failure_groups("group"))[0].total == 8
     total, failed = await partitioned.jobs.failed_in("group", count=5)
     assert (total, len(failed)) == (8, 5)
     assert await partitioned.jobs.retry_group("group") == 8
-    total, tagged = await partitioned.jobs.tagged("t", count=100)
+    total, tagged = await partitioned.jobs.tagged_jids("t", count=100)
     assert (total, len(set(tagged))) == (40, 40)
     assert await partitioned.jobs.tags() == ["t"]
     assert await queue.lag() > 0
@@ -295,15 +295,15 @@ async def test_recurring_job_is_in_one_partition_with_its_instances(
 ) -> None:
     recurring = await partitioned.recur("Greet", jid="nightly", cron="@daily", queue="mail")
     hourly = await partitioned.queue("mail").recur("Greet", jid="hourly", every=3600, offset=3600)
-    assert {each.jid async for each in partitioned.recurring()} == {"{nightly}", "{hourly}"}
+    assert {each.jid async for each in partitioned.recurring.all()} == {"{nightly}", "{hourly}"}
     for each in (recurring, hourly):
         instance = await partitioned.jobs.get(await each.run_now())
         assert instance is not None
         assert instance.spawned_from == each.jid
-    found = await partitioned.jobs.recurring("nightly")
+    found = await partitioned.recurring.get("nightly")
     assert found is not None
     await found.cancel()
-    assert await partitioned.jobs.recurring("nightly") is None
+    assert await partitioned.recurring.get("nightly") is None
 
 
 # Shared configuration

@@ -287,7 +287,7 @@ async def test_partial_reads_return_what_is_reachable_and_name_the_node_that_is_
             with client.partial_reads() as missing:
                 (counts,) = await client.queues()
                 assert counts.waiting == await queue.length() == present
-                assert await client.jobs.failed() == {}
+                assert await client.jobs.failed_counts() == {}
                 assert await client.workers.counts() == []
                 assert (await queue.stats()).wait.count == 0
                 assert (await client.coverage()).unserved[0].jobs == present
@@ -316,7 +316,7 @@ async def test_call_on_an_open_connection_to_a_hung_node_names_the_node(
         cluster.url, namespace=namespace, partitions=3, timeout=3, patience=0
     ) as client:
         node = owners(cluster, client)[1]
-        store = client.partitions[1].store
+        store = client.partitions[1].internals.store
         await store.connection.execute("PING")
         with away(cluster, node, "frozen"):
             with pytest.raises(exceptions.TimeoutError) as caught:

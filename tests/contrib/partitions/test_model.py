@@ -69,7 +69,7 @@ class Model:
             states.count("waiting"),
             states.count("running"),
         )
-        assert sum((await self._client.jobs.failed()).values()) == states.count("failed")
+        assert sum((await self._client.jobs.failed_counts()).values()) == states.count("failed")
         assert await self._client.check() == []
 
 

@@ -87,7 +87,7 @@ async def test_retries_failures_workflows_and_next_queues_end_as_they_should(
     await run_all(client, step, twice, wrong)
     assert [each for each in order if each != "twice"] == ["step 0", "step 1", "step 2"]
     assert (await jid.job()).state == "failed"
-    assert sum((await client.jobs.failed()).values()) + order.count("twice") == 3
+    assert sum((await client.jobs.failed_counts()).values()) + order.count("twice") == 3
 
 
 async def test_idle_worker_is_woken_by_a_put_into_any_partition(
@@ -225,7 +225,7 @@ async def test_recurring_job_of_a_handler_is_put_once_per_tick(
 
     async with PartitionedWorker(client, tick, settings=Settings(queues=("mail",), poll=0.1)):
         await until(lambda: len(ran) >= 2)
-    found = [each async for each in client.recurring()]
+    found = [each async for each in client.recurring.all()]
     assert len(found) == 1
     assert len(set(ran)) == len(ran) <= 3
 
@@ -266,7 +266,7 @@ async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
     ended = {"id": "former", "host": "here", **_this_process(), "pid": 2**22 + 1}
     for number, partition in enumerate(partitioned.partitions):
         await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
-        await partition.store.name_lease_claim(worker="ann", told=json.dumps(ended))
+        await partition.internals.store.name_lease_claim(worker="ann", told=json.dumps(ended))
         await partition.queue("mail").pop(worker="ann")
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: lines.of("worker.recovered") and worker.idle)
@@ -316,11 +316,11 @@ async def test_schedules_of_all_partitions_that_stand_still_are_found_and_moved(
 
     async def make_late(round_: int) -> set[str]:
         """Put schedules whose next run is in a day; return their jids."""
-        late = await client.store.now() + 86_400
+        late = await client.internals.store.now() + 86_400
         jids = set()
         for n in range(6):
             cron = await client.recur(greet, jid=f"c{round_}-{n}", cron="* * * * *", queue="mail")
-            await client.store.recur_update(jid=cron.jid, pairs=["next", str(late)])
+            await client.internals.store.recur_update(jid=cron.jid, pairs=["next", str(late)])
             each = await client.queue("mail").recur(greet, jid=f"i{round_}-{n}", every=60)
             for partition in client.partitions:
                 key = f"{partition.namespace}:q:mail-recur"

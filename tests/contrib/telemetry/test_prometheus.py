@@ -60,7 +60,7 @@ async def test_waits_of_jobs_are_measured_by_queue(
 
     before = bucket("10.0"), bucket("60.0"), bucket("+Inf")
     await client.queue("mail").put(measured)
-    await client.store.put(
+    await client.internals.store.put(
         queue="mail", jid="late", klass="Measured", data="{}", now=time.time() - 3630, delay=3600
     )
     async with work(measured, prometheus.measure):

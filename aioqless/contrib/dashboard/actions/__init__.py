@@ -24,7 +24,7 @@ ACTIONS: dict[str, Action] = {
     "untag": Action(jobs.untag),
     "track": Action(jobs.track),
     "untrack": Action(jobs.untrack),
-    "timeout": Action(jobs.time_out),
+    "unlock": Action(jobs.unlock),
     "undepend": Action(jobs.remove_dependencies),
     "fail": Action(jobs.fail),
     "retry-all": Action(failures.retry_all),

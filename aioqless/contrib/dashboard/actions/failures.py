@@ -33,7 +33,7 @@ async def cancel_all(request: ActionRequest) -> str:
 
 
 async def _count(client: Client, group: str) -> int:
-    (summary,) = await client.jobs.failures(group)
+    (summary,) = await client.jobs.failure_groups(group)
     if not summary.total:
         raise ValueError(f"group {group!r} has no jobs")
     return summary.total

@@ -115,10 +115,10 @@ async def untrack(request: ActionRequest) -> str:
     return f"Job {request.text('jid')[:12]} is no longer tracked."
 
 
-async def time_out(request: ActionRequest) -> str:
+async def unlock(request: ActionRequest) -> str:
     """Take a running job from its worker."""
     job = await request.job()
-    await job.timeout()
+    await job.unlock()
     return f"Job {job.jid[:12]} taken from {job.worker}. It is at the head of its queue."
 
 

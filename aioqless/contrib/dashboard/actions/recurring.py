@@ -65,6 +65,6 @@ async def cancel(request: ActionRequest) -> Redirect:
 
 async def _template(request: ActionRequest) -> RecurringJob:
     jid = request.text("jid")
-    if (template := await request.client.jobs.recurring(jid)) is None:
+    if (template := await request.client.recurring.get(jid)) is None:
         raise ValueError(f"recurring job {jid} no longer exists")
     return template

@@ -11,13 +11,13 @@ GROUPS_PER_PAGE = 25
 
 async def list_groups(request: PageRequest) -> Page:
     """List the failure groups, by count or by name."""
-    counts = await request.client.jobs.failed()
+    counts = await request.client.jobs.failed_counts()
     search, sort = request.text("q").lower(), request.one_of("sort", ("count", "name"))
     names = [name for name in counts if search in name.lower()]
     names.sort(key=lambda name: (name.lower() if sort == "name" else -counts[name], name))
     page = names[request.offset : request.offset + GROUPS_PER_PAGE]
     values = {
-        "groups": await request.client.jobs.failures(*page) if page else [],
+        "groups": await request.client.jobs.failure_groups(*page) if page else [],
         "total": len(names),
         "all": sum(counts.values()),
         "search": request.text("q"),
@@ -33,7 +33,7 @@ async def show_group(request: PageRequest) -> Page:
     if not name:
         raise KeyError(name)
     jids = await request.client.jobs.failed_jids(name, offset=request.offset, count=PAGE_SIZE)
-    (group,) = await request.client.jobs.failures(name)
+    (group,) = await request.client.jobs.failure_groups(name)
     values = {
         "group": group,
         "jobs": await request.client.jobs.summaries(*jids) if jids else [],

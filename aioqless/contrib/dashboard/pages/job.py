@@ -31,7 +31,7 @@ async def show_job(request: PageRequest) -> Page:
     jid = request.text("jid")
     job = await request.client.jobs.get(jid) if jid else None
     if job is None:
-        if jid and await request.client.jobs.recurring(jid):
+        if jid and await request.client.recurring.get(jid):
             return await show_recurring_job(request)
         raise NoSuchJob(
             "get", "NOJOB", {"why": "This job does not exist, or was deleted", "jid": jid}
@@ -72,7 +72,7 @@ async def show_job(request: PageRequest) -> Page:
 async def show_recurring_job(request: PageRequest) -> Page:
     """Show a recurring job and its latest instances."""
     jid = request.text("jid")
-    template = await request.client.jobs.recurring(jid) if jid else None
+    template = await request.client.recurring.get(jid) if jid else None
     if template is None:
         raise NoSuchJob(
             "recur",

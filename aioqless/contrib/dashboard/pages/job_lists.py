@@ -15,7 +15,7 @@ SAMPLE_AGE = 10.0  # seconds
 
 async def list_completed(request: PageRequest) -> Page:
     """List the completed jobs, latest first."""
-    jids = await request.client.jobs.complete(offset=request.offset, count=PAGE_SIZE + 1)
+    jids = await request.client.jobs.complete_jids(offset=request.offset, count=PAGE_SIZE + 1)
     jobs = await request.client.jobs.summaries(*jids[:PAGE_SIZE]) if jids else []
     values = {"jobs": jobs, "has_more": len(jids) > PAGE_SIZE}
     return Page("completed.html", "Completed", values)
@@ -39,7 +39,7 @@ async def list_tags(request: PageRequest) -> Page:
 
 async def show_tag(request: PageRequest) -> Page:
     """List the jobs with a tag."""
-    name, tagged = request.text("name"), request.client.jobs.tagged
+    name, tagged = request.text("name"), request.client.jobs.tagged_jids
     total, jids = await tagged(name, offset=request.offset, count=PAGE_SIZE) if name else (0, [])
     jobs = await request.client.jobs.summaries(*jids) if jids else []
     return Page("tag.html", f"{name} · tag", {"name": name, "jobs": jobs, "total": total})
@@ -60,11 +60,11 @@ async def search(request: PageRequest) -> Page:
         sample = await request.dashboard.sampler.refresh(request.client, max_age=SAMPLE_AGE)
         queues = [queue.name for queue in sample.queues if text.lower() in queue.name.lower()]
         groups = [name for name in sample.failed if text.lower() in name.lower()]
-        total, _ = await jobs.tagged(text, count=1)
+        total, _ = await jobs.tagged_jids(text, count=1)
         cursor, jids = await _find_by_klass(request, text)
         values |= {
             "exact": await jobs.summaries(text),
-            "template": await jobs.recurring(text),
+            "template": await request.client.recurring.get(text),
             "tagged": total,
             "queues": queues[:MAX_NAMES_FOUND],
             "groups": groups[:MAX_NAMES_FOUND],

@@ -67,7 +67,7 @@ async def _show_overview(request: PageRequest) -> Page:
     sample = await sampler.refresh(client)
     groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_TREND_GROUPS]
     workers = [each.name for each in sample.workers[:MAX_WORKERS]]
-    found = await client.jobs.failures(*groups) if groups else []
+    found = await client.jobs.failure_groups(*groups) if groups else []
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
         "groups": found[:MAX_GROUPS],

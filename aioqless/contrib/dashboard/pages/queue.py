@@ -18,9 +18,12 @@ async def show_queue(request: PageRequest) -> Page:
         raise KeyError(name)
     queue, sampler = request.client.queue(name), request.dashboard.sampler
     counts = await queue.counts()
-    limits = await read_limits(request.client.store, [counts])
-    workers, clock = await request.client.workers.counts(), await request.client.store.now()
-    groups = await request.client.jobs.failed()
+    limits = await read_limits(request.client.internals.store, [counts])
+    workers, clock = (
+        await request.client.workers.counts(),
+        await request.client.internals.store.now(),
+    )
+    groups = await request.client.jobs.failed_counts()
     values: dict[str, object] = {
         "queue": counts,
         "tab": tab,
@@ -42,7 +45,7 @@ async def show_queue(request: PageRequest) -> Page:
             "today": now // DAY * DAY,
         }
     elif tab == "recurring":
-        jobs = await queue.recurring(offset=request.offset, count=PAGE_SIZE)
+        jobs = await request.client.recurring.page(name, offset=request.offset, count=PAGE_SIZE)
         values |= {"jobs": jobs, "total": counts.recurring}
     else:
         jids = await queue.jids(tab, offset=request.offset, count=PAGE_SIZE)

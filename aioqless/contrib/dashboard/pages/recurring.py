@@ -14,7 +14,7 @@ async def list_recurring(request: PageRequest) -> Page:
     """List recurring jobs: those with a cron expression and paused ones, then by queue."""
     skip, client = request.offset, request.client
     sample = await request.dashboard.sampler.refresh(client, max_age=SAMPLE_AGE)
-    found = await client.timed_recurring(offset=skip, count=PAGE_SIZE + 1)
+    found = await client.recurring.page(offset=skip, count=PAGE_SIZE + 1)
     if not found and skip:
         skip -= await _count_timed(request, skip)
     else:
@@ -23,8 +23,8 @@ async def list_recurring(request: PageRequest) -> Page:
         if len(found) > PAGE_SIZE:
             break
         if queue.recurring > skip:
-            found += await client.queue(queue.name).recurring(
-                offset=skip, count=PAGE_SIZE + 1 - len(found)
+            found += await client.recurring.page(
+                queue.name, offset=skip, count=PAGE_SIZE + 1 - len(found)
             )
         skip = max(0, skip - queue.recurring)
     rows = [(job, job.upcoming(TICKS, after=sample.when)) for job in islice(found, PAGE_SIZE)]
@@ -37,7 +37,7 @@ async def _count_timed(request: PageRequest, most: int) -> int:
     low, high = 0, most
     while low < high:
         middle = (low + high) // 2
-        if await request.client.timed_recurring(offset=middle, count=1):
+        if await request.client.recurring.page(offset=middle, count=1):
             low = middle + 1
         else:
             high = middle

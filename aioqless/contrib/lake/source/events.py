@@ -80,8 +80,8 @@ class EventLog:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._execute = client.store.connection.execute
-        self._key = Keys(client.store.namespace)("archive")
+        self._execute = client.internals.store.connection.execute
+        self._key = Keys(client.internals.store.namespace)("archive")
 
     async def state(self) -> StreamState:
         """Return the first and the last entry of the stream."""

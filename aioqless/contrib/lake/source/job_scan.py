@@ -93,8 +93,8 @@ class JobScanner:
     keys: Keys = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keys = Keys(self.client.store.namespace)
-        self._execute = self.client.store.connection.execute
+        self.keys = Keys(self.client.internals.store.namespace)
+        self._execute = self.client.internals.store.connection.execute
 
     async def divide(self, wanted: JobFilter, most: int | None = None) -> list[Piece]:
         """Return the pieces of the smallest index that has all jobs of a filter.

@@ -40,7 +40,10 @@ class Jobs:
 
     async def _batches(self, client: Client, piece: Piece) -> AsyncIterator[pa.RecordBatch]:
         scanner, fields = JobScanner(client), fields_of(self.schema)
-        execute_many, prefix = client.store.connection.execute_many, scanner.keys("job", b"")
+        execute_many, prefix = (
+            client.internals.store.connection.execute_many,
+            scanner.keys("job", b""),
+        )
         async for jids in scanner.jids(piece):
             stored = await execute_many(
                 [("HMGET", prefix + jid, *fields) for jid in jids], raise_errors=False

@@ -89,9 +89,14 @@ async def queues(client: Client) -> AsyncIterator[Row]:
 
 async def workers(client: Client) -> AsyncIterator[Row]:
     """Yield a row for each known worker."""
-    keys, execute_many = Keys(client.store.namespace), client.store.connection.execute_many
-    now = await client.store.now()
-    flat = await client.store.connection.execute("ZRANGE", keys("workers"), 0, -1, "WITHSCORES")
+    keys, execute_many = (
+        Keys(client.internals.store.namespace),
+        client.internals.store.connection.execute_many,
+    )
+    now = await client.internals.store.now()
+    flat = await client.internals.store.connection.execute(
+        "ZRANGE", keys("workers"), 0, -1, "WITHSCORES"
+    )
     for start in range(0, len(flat), 2 * PAGE):
         names, seen = flat[start : start + 2 * PAGE : 2], flat[start + 1 : start + 2 * PAGE : 2]
         counts = await execute_many(
@@ -112,8 +117,11 @@ async def workers(client: Client) -> AsyncIterator[Row]:
 
 async def failures(client: Client) -> AsyncIterator[Row]:
     """Yield a row for each group of failed jobs."""
-    keys, execute_many = Keys(client.store.namespace), client.store.connection.execute_many
-    groups = sorted(await client.store.connection.execute("SMEMBERS", keys("failures")))
+    keys, execute_many = (
+        Keys(client.internals.store.namespace),
+        client.internals.store.connection.execute_many,
+    )
+    groups = sorted(await client.internals.store.connection.execute("SMEMBERS", keys("failures")))
     for start in range(0, len(groups), PAGE):
         names = groups[start : start + PAGE]
         answers = await execute_many(
@@ -130,7 +138,7 @@ async def failures(client: Client) -> AsyncIterator[Row]:
 
 async def stats(client: Client, days: int) -> AsyncIterator[Row]:
     """Yield a row for each queue and each of the last days that has statistics."""
-    today = datetime.fromtimestamp(await client.store.now(), UTC).date()
+    today = datetime.fromtimestamp(await client.internals.store.now(), UTC).date()
     async for queue in queues(client):
         for back in range(days):
             day = today - timedelta(days=back)
@@ -148,7 +156,7 @@ async def stats(client: Client, days: int) -> AsyncIterator[Row]:
 
 async def recurring(client: Client) -> AsyncIterator[Row]:
     """Yield a row for each recurring job."""
-    async for job in client.recurring():
+    async for job in client.recurring.all():
         row = {
             name: getattr(job, name)
             for name in SCHEMAS["recurring"].names
