@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -29,7 +30,19 @@ _PUT = re.compile(
     "(_async|_at|_in|_job|_task|_with_options)?"
 )
 # What other queues call an option.
-_OPTIONS = {"countdown": "delay", "eta": "at", "max_retries": "retries", "retry": "retries"}
+_OPTIONS = {
+    "concurrency": "max_concurrency",
+    "countdown": "delay",
+    "eta": "at",
+    "job_id": "jid",
+    "max_attempts": "retries",
+    "max_retries": "retries",
+    "retry": "retries",
+    "run_at": "at",
+    "run_in": "delay",
+    "throttle": "unique_for",
+    "time_limit": "timeout",
+}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -123,11 +136,16 @@ def suggest_options(hints: Mapping[str, str]) -> Callable[[C], C]:
     def decorate(cls: C) -> C:
         construct = vars(cls)["__init__"]
 
+        known = signature(construct).parameters
+
         @functools.wraps(construct)
         def __init__(self: object, *args: object, **options: object) -> None:  # noqa: N807
             for name in options:
-                if name in hints:
-                    raise TypeError(f"{cls.__name__} has no option {name!r}: write {hints[name]}")
+                if name in known:
+                    continue
+                hint = f": write {hints[name]}" if name in hints else did_you_mean(name, known)
+                if hint:
+                    raise TypeError(f"{cls.__name__} has no option {name!r}{hint}")
             construct(self, *args, **options)
 
         type.__setattr__(cls, "__init__", __init__)

@@ -166,9 +166,10 @@ def import_module(name: str) -> ModuleType:
     except ModuleNotFoundError as missing:
         if not f"{name}.".startswith(f"{missing.name}."):
             raise
-        hint = ""
-        if name.endswith(".py"):
-            hint = f"; did you mean {'.'.join(Path(name).with_suffix('').parts)!r}?"
+        meant = name.partition(":")[0]
+        if meant.endswith(".py"):
+            meant = ".".join(Path(meant).with_suffix("").parts)
+        hint = "" if meant == name else f"; did you mean {meant!r}?"
         raise AioqlessError(
             f"there is no module {name!r} in {Path.cwd()} nor among those installed{hint}"
         ) from None

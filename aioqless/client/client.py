@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -27,7 +28,7 @@ from aioqless.client.archive import Archive
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
-from aioqless.client.coverage import Coverage, find_coverage, read_limits
+from aioqless.client.coverage import Coverage, find_coverage, find_wait, read_limits
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment
 from aioqless.client.internals import Internals
@@ -550,7 +551,7 @@ class Client:
 
     def _connect(self, redis: Redis, store: ScriptStore) -> Internals:
         subscriber = self._access.make_subscriber(redis)
-        watcher = JobWatcher(subscriber)
+        watcher = JobWatcher(subscriber, partial(find_wait, store))
         backend = JobBackend(store, self.codec, self.max_data, watcher, ProgressReporter(store))
         return Internals(
             access=self._access,

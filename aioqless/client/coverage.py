@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from aioqless.client.job.decoding import decode_record
+from aioqless.client.job.state import JobState
 from aioqless.client.queue_statistics import QueueCounts
 from aioqless.client.workers import WorkerCounts
 from aioqless.store import Store
@@ -24,7 +26,9 @@ CLOSE = 0.75  # of 1, as difflib measures it: one letter of four differs
 MAX_COMPARED = 1000
 NEARLY_REACHED = 0.9  # of a rate limit
 QUEUES_PER_CALL = 500  # for which Redis is busy a few milliseconds
+MOST_NAMED = 5  # queues in a sentence
 
+_OF_SCHEDULED = ("no_worker", "paused", "unknown_klass")  # others may be over when it is due
 _PATTERN = re.compile(r"[*?[]")
 
 
@@ -109,6 +113,22 @@ class QueueDelay:
 
 
 @dataclass(frozen=True)
+class JobWait:
+    """Why a job has not ended.
+
+    Attributes:
+        reason: What keeps it from running; None if it runs, or nothing is known.
+        text: The reason as a clause about the job.
+    """
+
+    reason: Reason | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
 class Coverage:
     """Which queues are served by the workers that say so.
 
@@ -143,14 +163,11 @@ def find_coverage(
         now: The time, in seconds since 1970. Workers that were silent for long don't count.
         limits: What `read_limits` returned for these queues.
     """
-    alive = [worker for worker in workers if now - worker.seen <= GONE_AFTER]
+    alive = _find_alive(workers, now)
     subscribed = [worker for worker in alive if worker.queues is not None]
     known = [queue.name for queue in queues]
     named = {name for each in subscribed for name in each.queues or () if not _PATTERN.search(name)}
-    serving = {
-        name: [each for each in subscribed if any(matches(name, of) for of in each.queues or ())]
-        for name in {*known, *named}
-    }
+    serving = {name: _find_serving(name, subscribed) for name in {*known, *named}}
     delays: dict[str, QueueDelay] = {}
     unserved: list[QueueCounts] = []
     for queue in queues:
@@ -182,6 +199,41 @@ async def read_limits(store: Store, queues: Iterable[QueueCounts]) -> dict[str, 
         records = msgspec.convert(await store.delays(queues=page), list[QueueLimits])
         found.update(zip(page, records, strict=True))
     return found
+
+
+async def find_wait(store: Store, jid: str) -> JobWait | None:
+    """Return why a job has not ended; None if there is no such job."""
+    if (record := await store.get(jid=jid)) is None:
+        return None
+    job = decode_record(record)
+    if job.state == JobState.DEPENDS:
+        return JobWait(None, "it waits for the jobs that it depends on")
+    place = f"it is {job.state} in {job.queue}"
+    if job.state not in (JobState.WAITING, JobState.SCHEDULED):
+        return JobWait(None, place)
+    counts = msgspec.convert(await store.queues(queue=job.queue), QueueCounts)
+    (record,), now = await store.delays(queues=[job.queue]), await store.now()
+    of = msgspec.convert(record, QueueLimits)
+    if of.klass != job.klass:  # another job of the queue was declined
+        of = msgspec.structs.replace(of, declined=0.0)
+    alive = _find_alive(msgspec.convert(await store.workers(), list[WorkerCounts]), now)
+    serving = _find_serving(job.queue, alive)
+    delay = _find_delay(msgspec.structs.replace(counts, waiting=1), of, serving, now)
+    if not delay or (job.state == JobState.SCHEDULED and delay.reason not in _OF_SCHEDULED):
+        return JobWait(None, place)
+    if delay.reason != "no_worker":
+        return JobWait(delay.reason, f"{place}: {delay.detail}")
+    served = sorted({name for each in alive for name in each.queues or ()})
+    others = f"workers serve {', '.join(served[:MOST_NAMED])}" if served else "no worker is running"
+    return JobWait(delay.reason, f"{place}, which no worker serves; {others}")
+
+
+def _find_alive(workers: Iterable[WorkerCounts], now: float) -> list[WorkerCounts]:
+    return [worker for worker in workers if now - worker.seen <= GONE_AFTER]
+
+
+def _find_serving(queue: str, workers: Iterable[WorkerCounts]) -> list[WorkerCounts]:
+    return [each for each in workers if any(matches(queue, of) for of in each.queues or ())]
 
 
 def _is_late(of: QueueLimits, now: float) -> bool:

@@ -297,5 +297,8 @@ _OF_HANDLERS = (
     "retry_on",
     "timeout",
 )
-PUT = OptionTable("put", PutOptions, dict.fromkeys(_OF_HANDLERS, ": it is one of @job"))
+_NOT_OF_PUT = dict.fromkeys(_OF_HANDLERS, ": it is one of @job") | {
+    "once": ': it is one of put_flow; a single job takes jid="order-7", if_exists="keep"'
+}
+PUT = OptionTable("put", PutOptions, _NOT_OF_PUT)
 RECUR = OptionTable("recur", RecurOptions)

@@ -70,8 +70,11 @@ class JobOptions(TemplateOptions, ScheduleOptions, total=False):
     on_failure: Annotated[Branch, check_branch]
 
 
-_OF_PUT = ": it is one of put, as in `client.put(handler.data(...), delay=60)`"
-JOB = OptionTable("@job", JobOptions, dict.fromkeys(PutOptions.__annotations__, _OF_PUT))
+_OF_PUT = {
+    name: f": it is one of put: write `client.put(handler.data(...), {name}=...)`"
+    for name in PutOptions.__annotations__
+}
+JOB = OptionTable("@job", JobOptions, _OF_PUT)
 
 
 def check_options(options: JobOptions) -> CheckedOptions:

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from aioqless import Client, NewJob
+from aioqless import Client, Job, NewJob, Settings, Worker, job
+from aioqless.cli import watch
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
 from tests.cli.conftest import Aioqless
+from tests.conftest import Until
 
 
 async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
@@ -26,7 +28,7 @@ async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
         "-3", "--tag", "x", "--tag", "y",
         "--retries", "2", "--depends", "other",
     )  # fmt: skip
-    assert (ended.code, ended.out, ended.err) == (0, "a\n", "")
+    assert (ended.code, ended.out) == (0, "a\n"), ended.err
     found = await client.jobs.get("a")
     assert found and (found.klass, found.raw_data, found.state) == (
         "Greet",
@@ -60,6 +62,26 @@ async def test_put_with_a_module_uses_the_options_of_its_handler(
         ended = await cli(*wrong)
         assert ended.code == 1 and why in ended.err
     assert await client.queue("mail").length() == 1
+
+
+async def test_put_warns_if_no_worker_serves_the_queue_or_knows_the_klass(
+    client: Client, cli: Aioqless, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "PICKUP", 60)  # until then a busy machine has popped the job
+    ended = await cli("put", "mial", "Greet")
+    jid = ended.out.strip()
+    assert (
+        f"{jid}: it is waiting in mial, which no worker serves; no worker is running" in ended.err
+    )
+
+    @job(klass="Greet")
+    async def greet(job: Job) -> None: ...
+
+    async with Worker(client, greet, settings=Settings(queues=["mail"])):
+        await until(client.workers.counts)
+        assert "workers serve mail" in (await cli("put", "mial", "Greet")).err
+        assert "no worker has a handler for Gret" in (await cli("put", "mail", "Gret")).err
+        assert (await cli("put", "mail", "Greet")).err == ""
 
 
 async def test_put_without_data_stores_null(client: Client, cli: Aioqless) -> None:

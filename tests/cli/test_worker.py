@@ -332,6 +332,7 @@ async def test_invalid_options_are_refused_with_a_reason(
         ("jobz", "", "aioqless: there is no module 'jobz' in "),
         ("jobs.inner", "", "aioqless: there is no module 'jobs.inner' in "),
         ("app/jobs.py", "", "; did you mean 'app.jobs'?"),
+        ("app.jobs:greet", "", "; did you mean 'app.jobs'?"),
         (
             "bare",
             "async def greet(job): ...",

@@ -20,6 +20,7 @@ async def greet(job: Job, name: str) -> None: ...
 # Any: what type checkers find, too, is tried here.
 Mistake = Callable[[Any], Any]
 any_job: Any = job
+any_settings: Any = aioqless.Settings
 anything: Any = greet
 ada: Any = greet.data("Ada")
 
@@ -48,8 +49,12 @@ ada: Any = greet.data("Ada")
         (lambda _: any_job(retry=3), "@job has no option 'retry': write retries="),
         (lambda _: any_job(max_concurrent=3), "did you mean 'max_concurrency'?"),
         (lambda _: any_job(max_retries=3), "@job has no option 'max_retries': write retries="),
-        (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put, as in "
-         "`client.put(handler.data(...), delay=60)`"),
+        (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put: write "
+         "`client.put(handler.data(...), delay=...)`"),
+        (lambda _: any_job(throttle=60), "@job has no option 'throttle': write unique_for="),
+        (lambda c: c.put(ada, once="order-7"), "put has no option 'once': it is one of put_flow"),
+        (lambda _: any_settings(concurency=3), "Settings has no option 'concurency'; did you mean "
+         "'concurrency'?"),
         (lambda _: any_job(cron="@daily", timezone="Europe/Pariss")(greet.fn),
          "did you mean 'Europe/Paris'?"),
     ],

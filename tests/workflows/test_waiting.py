@@ -124,6 +124,46 @@ async def test_wait_has_a_timeout(client: Client) -> None:
         await client.jobs.wait(jid, timeout=0.05)
 
 
+async def test_timeout_says_that_no_worker_serves_the_queue(
+    client: Client, work: Work, until: Until
+) -> None:
+    jid = await client.queue("mial").put("Greet")
+    with pytest.raises(TimeoutError, match=r"waiting in mial, .* serves; no worker is running$"):
+        await jid.result(timeout=0.05)
+    async with work(greet):
+        await until(client.workers.counts)
+        with pytest.raises(TimeoutError, match=r"in mial, which no worker serves; workers serve "):
+            await client.jobs.wait(jid, timeout=0.05)
+
+
+async def test_timeout_says_that_no_worker_knows_the_klass(
+    client: Client, work: Work, until: Until
+) -> None:
+    jid = await client.queue("mail").put("Gret")
+    async with work(greet):
+
+        async def is_declined() -> bool:
+            job = await client.jobs.get(jid)
+            return job is not None and job.state == "scheduled"
+
+        await until(is_declined)
+        with pytest.raises(TimeoutError, match="no worker has a handler for Gret, declined for"):
+            await jid.result(timeout=0.05)
+
+
+async def test_timeout_says_what_the_job_does(client: Client) -> None:
+    first = await client.queue("mail").put("Greet", delay=60)
+    with pytest.raises(TimeoutError, match="it is scheduled in mail, which no worker serves"):
+        await first.result(timeout=0.05)
+    second = await client.queue("mail").put("Greet", depends=[first])
+    with pytest.raises(TimeoutError, match="it waits for the jobs that it depends on"):
+        await second.result(timeout=0.05)
+    third = await client.queue("mail").put("Greet")
+    await client.queue("mail").pause()
+    with pytest.raises(TimeoutError, match="it is waiting in mail: the queue is paused"):
+        await third.result(timeout=0.05)
+
+
 async def test_outcome_of_an_ended_job_needs_no_time(client: Client, work: Work) -> None:
     jid = await client.queue("mail").put(greet)
     async with work(greet):

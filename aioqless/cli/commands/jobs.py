@@ -28,7 +28,7 @@ from aioqless.cli.presentation.job_detail import print_job, suggest_next_steps
 from aioqless.cli.presentation.json_output import data_text, job_details, job_summary
 from aioqless.cli.presentation.printing import print_hint, print_json, print_table
 from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
-from aioqless.cli.watch import watch_jobs
+from aioqless.cli.watch import warn_if_left, watch_jobs
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.client.job import Job
@@ -97,7 +97,9 @@ def put(
             depends=depends,
         )
         async with watch_jobs(client, [own_jid or ""], wait=wait):
-            print(await client.queue(queue).put(new), flush=True)
+            put_jid = await client.queue(queue).put(new)
+            print(put_jid, flush=True)
+            await warn_if_left(client, put_jid)
 
     return act
 

@@ -16,7 +16,7 @@ from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.validation import Seconds
 
 PAUSE = 0.5  # seconds before Redis is tried again
-FIRST_READ = 1.0  # seconds to read the state if the timeout left no time for it
+LAST_READ = 1.0  # seconds to read the state and what delays the job when the time is over
 END_EVENTS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
 
 T = TypeVar("T")
@@ -28,10 +28,17 @@ class JobWatcher:
     Owns the waiting callers by jid, and the subscription, which exists only while there are any. A
     state is read after subscribing, so that no end is missed; after an outage, every state is read
     again.
+
+    Args:
+        subscriber: Listens for events.
+        find_wait: Returns why a job has not ended.
     """
 
-    def __init__(self, subscriber: Subscriber) -> None:
+    def __init__(
+        self, subscriber: Subscriber, find_wait: Callable[[str], Awaitable[object]]
+    ) -> None:
         self._subscriber = subscriber
+        self._find_wait = find_wait
         self._changed: dict[str, set[asyncio.Event]] = {}
         self._every_event = 0  # number of callers that wait for more than the end
         self._listener: asyncio.Task[None] | None = None
@@ -66,7 +73,7 @@ class JobWatcher:
             redis.exceptions.ConnectionError: The client was closed.
         """
         seconds = None if timeout is None else validation.check_seconds("timeout", timeout)
-        was_read = False
+        was_read, why = False, None
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -77,13 +84,14 @@ class JobWatcher:
                     if reading is not None:
                         return reading
         except TimeoutError:
-            if not was_read:  # so short a time says nothing about the job
-                with suppress(TimeoutError, exceptions.RedisError):
-                    async with asyncio.timeout(FIRST_READ):
-                        reading = await read()
-                    if reading is not None:
+            with suppress(TimeoutError, exceptions.RedisError):
+                async with asyncio.timeout(LAST_READ):
+                    # so short a time says nothing about the job
+                    if not was_read and (reading := await read()) is not None:
                         return reading
-        raise TimeoutError(f"job {jid} is neither complete nor failed after {timeout} s")
+                    why = await self._find_wait(jid)
+        reason = f": {why}" if why else ""
+        raise TimeoutError(f"job {jid} is neither complete nor failed after {timeout} s{reason}")
 
     async def watch(
         self, jid: str, read: Callable[[], Awaitable[T]], *, every_event: bool = False
