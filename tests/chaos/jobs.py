@@ -28,6 +28,8 @@ FIRST, SECOND, WANTED = "first", "second", "wanted"
 # next          continues in the second queue
 # retry         runs again, unless it lost its lock before
 # fail          fails in the group `wanted`
+# undo          was put by the failure of another
+# run           depends on a job that fails, and runs when it has
 # block         blocks its worker's event loop
 # limited       at most five run at once, in all workers
 # poison        kills its worker

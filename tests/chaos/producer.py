@@ -16,7 +16,7 @@ from typing import Any
 
 from redis import exceptions
 
-from aioqless import Client, Durability, Key, NewJob, QueueFull, chain, group
+from aioqless import Client, Durability, Key, NewJob, QueueFull, chain, group, in_queue
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.errors import NotDurable
 from tests.chaos.ledger import Ledger
@@ -67,8 +67,13 @@ class Producer:
             await self._put(jobs, self._queue.put_many(jobs))
         else:
             tag = f"{{flow-{os.getpid()}-{self._made}}}-"  # jobs of a workflow share a partition
-            jobs = [self._job(how, tag) for how in ("quick", "after", "after")]
-            await self._put(jobs, self._queue.put_flow(chain(jobs[0], group(jobs[1], jobs[2]))))
+            if self._chance.random() < 0.3:
+                jobs = [self._job(how, tag) for how in ("fail", "run")]
+                flow = chain(jobs[0], jobs[1].with_options(if_dependency_fails="run"))
+            else:
+                jobs = [self._job(how, tag) for how in ("quick", "after", "after")]
+                flow = chain(jobs[0], group(jobs[1], jobs[2]))
+            await self._put(jobs, self._queue.put_flow(flow))
         return len(jobs)
 
     def _job(self, how: str | None = None, tag: str = "") -> NewJob:
@@ -85,11 +90,13 @@ class Producer:
             jid=f"{tag}{os.getpid()}-{self._made}-{how}",
             delay=delay,
         )
-        return (
-            job.with_options(limit_key=Key("narrow"), max_concurrency=5)
-            if how == "limited"
-            else job
-        )
+        match how:
+            case "limited":
+                return job.with_options(limit_key=Key("narrow"), max_concurrency=5)
+            case "fail":
+                undo = NewJob("chaos.act", {"how": "undo", "seconds": 0})
+                return job.on_failure(in_queue(QUEUE, undo))
+        return job
 
     async def _put(self, jobs: list[NewJob], putting: Awaitable[Any]) -> None:
         jids = [job.options.get("jid") for job in jobs]

@@ -84,7 +84,7 @@ class JobRecords:
 
 
 def how_of(jid: str) -> str:
-    return jid.rpartition("-")[2]
+    return "undo" if "-failure-" in jid else jid.rpartition("-")[2]
 
 
 async def judge(
@@ -100,11 +100,11 @@ async def judge(
     With `named` workers, the lock of a killed worker may end early.
     """
     seen = JobRecords.of(notes)
-    jobs = {
-        job.jid: job for job in await _jobs(client, [jid for jids in seen.offered for jid in jids])
-    }
+    offered = [jid for jids in seen.offered for jid in jids]
+    jobs = {job.jid: job for job in await _jobs(client, offered)}
     verdict = Verdict(jobs=len(jobs), struck=len(struck))
     _judge_puts(client, seen, jobs, verdict)
+    await _judge_branches(client, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
@@ -148,6 +148,26 @@ def _judge_puts(client: Client, seen: JobRecords, jobs: dict[str, Job], verdict:
         puts = sum(event["what"] == "put" for event in job.events)
         if puts > 1 + (how_of(jid) == "next"):
             verdict.wrong.append(f"{jid} was put {puts} times")
+
+
+async def _judge_branches(client: Client, jobs: dict[str, Job], verdict: Verdict) -> None:
+    """Find the job that each failure has put, and add them to the jobs."""
+    failures = {
+        jid: sum(event["what"] == "failed" for event in job.events)
+        for jid, job in jobs.items()
+        if how_of(jid) == "fail"
+    }
+    possible = [f"{jid}-failure-{n}" for jid, many in failures.items() for n in range(1, many + 2)]
+    branches = {job.jid: job for job in await _jobs(client, possible)}
+    for jid, many in failures.items():
+        put = [f"{jid}-failure-{n}" for n in range(1, many + 2)]
+        if [each in branches for each in put] != [True] * many + [False]:
+            there = sum(each in branches for each in put)
+            verdict.wrong.append(f"{jid} failed {many} times, and {there} jobs were put for it")
+    for branch, job in branches.items():
+        if job.cause is None or job.cause.jid != branch.partition("-failure-")[0]:
+            verdict.wrong.append(f"{branch} has the cause {job.cause}")
+    jobs |= branches
 
 
 def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:

@@ -191,6 +191,22 @@ async def test_dependency_graph_has_links(page: Page, client: Client) -> None:
     await expect(page.locator("h1")).to_contain_text("waiting")
 
 
+async def test_graph_shows_the_job_that_a_failure_puts_before_and_after_it(
+    page: Page, client: Client
+) -> None:
+    jid = await client.queue("mail").put(NewJob("Reserve").on_failure(NewJob("Refund")))
+    await page.goto(f"/job?jid={jid}")
+    await expect(page.locator(".graph")).to_contain_text("if this fails")
+    assert await page.locator(".graph .arrow.failure").count() == 1
+    (job,) = await client.queue("mail").pop()
+    await job.fail("none is left", group="sold-out")
+    await page.goto(f"/job?jid={jid}")
+    await page.locator(f".graph a[aria-label*='{jid}-failure-1']").click()
+    await expect(page.locator("h1")).to_contain_text("Refund")
+    await expect(page.locator(f".graph a[aria-label$='job {jid}']")).to_contain_text("failed")
+    assert await page.locator(".graph .arrow.failure").count() == 1
+
+
 async def test_action_with_a_lost_reply_is_reported_as_unknown(
     browser: Browser, site: str, client: Client
 ) -> None:

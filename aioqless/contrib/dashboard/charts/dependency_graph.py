@@ -15,7 +15,10 @@ MAX_NAME, MAX_LINE = 20, 24  # characters that fit into a box in any browser
 
 @dataclass(frozen=True)
 class Node:
-    """A job in the graph. `column` is 0 for its subject, negative for its dependencies."""
+    """A job in the graph. `column` is 0 for its subject, negative for its dependencies.
+
+    One without a jid does not exist yet.
+    """
 
     jid: str
     klass: str
@@ -26,6 +29,7 @@ class Node:
 def graph(
     nodes: Sequence[Node],
     edges: Sequence[tuple[str, str]],
+    failures: Sequence[tuple[str, str]],
     link: Callable[..., str],
     more: Mapping[int, int],
 ) -> Markup:
@@ -34,6 +38,7 @@ def graph(
     Args:
         nodes: The jobs.
         edges: The jids of a job and of a dependent.
+        failures: The jids of a job and of one that its failure puts; their arrows are dashed.
         link: Returns the address of a job.
         more: The number of jobs of a column that are not shown.
     """
@@ -54,7 +59,10 @@ def graph(
                 x + 12, top + len(there) * ROW + 22, more[column]
             )
     arrows = Markup("").join(
-        _arrow(places[a], places[b]) for a, b in edges if a in places and b in places
+        _arrow(places[a], places[b], kind)
+        for kind, pairs in (("arrow", edges), ("arrow failure", failures))
+        for a, b in pairs
+        if a in places and b in places
     )
     width = (columns[-1] - columns[0]) * COLUMN + BOX + 4
     return Markup(
@@ -68,17 +76,13 @@ def graph(
 
 def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
     klass = node.klass.rpartition(".")[2] or node.klass
-    return Markup(
-        '<a href="{href}"{here} aria-label="{klass}, {state}, job {jid}">'
+    state = f"{node.state} · " if node.jid else node.state
+    box = Markup(
         '<rect class="box {state}{mine}" x="{x:.0f}" y="{y:.0f}" width="{w}" height="{h}" rx="8"/>'
         '<text x="{tx:.0f}" y="{t1:.0f}">{name}</text>'
-        '<text class="faint" x="{tx:.0f}" y="{t2:.0f}">{state} · {short}</text></a>'
+        '<text class="faint" x="{tx:.0f}" y="{t2:.0f}">{shown}{short}</text>'
     ).format(
-        href=link("/job", jid=node.jid),
-        here=Markup(' aria-current="true"') if node.column == 0 else "",
-        klass=plain(node.klass),
-        state=node.state,
-        jid=plain(node.jid),
+        state=node.state if node.jid else "planned",
         mine=" self" if node.column == 0 else "",
         x=x,
         y=y,
@@ -88,7 +92,20 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
         t1=y + 18,
         t2=y + 34,
         name=_truncate(plain(klass), MAX_NAME),
-        short=_truncate(plain(node.jid), MAX_LINE - len(f"{node.state} · ")),
+        shown=state,
+        short=_truncate(plain(node.jid), MAX_LINE - len(state)),
+    )
+    if not node.jid:
+        return box
+    return Markup(
+        '<a href="{href}"{here} aria-label="{klass}, {state}, job {jid}">{box}</a>'
+    ).format(
+        href=link("/job", jid=node.jid),
+        here=Markup(' aria-current="true"') if node.column == 0 else "",
+        klass=plain(node.klass),
+        state=node.state,
+        jid=plain(node.jid),
+        box=box,
     )
 
 
@@ -96,10 +113,10 @@ def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float]) -> Markup:
+def _arrow(start: tuple[float, float], end: tuple[float, float], kind: str) -> Markup:
     x1, y1, x2, y2 = start[0] + BOX, start[1] + TALL / 2, end[0] - 2, end[1] + TALL / 2
     bend = (x1 + x2) / 2
     return Markup(
-        '<path class="arrow" d="M{0:.0f} {1:.0f}C{4:.0f} {1:.0f} {4:.0f} {3:.0f} {2:.0f} {3:.0f}" '
+        '<path class="{5}" d="M{0:.0f} {1:.0f}C{4:.0f} {1:.0f} {4:.0f} {3:.0f} {2:.0f} {3:.0f}" '
         'marker-end="url(#head)"/>'
-    ).format(x1, y1, x2, y2, bend)
+    ).format(x1, y1, x2, y2, bend, kind)

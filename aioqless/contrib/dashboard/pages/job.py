@@ -37,8 +37,7 @@ async def show_job(request: PageRequest) -> Page:
             "get", "NOJOB", {"why": "This job does not exist, or was deleted", "jid": jid}
         )
     graph = DependencyGraph(job)
-    if job.dependencies or job.dependents:
-        await graph.read(request.client)
+    await graph.read(request.client)
     (data, unreadable), redaction = await asyncio.to_thread(_prepare, request, job)
     try:
         steps, hidden_steps = await request.client.jobs.steps(jid), ""
@@ -57,8 +56,9 @@ async def show_job(request: PageRequest) -> Page:
         "events": job.events[-MAX_EVENTS:],
         "steps": [(step, _shown_value(request, step)) for step in steps],
         "hidden_steps": hidden_steps,
-        "nodes": graph.nodes if job.dependencies or job.dependents else [],
+        "nodes": graph.nodes if len(graph.nodes) > 1 else [],
         "edges": list(graph.edges),
+        "failures": graph.failures,
         "more": graph.hidden,
         "now": time.time() // 5 * 5,  # a page that differs each second would be sent each second
         "queues": [each.name for each in queues],
@@ -138,9 +138,12 @@ def _readable_data(job: Job) -> str | None:
 class DependencyGraph:
     """A job, its dependencies and dependents, and theirs; at most 12 in each column.
 
+    Beside its dependents are the jobs that its last failure has put, or its next one will.
+
     Attributes:
         nodes: The jobs with their columns.
         edges: The jids of a job and of a dependent, each pair once.
+        failures: The jids of a job and of one that its failure puts.
         hidden: The number of neighbors in a column that are left out.
     """
 
@@ -148,10 +151,16 @@ class DependencyGraph:
         self._job = job
         self.nodes = [Node(job.jid, job.klass, job.state, 0)]
         self.edges: dict[tuple[str, str], None] = {}
+        self.failures: list[tuple[str, str]] = []
         self.hidden: dict[int, int] = {}
 
     async def read(self, client: Client) -> None:
         """Read the neighbors."""
+        if self._job.dependencies or self._job.dependents:
+            await self._read_neighbors(client)
+        await self._read_branches(client)
+
+    async def _read_neighbors(self, client: Client) -> None:
         job = self._job
         dependencies = sorted(job.dependencies)[:MAX_NEIGHBORS]
         dependents = sorted(job.dependents)[:MAX_NEIGHBORS]
@@ -174,6 +183,22 @@ class DependencyGraph:
             1: job.details.dependents_total - len(dependents),
         }
         self.hidden = {column: count for column, count in left.items() if count > 0}
+
+    async def _read_branches(self, client: Client) -> None:
+        job = self._job
+        cause = job.raw_cause["jid"] if job.raw_cause else None
+        last = [
+            f"{job.jid}-{which}-{job.failures_seen}" for which in ("failure", "handler-failure")
+        ]
+        jids = [*last[: 2 if job.failures_seen else 0], *([cause] if cause else [])]
+        for each in await client.jobs.summaries(*jids) if jids else []:
+            self.nodes.append(
+                Node(each.jid, each.klass, each.state, -1 if each.jid == cause else 1)
+            )
+            self.failures.append((each.jid, job.jid) if each.jid == cause else (job.jid, each.jid))
+        if job.branch and (job.jid, last[0]) not in self.failures:
+            self.nodes.append(Node("", job.branch["klass"], "if this fails", 1))
+            self.failures.append((job.jid, ""))
 
     async def _read_further(self, client: Client, columns: Mapping[int, list[str]]) -> None:
         known = {node.jid for node in self.nodes}
