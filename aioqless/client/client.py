@@ -171,6 +171,7 @@ class Client:
             connected, self._connected, self._was_closed = self._connected, None, True
             connected.events.close()
             await connected.backend.watcher.aclose()
+            await connected.backend.output_watcher.aclose()
             await connected.store.aclose()
             await connected.redis.aclose()
 
@@ -551,8 +552,9 @@ class Client:
 
     def _connect(self, redis: Redis, store: ScriptStore) -> Internals:
         subscriber = self._access.make_subscriber(redis)
-        watcher = JobWatcher(subscriber, partial(find_wait, store))
-        backend = JobBackend(store, self.codec, self.max_data, watcher, ProgressReporter(store))
+        watcher = partial(JobWatcher, subscriber, partial(find_wait, store))
+        progress, output = ProgressReporter(store), watcher(output=True)
+        backend = JobBackend(store, self.codec, self.max_data, watcher(), progress, output)
         return Internals(
             access=self._access,
             redis=redis,

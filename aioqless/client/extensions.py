@@ -28,6 +28,11 @@ def codec_from_environment() -> Codec:
     return codec or PlainCodec()
 
 
+def output() -> ModuleType:
+    """Return the module of jobs' output."""
+    return import_module("aioqless.contrib.output")
+
+
 def durable() -> ModuleType:
     """Return the module of steps and cursors."""
     return import_module("aioqless.contrib.durable")

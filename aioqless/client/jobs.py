@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -12,7 +12,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.job import read_result, wait_for_result
-from aioqless.client.job.state import ENDED, StoredStep
+from aioqless.client.job.state import ENDED, Output, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.put import Klass
 from aioqless.errors import HasDependents, NoSuchJob
@@ -288,6 +288,42 @@ class Jobs:
         """
         steps: list[StoredStep] = await extensions.durable().read_steps(self._backend, jid)
         return steps
+
+    def output(
+        self,
+        jid: str,
+        *,
+        after: str | None = None,
+        latest: int | None = None,
+        follow: bool = True,
+    ) -> AsyncGenerator[Output, None]:
+        """Iterate over the output of a job, what its runs emit, until the job has ended.
+
+        Example:
+            async for output in client.jobs.output(jid):
+                match output:
+                    case Emitted(value): ...
+                    case Restarted(): ...  # another run begins: discard what came before
+
+        All readers of a client share one subscription; none slows the job or another reader.
+
+        Args:
+            jid: Jid of the job.
+            after: The id of the last item that was read; default: from the first value on.
+            latest: Begin with this many entries, each of the values of 50 ms; default: with all.
+            follow: Continue until the job has ended; else, until there is nothing more now.
+
+        Yields:
+            Emitted, Restarted, Missed, and at the end Ended.
+
+        Raises:
+            NoSuchJob: There is no such job.
+            DecryptionError: A value can't be decrypted.
+        """
+        output: AsyncGenerator[Output, None] = extensions.output().read_output(
+            self._backend, jid, after, latest=latest, follow=follow
+        )
+        return output
 
     async def retry_group(
         self,

@@ -55,6 +55,8 @@ class Handler(Generic[P, R_co, C, V_co]):
     executor: Literal["process"] | None = None  # None: the loop or a thread
     recurrence: Recurrence | None = None  # its schedule, if it has one
     result_ttl: float | None = None  # seconds that what it returns is kept
+    output_ttl: float | None = None  # seconds that what it emits is kept; None: an hour
+    keep_output: bool = False  # whether a later run continues the output
     loader: Loader | None = None  # loads the function in a process; None: imports it
     on_failure: Branch | None = None  # the job that is put when one of its jobs fails
 

@@ -37,6 +37,12 @@ def _check_result_ttl(name: str, duration: Seconds) -> float:
     return ttl
 
 
+def _check_bool(name: str, value: object) -> object:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False (got {value!r})")
+    return value
+
+
 def _check_timeout(name: str, duration: Seconds) -> float:
     if (timeout := validation.check_seconds(name, duration)) == 0:
         raise ValueError(f"{name} must be > 0 seconds (got 0)")
@@ -61,6 +67,10 @@ class JobOptions(TemplateOptions, ScheduleOptions, total=False):
     backoff: Backoff  # how long to wait before a retry; default: exponential
     # How long its result is kept, as JSON, for waiting callers and for dependent jobs.
     result_ttl: Annotated[Seconds, _check_result_ttl]
+    # How long what it emits is kept after the last value; default: an hour.
+    output_ttl: Annotated[Seconds, _check_result_ttl]
+    # A later run continues the output of the one before; default: it restarts it.
+    keep_output: Annotated[bool, _check_bool]
     # A run that takes longer is canceled and fails in `<queue>-timeout`.
     timeout: Annotated[Seconds, _check_timeout]
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.

@@ -65,6 +65,11 @@ class Handlers:
             raise self.unknown(klass)
         return handler
 
+    def output_options(self, klass: str) -> tuple[float | None, bool]:
+        """Return the `output_ttl` and `keep_output` of the handler of a klass."""
+        handler = self._by_klass.get(klass)
+        return (None, False) if handler is None else (handler.output_ttl, handler.keep_output)
+
     def unknown(self, klass: str) -> UnknownKlass:
         """Return the error for a klass without a handler."""
         return UnknownKlass(_describe_unknown(klass, tuple(self._by_klass)))

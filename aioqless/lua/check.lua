@@ -67,6 +67,7 @@
 --   answer-forever         an answer kept for repeated requests expires.
 --   skipped-forever        a person's skipped jobs expire, in a week.
 --   result-forever         a handler's result expires, in a day.
+--   output-forever         the output of a job expires, in a day.
 --   unique-without-job     a unique key names a job that has not ended, with this key in its
 --                          constraints; or it expires. Repair: deleted.
 --   holding-not-running    an entry that counts towards a concurrency limit is a running job's.
@@ -96,7 +97,7 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
--- @writes  held_back rate_starts skipped steps with_steps
+-- @writes  held_back rate_starts skipped steps with_steps output
 -- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
 --                                 cursor is "0" at the end
 

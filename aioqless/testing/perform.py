@@ -53,6 +53,7 @@ class Performed:
         error: What it raised.
         job: The job, with the data as it left it.
         commands: The commands that it sent, with their arguments.
+        output: What it emitted.
     """
 
     outcome: Outcome | None
@@ -60,6 +61,22 @@ class Performed:
     error: BaseException | None
     job: Job
     commands: list[tuple[str, dict[str, object]]]
+    output: list[Any]
+
+
+class _Output:
+    """Keeps what a handler emits."""
+
+    def __init__(self) -> None:
+        self.values: list[object] = []
+
+    def emit(self, value: object) -> None:
+        """Keep a value, as JSON has it; raises InvalidData if JSON has no such value."""
+        text = b"false" if value is False else job_data.encode(value)
+        self.values.append(job_data.decode(text.decode()))
+
+    async def flush(self) -> None:
+        """Do nothing."""
 
 
 class _LockOnlyStore(OfflineStore):
@@ -186,6 +203,8 @@ async def perform(
         JobBackend(store, PlainCodec(), progress_reporter=store),
         decode_record(record),
     )
+    output = _Output()
+    job.emit_to(output)
     threads = ThreadPool()
     job.join(RunContext(asyncio.get_running_loop(), lambda: False, threads.call))
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
@@ -202,7 +221,7 @@ async def perform(
         except (Exception, Parked, BaseExceptionGroup) as error:
             record_error(run, error)
     outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)
-    return Performed(outcome, run.result, run.error, run.job, store.commands)
+    return Performed(outcome, run.result, run.error, run.job, store.commands, output.values)
 
 
 def _encode_cause(failure: Failure | None) -> dict[str, str] | None:

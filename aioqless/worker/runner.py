@@ -74,7 +74,10 @@ class Runner:
         self._processes = shared.processes
         self._logged = shared.logged_klasses
         self._context = RunContext(
-            asyncio.get_running_loop(), lambda: context.lifecycle.stopping, shared.threads.call
+            asyncio.get_running_loop(),
+            lambda: context.lifecycle.stopping,
+            shared.threads.call,
+            self._handlers.output_options,
         )
 
     def start(self, job: Job, lock: float) -> bool:
@@ -173,6 +176,8 @@ class Runner:
         An outcome that Redis rejects fails the job: else it would run forever.
         """
         reply: StoreReply = None
+        if run.job.has_output and run.stopped_by != "lost":
+            await self._flush_output(run)
         outcome = outcome_of(run, self._settings)
         if isinstance(outcome, Declined):
             self._log_unknown(run.job.klass, outcome)
@@ -189,6 +194,21 @@ class Runner:
                 log.write(end.level, end.event, fields)
                 if has_hooks:
                     await self._middleware.call_hooks(run.job, end.event, fields)
+
+    async def _flush_output(self, run: Run) -> None:
+        """Send what the run has emitted while the job is still its own.
+
+        A worker that releases its jobs waits a second at most: then the outcome must be stored.
+        """
+        flushing = asyncio.ensure_future(run.job.flush_output())
+        try:
+            while not flushing.done():
+                releasing = self._lifecycle.releasing
+                await asyncio.wait([flushing], timeout=1)
+                if releasing:
+                    break
+        finally:
+            flushing.cancel()
 
     def _log_unknown(self, klass: str, declined: Declined) -> None:
         """Log an unknown klass, once: a job may be offered many times."""

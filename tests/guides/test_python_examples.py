@@ -63,6 +63,13 @@ async def send(row): ...
 """
 
 
+MODEL = """
+async def ask_model(question):
+    for token in ("It ", "depends", "."):
+        yield token
+"""
+
+
 class Page(NamedTuple):
     """What the examples of a page presuppose."""
 
@@ -95,6 +102,7 @@ PAGES = {
     "middleware.md": Page(PAGER),
     "operating.md": Page(DOWNLOAD),
     "outbox.md": Page(ENGINE),
+    "output.md": Page(MODEL),
     "putting.md": Page(),
     "queues.md": Page(),
     "recurring.md": Page(),

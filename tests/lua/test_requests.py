@@ -48,6 +48,8 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
         ("step",),
         {"jid": "a", "worker": "ann", "now": 10, "kind": "step", "name": "s", "result": "1"},
     ),
+    (("emit",), {"worker": "ann", "now": 10, "batch": [{"jid": "a", "fence": "2", "start": 0,
+        "count": 2, "values": "[1,2]", "ttl": 60}]}),
     (
         ("decline",),
         {"jid": "a", "worker": "ann", "now": 10, "delay": 5, "timeout": 600, "group": "g"}

@@ -163,6 +163,7 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
         "declare",
         "tick",
         "import",
+        "emit",
     }
 
 

@@ -28,11 +28,11 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 10_650
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 10_790
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 51_520
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 52_440
 
 
 def test_worker_has_few_files() -> None:
@@ -42,9 +42,9 @@ def test_worker_has_few_files() -> None:
 
 def test_any_is_rare() -> None:
     nodes = (node for file in CORE_AND_CLI for node in ast.walk(ast.parse(file.read_text("utf-8"))))
-    assert sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes) <= 114
+    assert sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes) <= 116
 
 
 def test_pages_have_few_words() -> None:
     pages = (ROOT / "docs").rglob("*.md")
-    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 66_390
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 67_190

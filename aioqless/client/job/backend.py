@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from aioqless.client import job_data
 from aioqless.client.codec import Codec, PlainCodec
@@ -15,17 +16,29 @@ from aioqless.store import OfflineStore, Store, refusal
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a worker gives to the runs of its jobs, of which steps and cursors are made.
+    """What a worker gives to the runs of its jobs, of which steps, cursors and output are made.
 
     Attributes:
         loop: The event loop that it runs on.
         is_draining: Whether it shuts down gracefully.
         call_in_thread: Calls a function in one of its threads.
+        output_options: Returns the `output_ttl` and `keep_output` of a klass' handler.
     """
 
     loop: asyncio.AbstractEventLoop
     is_draining: Callable[[], bool]
     call_in_thread: Callable[[Callable[[], object]], Awaitable[object]]
+    output_options: Callable[[str], tuple[float | None, bool]] = lambda _: (None, False)
+
+
+class OutputWriter(Protocol):
+    """Takes what a run emits: for Redis, for the worker of a process, or for a test."""
+
+    def emit(self, value: object) -> None:
+        """Take a value. May be called in any thread."""
+
+    async def flush(self) -> None:
+        """Wait until all of it is sent."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,8 @@ class JobBackend:
         max_data: Maximum size of data, in bytes.
         job_watcher: Waits for changes of jobs; None without a connection.
         progress_reporter: Sends progress; None without a connection.
+        output_job_watcher: Waits for output of jobs; None without a connection.
+        parts: What extensions have made for the client, by name.
     """
 
     store: Store
@@ -45,6 +60,8 @@ class JobBackend:
     max_data: int = job_data.MAX_BYTES
     job_watcher: JobWatcher | None = None
     progress_reporter: Reporter | None = None
+    output_job_watcher: JobWatcher | None = None
+    parts: dict[str, object] = field(default_factory=dict, compare=False)
 
     @classmethod
     def offline(cls, max_data: int = job_data.MAX_BYTES) -> JobBackend:
@@ -61,6 +78,17 @@ class JobBackend:
         if self.job_watcher is None:
             raise refusal("wait")
         return self.job_watcher
+
+    @property
+    def output_watcher(self) -> JobWatcher:
+        """Waits for output of jobs, and for their ends.
+
+        Raises:
+            AioqlessError: There is no connection.
+        """
+        if self.output_job_watcher is None:
+            raise refusal("output")
+        return self.output_job_watcher
 
     @property
     def reporter(self) -> Reporter:

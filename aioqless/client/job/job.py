@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from aioqless import validation
 from aioqless.client import extensions, job_data
 from aioqless.client.codec import Codec
-from aioqless.client.job.backend import JobBackend, RunContext
+from aioqless.client.job.backend import JobBackend, OutputWriter, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.state import (
     ENDED,
@@ -88,7 +88,7 @@ class Job(JobFields, Generic[Data]):
     """
 
     __slots__ = (
-        *("_backend", "_cause", "_context", "_data", "_durable", "_shape", "_text"),
+        *("_backend", "_cause", "_context", "_data", "_durable", "_output", "_shape", "_text"),
         *("settled", "stopped"),
     )
 
@@ -100,6 +100,7 @@ class Job(JobFields, Generic[Data]):
         self._backend = backend
         self._context: RunContext | None = None
         self._durable: Any = None  # the steps and cursors of this run, if it uses any
+        self._output: OutputWriter | None = None  # of this run, if it emits anything
         self._load(fields)
 
     def _load(self, fields: JobFields) -> None:
@@ -384,6 +385,38 @@ class Job(JobFields, Generic[Data]):
         text = validation.to_text(message)[:MAX_PROGRESS_MESSAGE]
         self._backend.reporter.report(self, share, text)
 
+    def emit(self, value: object) -> None:
+        """Append a value to the job's output, which `client.jobs.output(jid)` reads.
+
+        Returns at once, in coroutines, threads and processes, and never fails: values are sent
+        together, some 20 times a second. While Redis is unavailable, 1 MiB of a run is kept. What
+        is dropped beyond, and what isn't JSON, is counted and logged.
+
+        Args:
+            value: Any value that JSON has.
+
+        Raises:
+            AioqlessError: No worker runs the job.
+        """
+        if self._output is None:
+            self._output = extensions.output().open_output(self, self._backend, self._context)
+        assert self._output is not None
+        self._output.emit(value)
+
+    async def flush_output(self) -> None:
+        """Wait until what this run has emitted is sent; `complete`, `fail`, ... do that first."""
+        if self._output is not None:
+            await self._output.flush()
+
+    @property
+    def has_output(self) -> bool:
+        """Whether this run has emitted anything."""
+        return self._output is not None
+
+    def emit_to(self, writer: OutputWriter) -> None:
+        """Set what takes the output of this run; default: Redis."""
+        self._output = writer
+
     async def heartbeat(self) -> float:
         """Renew the lock, and store the data if it has changed.
 
@@ -422,6 +455,7 @@ class Job(JobFields, Generic[Data]):
             LockLost: Another run holds the job.
             WrongState: It does not run.
         """
+        await self.flush_output()
         state = await self._store.complete(
             **self._held,
             queue=self.queue,
@@ -444,6 +478,7 @@ class Job(JobFields, Generic[Data]):
             LockLost: Another run holds the job.
             WrongState: It is complete or failed.
         """
+        await self.flush_output()
         group = group or validation.fit_name(f"{self.queue}-Fail")
         await self._store.fail(**self._held, group=group, message=message, data=self.changed_data())
         self.settled = True
@@ -468,6 +503,7 @@ class Job(JobFields, Generic[Data]):
             WrongState: It does not run.
         """
         seconds = validation.check_seconds("delay", delay)
+        await self.flush_output()
         remaining = await self._store.retry(
             **self._held,
             queue=self.queue,
@@ -495,6 +531,7 @@ class Job(JobFields, Generic[Data]):
             WrongState: It does not run.
         """
         seconds = validation.check_seconds("delay", delay)
+        await self.flush_output()
         state = await self._store.release(**self._held, delay=seconds, data=self.changed_data())
         self.settled = True
         return state
@@ -610,6 +647,7 @@ class Job(JobFields, Generic[Data]):
         other._cause = self.cause  # noqa: SLF001  # of the same class
         other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
         other._context = None  # noqa: SLF001  # of the same class
+        other._output = None  # noqa: SLF001  # of the same class
         return other
 
     # Methods for any client

@@ -163,6 +163,55 @@ class StoredStep:
     value: Any
 
 
+@dataclass(frozen=True)
+class Emitted:
+    """A value that a job has emitted.
+
+    Attributes:
+        value: The value, as JSON has it.
+        id: The position after it, from which another reader may continue.
+    """
+
+    value: Any
+    id: str
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """Another run restarts the output: what came before is of no use."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Values are missing: they were too old to be kept, or couldn't be sent.
+
+    Attributes:
+        count: How many.
+        id: The position after them.
+    """
+
+    count: int
+    id: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The job has ended.
+
+    Attributes:
+        state: Its state, complete or failed; None if the job no longer exists.
+        id: The position after the end.
+    """
+
+    state: JobState | None
+    id: str
+
+
+Output: TypeAlias = Emitted | Restarted | Missed | Ended
+
+
 class Cursor(Protocol[V]):
     """A position in a list of items; a protocol, since the core imports no extension.
 

@@ -11,12 +11,14 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.redis.connection import REDIS_UNAVAILABLE
+from aioqless.redis.encoding import decode_text
 from aioqless.redis.pubsub import Gap, Subscriber, read_event
-from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
 from aioqless.validation import Seconds
 
 PAUSE = 0.5  # seconds before Redis is tried again
 LAST_READ = 1.0  # seconds to read the state and what delays the job when the time is over
+OUTPUT = "x:output"  # the channel of jobs that have emitted something
 END_EVENTS = {"completed": b'"completed"', "failed": b'"failed"', "canceled": b'"canceled"'}
 
 T = TypeVar("T")
@@ -32,13 +34,19 @@ class JobWatcher:
     Args:
         subscriber: Listens for events.
         find_wait: Returns why a job has not ended.
+        output: Whether callers wait for output of jobs, too.
     """
 
     def __init__(
-        self, subscriber: Subscriber, find_wait: Callable[[str], Awaitable[object]]
+        self,
+        subscriber: Subscriber,
+        find_wait: Callable[[str], Awaitable[object]],
+        *,
+        output: bool = False,
     ) -> None:
         self._subscriber = subscriber
         self._find_wait = find_wait
+        self._channels = ("log", OUTPUT) if output else ("log",)
         self._changed: dict[str, set[asyncio.Event]] = {}
         self._every_event = 0  # number of callers that wait for more than the end
         self._listener: asyncio.Task[None] | None = None
@@ -94,7 +102,13 @@ class JobWatcher:
         raise TimeoutError(f"job {jid} is neither complete nor failed after {timeout} s{reason}")
 
     async def watch(
-        self, jid: str, read: Callable[[], Awaitable[T]], *, every_event: bool = False
+        self,
+        jid: str,
+        read: Callable[[], Awaitable[T]],
+        *,
+        every_event: bool = False,
+        interval: float | None = None,
+        again: Callable[[T], bool] = lambda _: False,
     ) -> AsyncGenerator[T, None]:
         """Yield what `read` returns, now and whenever the job has ended or changed; without end.
 
@@ -104,13 +118,15 @@ class JobWatcher:
             jid: Jid of the job.
             read: Reads the job.
             every_event: Read at every event of the job, not only when it has ended.
+            interval: Seconds without an event after which it is read, too.
+            again: Returns whether to read at once after this reading.
 
         Raises:
             redis.exceptions.ConnectionError: The client was closed.
         """
         with self._register(jid, every_event) as changed:
             while True:
-                await changed.wait()
+                await wait_for_event(changed, interval)
                 changed.clear()
                 if self._closed:
                     raise exceptions.ConnectionError("the client was closed")
@@ -122,6 +138,8 @@ class JobWatcher:
                     await asyncio.sleep(PAUSE)
                     changed.set()
                 else:
+                    if again(reading):
+                        changed.set()
                     yield reading
 
     async def aclose(self) -> None:
@@ -154,7 +172,7 @@ class JobWatcher:
     async def _listen(self) -> None:
         while True:
             try:
-                async with self._subscriber.listen("log") as messages:
+                async with self._subscriber.listen(*self._channels) as messages:
                     self._subscribed = True
                     self._wake(*self._changed)
                     await self._read_messages(messages)
@@ -167,7 +185,10 @@ class JobWatcher:
             if isinstance(message, Gap):
                 self._wake(*self._changed)
                 continue
-            _, payload = message
+            channel, payload = message
+            if channel == OUTPUT:
+                self._wake(*decode_text(payload).split("\n"))
+                continue
             # Most messages concern no waiting caller: they are parsed only if they might.
             if self._every_event or any(end in payload for end in END_EVENTS.values()):
                 event = read_event(payload)

@@ -23,7 +23,7 @@ from aioqless.redis.address import name_node
 from aioqless.redis.error_replies import SlotMigrating, SlotMoved
 from aioqless.redis.nodes import NamespaceConnection
 from aioqless.store import Call, ScriptStore, Store
-from aioqless.store.call import T, read_nothing
+from aioqless.store.call import T, read_nothing, read_text
 
 Named: TypeAlias = dict[str, Any]  # the arguments of a command
 
@@ -33,6 +33,7 @@ MOST_PER_CALL = 1000  # items of a page
 # answers, leases of workers' names; of extensions the log of user actions and browser sessions.
 _IN_FIRST = ("remote_", "name_lease_")
 _EXTENSIONS_IN_FIRST = ("audit_log", "session")
+_EXTENSIONS_OF_JOBS = ("output", "steps")  # whose first argument is a jid
 _WALKS = ("check", "find", "clear")
 _TAKES = ("pop", "unfail", "revive_group")
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
@@ -82,11 +83,14 @@ class PartitionedStore(Store):
             self._missing.reset(token)
 
     async def send(self, call: Call[T]) -> T:
-        """Send a command of an extension, to the first partition.
+        """Send a command of an extension, to the partition of its job or to the first one.
 
         Raises:
             AioqlessError: The command works on one partition at a time.
         """
+        if call.command in _EXTENSIONS_OF_JOBS:
+            number = partition_of(read_text(call.argv[0]), len(self.stores))
+            return await self.stores[number].send(call)
         if call.command not in _EXTENSIONS_IN_FIRST:
             raise _works_on_one(call.command)
         return await self.stores[0].send(call)

@@ -62,5 +62,6 @@ function cancellation.delete(job, expired)
   if job.state == 'failed' then failures.leave_group(job) end
   tagging.detach(jid, json.parse_texts(job.tags))
   events.publish_tracked('canceled', jid)
-  redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid))
+  redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid),
+    keys.output(jid))
 end

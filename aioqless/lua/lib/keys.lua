@@ -140,6 +140,8 @@ function keys.name_lease(worker) return ns .. ':x:name-lease:' .. worker end
 function keys.steps(jid) return ns .. ':x:steps:' .. jid end
 -- Z jobs that have stored steps by when they are checked again
 function keys.with_steps() return ns .. ':x:with-steps' end
+-- stream of what a job's runs have emitted; expires
+function keys.output(jid) return ns .. ':x:output:' .. jid end
 -- T when a unique key expires, if ever, and the jid of its holder
 function keys.unique(key) return ns .. ':x:unique:' .. key end
 -- Z running jobs of a limited key by when they are checked again
@@ -152,6 +154,8 @@ function keys.rate_starts(of) return ns .. ':x:rate-starts:' .. of end
 function keys.skipped(person) return ns .. ':x:skipped:' .. person end
 -- channel: names of queues that have work again
 function keys.ready_channel() return ns .. ':x:ready' end
+-- channel: jids of jobs that have emitted something
+function keys.output_channel() return ns .. ':x:output' end
 -- channel: a worker's reply to a remote-control command
 function keys.reply_channel(id) return ns .. ':x:reply:' .. id end
 -- stream of ended stages of jobs, if the archive is on

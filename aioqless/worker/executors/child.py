@@ -10,11 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 
 from aioqless.client.job import StopReason
 from aioqless.errors import ProcessDied
 from aioqless.runtime import log
-from aioqless.worker.executors.ipc import LENGTH, JobReply, StopRequest, frame
+from aioqless.worker.executors.ipc import LENGTH, Emission, JobReply, StopRequest, frame
 
 # Spawned rather than forked: a fork would copy the locks of the worker's threads and its loop in
 # whatever state they are. Unlike with `multiprocessing`, the worker's main script is not run again.
@@ -84,8 +85,12 @@ class Child:
         self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         await self._reply()
 
-    async def perform(self, request: bytes) -> JobReply:
+    async def perform(self, request: bytes, emit: Callable[[bytes], object]) -> JobReply:
         """Give it a job and wait for the reply.
+
+        Args:
+            request: The job.
+            emit: Called with each value that the job emits, as JSON.
 
         Raises:
             ProcessDied: There is none; the process has ended.
@@ -93,7 +98,7 @@ class Child:
         assert self._writer
         self.jobs += 1
         self._writer.write(request)
-        return await self._reply()
+        return await self._reply(emit)
 
     def stop(self, reason: StopReason) -> None:
         """Ask it to stop its job."""
@@ -125,9 +130,9 @@ class Child:
         self._writer.close()
         return code
 
-    async def _reply(self) -> JobReply:
+    async def _reply(self, emit: Callable[[bytes], object] = lambda _: None) -> JobReply:
         assert self._death
-        received = asyncio.ensure_future(self._receive())
+        received = asyncio.ensure_future(self._receive(emit))
         await asyncio.wait([received, self._death], return_when=asyncio.FIRST_COMPLETED)
         if received.done() and (reply := received.result()):
             return reply
@@ -137,11 +142,14 @@ class Child:
         self.kill()
         raise ProcessDied(await self._ended())
 
-    async def _receive(self) -> JobReply | None:
+    async def _receive(self, emit: Callable[[bytes], object]) -> JobReply | None:
         assert self._reader
-        try:
-            length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
-            reply: object = pickle.loads(await self._reader.readexactly(length))
-        except (EOFError, OSError):
-            return None
-        return reply if isinstance(reply, JobReply) else None
+        while True:
+            try:
+                length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
+                message: object = pickle.loads(await self._reader.readexactly(length))
+            except (EOFError, OSError):
+                return None
+            if not isinstance(message, Emission):
+                return message if isinstance(message, JobReply) else None
+            emit(message.text)

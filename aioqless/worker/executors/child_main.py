@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterator
 from typing import NoReturn
 
+from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.errors import InvalidData
 from aioqless.handlers import Handler
@@ -32,9 +33,11 @@ from aioqless.runtime import log, signals
 from aioqless.worker.executors.context_vars import unpack
 from aioqless.worker.executors.ipc import (
     LENGTH,
+    Emission,
     FunctionRef,
     JobRequest,
     StopRequest,
+    frame,
     reply_with_error,
     reply_with_result,
 )
@@ -89,6 +92,31 @@ def _exit(error: BaseException) -> NoReturn:
         os._exit(1)
 
 
+class Output:
+    """Sends what a job emits to the worker.
+
+    Args:
+        job: The job.
+        send: Sends a message.
+    """
+
+    def __init__(self, job: Job, send: Callable[[bytes], object]) -> None:
+        self._job = job
+        self._send = send
+
+    def emit(self, value: object) -> None:
+        """Send a value."""
+        try:
+            text = b"false" if value is False else job_data.encode(value, self._job.max_data)
+        except InvalidData as wrong:
+            log.log.warning("job.output_refused", jid=self._job.jid, error=str(wrong))
+        else:
+            self._send(frame(Emission(text)))
+
+    async def flush(self) -> None:
+        """Do nothing: all is sent at once."""
+
+
 class Process:
     """Owns the socket and the running job."""
 
@@ -100,6 +128,7 @@ class Process:
         self._job: Job | None = None
         self._cancel: Callable[[], object] | None = None  # how to cancel a coroutine that runs
         self._runner = asyncio.Runner()
+        self._sending = threading.Lock()  # threads of a job may emit, too
 
     def listen(self) -> None:
         """Read what the worker sends, until it is gone."""
@@ -146,12 +175,14 @@ class Process:
             raise OSError(
                 "the handler closed the socket to the worker; its descriptor is another file now"
             )
-        self._worker.sendall(reply)
+        with self._sending:
+            self._worker.sendall(reply)
 
     def _perform(self, request: JobRequest) -> bytes:
         job = request.job
         try:
             unpack(request.variables)
+            job.emit_to(Output(job, self.send))
             call, arguments = _handler(request.function, job.klass).bind(job)
             result = call(job, **arguments)
             if inspect.iscoroutine(result):

@@ -98,6 +98,13 @@ class StopRequest:
 
 
 @dataclass(frozen=True)
+class Emission:
+    """A value that a job emits, as JSON."""
+
+    text: bytes
+
+
+@dataclass(frozen=True)
 class JobReply:
     """How a job ended.
 

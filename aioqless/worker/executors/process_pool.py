@@ -7,6 +7,7 @@ import pickle
 import time
 
 import anyio
+import msgspec
 
 from aioqless.client import job_data
 from aioqless.errors import ProcessDied
@@ -100,7 +101,11 @@ class ProcessPool:
             await child.start()
         if child.stopping:
             raise ProcessDied(0)
-        return await child.perform(request)
+
+        def emit(text: bytes) -> None:
+            run.job.emit(False if text == b"false" else msgspec.Raw(text))
+
+        return await child.perform(request, emit)
 
     def _take(self) -> Child:
         """Return a process without a job; end those that died while they had none."""

@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
 from aioqless.client import Client, json_types
 from aioqless.client.job import Job
-from aioqless.client.job.state import StoredStep
+from aioqless.client.job.state import Emitted, Missed, Output, StoredStep
 from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
 from aioqless.contrib.dashboard.formatting import EVENTS, describe_event
@@ -24,6 +25,8 @@ MAX_EVENTS = 100
 MAX_INSTANCES = 20
 MAX_SUGGESTED_QUEUES = 200
 MAX_VALUE = 1000  # characters of what a step has stored
+MAX_OUTPUT = 20_000  # characters of what the job has emitted
+LATEST_OUTPUT = 100  # entries, each of the values of 50 ms
 
 
 async def show_job(request: PageRequest) -> Page:
@@ -56,6 +59,7 @@ async def show_job(request: PageRequest) -> Page:
         "events": job.events[-MAX_EVENTS:],
         "steps": [(step, _shown_value(request, step)) for step in steps],
         "hidden_steps": hidden_steps,
+        "output": await _read_output(request, jid),
         "nodes": graph.nodes if len(graph.nodes) > 1 else [],
         "edges": list(graph.edges),
         "failures": graph.failures,
@@ -110,6 +114,31 @@ def _shown_value(request: PageRequest, step: StoredStep) -> str:
         return ""
     text = request.dashboard.redaction.format(json_types.encode(step.value).decode())
     return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
+
+
+async def _read_output(request: PageRequest, jid: str) -> str:
+    """Return the latest part of a job's output; nothing where the role may not see data."""
+    text = ""
+    if request.sees_data:
+        output = request.client.jobs.output(jid, latest=LATEST_OUTPUT, follow=False)
+        try:
+            async with aclosing(output):
+                async for each in output:
+                    text += _format_output(request, each)
+        except (DecryptionError, NoSuchJob) as error:
+            return f"Hidden: {error}"
+    return text if len(text) <= MAX_OUTPUT else "…" + text[-MAX_OUTPUT:]
+
+
+def _format_output(request: PageRequest, output: Output) -> str:
+    match output:
+        case Emitted(value=str(text)):
+            return text
+        case Emitted(value=value):
+            return request.dashboard.redaction.format(json_types.encode(value).decode()) + "\n"
+        case Missed():
+            return "…"
+    return ""
 
 
 def _prepare(request: PageRequest, job: Job) -> tuple[tuple[str | None, str], JobRedaction]:

@@ -39,6 +39,7 @@ function key_types.families()
     {'zset', '^x:rate%-starts:(.+)$', constraint_keys.check_starts},
     {'hash', '^x:steps:(.+)$', job_indexes.check_steps},
     {'zset', '^x:with%-steps$', function() return 1 end},
+    {'stream', '^x:output:', job_indexes.check_expiry, 'output-forever', 86400},
     {'stream', '^x:archive$', function() return 1 end},
     {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},
   }

@@ -1,0 +1,1 @@
+"""The command that prints output; `aioqless.cli.commands` loads it from here."""
