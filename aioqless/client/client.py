@@ -170,8 +170,7 @@ class Client:
         if self._connected:
             connected, self._connected, self._was_closed = self._connected, None, True
             connected.events.close()
-            await connected.backend.watcher.aclose()
-            await connected.backend.output_watcher.aclose()
+            await connected.backend.aclose()
             await connected.store.aclose()
             await connected.redis.aclose()
 

@@ -32,7 +32,7 @@ def test_core_has_few_lines_of_code() -> None:
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 52_440
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 52_460
 
 
 def test_worker_has_few_files() -> None:

@@ -41,6 +41,13 @@ class OutputWriter(Protocol):
         """Wait until all of it is sent."""
 
 
+class ClientPart(Protocol):
+    """What an extension makes for a client."""
+
+    async def aclose(self) -> None:
+        """End what it does; called when the client is closed."""
+
+
 @dataclass(frozen=True)
 class JobBackend:
     """The collaborators of a job, which a client shares with all jobs and queues that it returns.
@@ -61,12 +68,17 @@ class JobBackend:
     job_watcher: JobWatcher | None = None
     progress_reporter: Reporter | None = None
     output_job_watcher: JobWatcher | None = None
-    parts: dict[str, object] = field(default_factory=dict, compare=False)
+    parts: dict[str, ClientPart] = field(default_factory=dict, compare=False)
 
     @classmethod
     def offline(cls, max_data: int = job_data.MAX_BYTES) -> JobBackend:
         """Return the backend of a job in a process that has no connection to Redis."""
         return cls(OfflineStore(), PlainCodec(), max_data)
+
+    async def aclose(self) -> None:
+        """End what waits and sends for the client."""
+        for part in (self.watcher, self.output_watcher, *self.parts.values()):
+            await part.aclose()
 
     @property
     def watcher(self) -> JobWatcher:

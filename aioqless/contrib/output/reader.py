@@ -14,6 +14,7 @@ from aioqless.client.job.state import ENDED, Emitted, Ended, JobState, Missed, O
 from aioqless.contrib.output.commands import OutputCommands
 from aioqless.contrib.output.sender import bound_to
 from aioqless.errors import NoSuchJob
+from aioqless.runtime.tasks import cancel_and_wait
 
 CHECKED_EVERY = 60.0  # seconds of silence after which a job's state is read
 
@@ -97,6 +98,10 @@ class OutputReader:
                 if end := _end_of(page, position):
                     yield end
                     return
+
+    async def aclose(self) -> None:
+        """Cancel the reads that are under way."""
+        await cancel_and_wait(*self._reads.values())
 
     async def _pages(
         self, jid: str, read: Callable[[], Awaitable[Page]], *, follow: bool

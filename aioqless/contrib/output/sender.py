@@ -16,6 +16,7 @@ from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.contrib.output.commands import EmitRow, OutputCommands
 from aioqless.errors import AioqlessError, InvalidData
 from aioqless.runtime.log import log
+from aioqless.runtime.tasks import cancel_and_wait
 
 PAUSE = 0.05  # seconds between two calls
 OUTAGE_PAUSE = 0.5  # seconds before Redis is tried again
@@ -165,6 +166,11 @@ class OutputSender:
         self._runs[run] = None
         if self._task is None:
             self._task = self._loop.create_task(self._send_all(), name="aioqless output")
+
+    async def aclose(self) -> None:
+        """Send no more."""
+        if self._task is not None:
+            await cancel_and_wait(self._task)
 
     async def _send_all(self) -> None:
         try:

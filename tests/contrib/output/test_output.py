@@ -296,6 +296,23 @@ async def test_outage_delays_output_and_the_handler_continues(
     assert values(found) == ["before", *range(100)]
 
 
+async def test_closed_client_sends_no_more(own_server: OwnServer) -> None:
+    emitted = asyncio.Event()
+
+    @job
+    async def handler(job: Job) -> None:
+        own_server.kill()
+        job.emit("lost")
+        emitted.set()
+        await asyncio.Event().wait()
+
+    async with Client(own_server.url, timeout=1) as client:
+        await client.queue("default").put(handler)
+        async with worker(client, handler, shutdown_timeout=0, kill_after=0.1):
+            await emitted.wait()
+    assert "aioqless output" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
 async def test_slow_reader_slows_neither_job_nor_others(client: Client) -> None:
     jid = await client.queue("default").put(count.data(to=500))
     async with worker(client, count), aclosing(client.jobs.output(jid)) as slow:
