@@ -61,7 +61,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         if path == "README.md":
             return posixpath.relpath("index.md", folder or ".")
         kind = "tree" if (ROOT / path).is_dir() else "blob"
-        return f"{config.repo_url}/{kind}/main/{path}"
+        return f"{config.extra['repository']}/{kind}/main/{path}"
 
     return _LINK.sub(rewrite, markdown)
 

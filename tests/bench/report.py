@@ -166,7 +166,7 @@ def _version(versions: str) -> str:
 
 def _kill(known: Figures) -> str:
     patience = known["kill"]["patience"]
-    head = f"| | restarted after `kill -9` of its worker (timeout {patience:.0f} s) | why |"
+    head = f"| queue | restarted after `kill -9` of its worker (timeout {patience:.0f} s) | why |"
     lines = [_measured(known["kill"]), "", head, "|---|---|---|"]
     for name, outcome in known["kill"]["outcomes"].items():
         back = outcome.get("back_after")
@@ -269,7 +269,7 @@ def _steady(known: Figures) -> str:
         "pick-up p50, ms": ("p50_ms", 1),
         "p99": ("p99_ms", 1),
     }
-    lines = [f"| jobs/s | | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
+    lines = [f"| jobs/s | queue | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
     for rate in dict.fromkeys(each["rate"] for each in figures["rounds"]):
         of_rate = [each for each in figures["rounds"] if each["rate"] == rate]
         rows = {name: _medians_of(of_rate, name) for name in figures["versions"]}
@@ -306,7 +306,7 @@ def _table(known: Figures, columns: list[Column], *, killed: bool = False) -> st
         for column in columns
     }
     head = [
-        "",
+        "queue",
         *(column.title for column in columns),
         *(["a killed worker's job"] if killed else []),
     ]

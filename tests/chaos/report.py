@@ -69,7 +69,7 @@ def _write_results(out: Path, known: dict[str, Any]) -> None:
 def table(known: dict[str, Any]) -> str:
     kinds = [kind for kind in (*KINDS, TOGETHER) if kind.name in known]
     lines = [
-        "| fault | | times | jobs | lost | run again | given up | longest recovery |",
+        "| fault | description | times | jobs | lost | run again | given up | longest recovery |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for kind in kinds:

@@ -68,6 +68,23 @@ async def ask_model(question):
     for token in ("It ", "depends", "."):
         yield token
 """
+SHOP = """
+import builtins
+async def charge_card(order, idempotency_key): ...
+async def put_back(order): ...
+async def refund_card(order): ...
+async def load_page(page): return f"page {page}"
+async def read_rows(file, first, last):
+    for number in range(first, last):
+        yield number, f"row {number}"
+async def store_row(number, text):
+    if number % 1000 == 999:
+        raise ValueError("no price")
+vars(builtins).update(  # the modules of the page use them, too
+    charge_card=charge_card, put_back=put_back, refund_card=refund_card, load_page=load_page,
+    read_rows=read_rows, store_row=store_row,
+)
+"""
 
 
 class Page(NamedTuple):
@@ -105,6 +122,7 @@ PAGES = {
     "output.md": Page(MODEL),
     "putting.md": Page(),
     "queues.md": Page(),
+    "recipes.md": Page(SHOP, failures=frozenset({"no-address"})),
     "recurring.md": Page(),
     "redis.md": Page(),
     "results.md": Page(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -43,8 +44,11 @@ PACKAGES = [
 SEARCHES = {
     "dead letter queue": "faq/#is-there-a-dead-letter-queue",
     "idempotency": "locks/#idempotency",
-    "deduplication": "unique-jobs/#deduplication-debounce-and-throttle",
-    "throttle": "unique-jobs/#throttle",
+    "deduplication": "unique-jobs/#deduplication-drop-delay-debounce",
+    "throttle": "unique-jobs/#drop",
+    "saga": "recipes/#saga",
+    "batch callback": "workflows/#jobs-that-run-because-of-a-failure",
+    "resume": "long-jobs/",
     "debounce": "unique-jobs/#debounce",
     "graceful shutdown": "shutdown/#graceful-shutdown",
     "at least once": "guarantees/#at-least-once-delivery",
@@ -53,6 +57,11 @@ SEARCHES = {
     "dependency injection": "middleware/#dependency-injection",
     "health check": "health-checks/",
 }
+LONGEST_LINES_OF_CUT_CODE = """
+[...document.querySelectorAll('.md-typeset pre > code')]
+  .filter(code => code.scrollWidth > code.clientWidth + 1)
+  .map(code => code.innerText.split('\\n').reduce((a, b) => a.length > b.length ? a : b))
+"""
 COUNTED = {"li", "pre", "table", "tr", "td", "th", "blockquote", "img", "h1", "h2", "h3", "h4"}
 
 
@@ -101,6 +110,24 @@ def test_page_shows_what_github_shows(page: Path) -> None:
     on_site = Content(rendered(page))
     assert on_site.elements == on_github.elements
     assert on_site.text == on_github.text
+
+
+async def test_no_code_is_cut_at_1300_pixels_and_nothing_is_loaded_from_elsewhere() -> None:
+    playwright = pytest.importorskip("playwright.async_api")
+    if not (chromium := shutil.which("chromium") or shutil.which("chromium-browser")):
+        pytest.skip("needs Chromium")
+    loaded: set[str] = set()
+    cut: list[tuple[str, str]] = []
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = await browser.new_page(viewport={"width": 1300, "height": 900})
+        tab.on("request", lambda request: loaded.add(request.url.partition(":")[0]))
+        for page in sorted(SITE.rglob("index.html")):
+            await tab.goto(page.as_uri())
+            lines = await tab.evaluate(LONGEST_LINES_OF_CUT_CODE)
+            cut += [(page.parent.name, line) for line in lines]
+        await browser.close()
+    assert (cut, loaded) == ([], {"file"})
 
 
 @pytest.mark.parametrize(("phrase", "section"), SEARCHES.items())

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def table(soaked: SoakResult) -> str:
-    lines = ["| | first third | last third | highest |", "|---|---|---|---|"]
+    lines = ["| figure | first third | last third | highest |", "|---|---|---|---|"]
     for gauge in GAUGES:
         readings: list[Any] = [reading[gauge.name] / gauge.unit for reading in soaked.readings]
         lines.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 import re
 import shlex
 import sys
@@ -144,6 +145,17 @@ def test_every_link_leads_to_an_existing_file_and_heading(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), path
         assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
+
+
+@pages
+def test_every_column_of_a_table_has_a_heading(page: Path) -> None:
+    lines = page.read_text("utf-8").splitlines()
+    headings = [
+        above
+        for above, line in itertools.pairwise(lines)
+        if above.startswith("|") and re.fullmatch(r"\|(:?-+:?\|)+", line)
+    ]
+    assert [each for each in headings if re.search(r"\|\s*\|", each)] == []
 
 
 @pages
@@ -344,7 +356,7 @@ def test_page_for_newcomers_states_the_default_of_the_code(page: str, statement:
 
 def test_readme_is_short() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert 500 <= len(readme.split()) <= 900
+    assert 500 <= len(readme.split()) <= 960
     assert readme.partition("```python")[0].count("\n") < 40
     assert "**At least once.**" in readme
     assert readme.index("# app/jobs.py") < readme.index("\n## ")

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "aioqless"
 FILES = sorted(PACKAGE.rglob("*.py"))
 CORE_AND_CLI = [file for file in FILES if PACKAGE / "contrib" not in file.parents]
+REFERENCES = ("command-line.md", "comparison.md", "monitoring.md")  # may be long
 CORE = [file for file in CORE_AND_CLI if PACKAGE / "cli" not in file.parents]
 
 
@@ -45,6 +46,12 @@ def test_any_is_rare() -> None:
     assert sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes) <= 116
 
 
+def test_page_is_read_in_a_sitting() -> None:
+    guides = [each for each in (ROOT / "docs").rglob("*.md") if each.name not in REFERENCES]
+    words = {page.name: len(page.read_text("utf-8").split()) for page in guides}
+    assert {name: count for name, count in words.items() if count > 1500} == {}
+
+
 def test_pages_have_few_words() -> None:
     pages = (ROOT / "docs").rglob("*.md")
-    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 67_190
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 68_700

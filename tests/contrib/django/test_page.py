@@ -18,7 +18,7 @@ from aioqless.contrib.django.task_framework import TaskResultStatus, task_backen
 from tests.contrib.django.shop import models
 
 PAGE = (Path(__file__).parents[3] / "docs" / "django.md").read_text("utf-8")
-SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, PLUGIN, TEST = re.findall(
+SETTINGS, TASKS, VIEWS, OPTIONS, OUTBOX, STEPS, FLOW, PLUGIN, TEST = re.findall(
     r"```python\n(.*?)```", PAGE, re.DOTALL
 )
 exec(PLUGIN)  # pytest_plugins of this module
@@ -47,6 +47,16 @@ def run(code: str, names: dict[str, Any]) -> None:
     else:
         code = code.replace("from django_tasks import", "from django.tasks import")
     exec(code, names)
+
+
+def test_workflow_of_the_page_is_put(
+    page: dict[str, Any], redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIOQLESS_URL", redis_url)
+    run(STEPS + FLOW, page)
+    counts = page["queues"].call(lambda client: client.queue("default").counts())
+    page["queues"].close()
+    assert (counts.waiting, counts.depends) == (1, 1)
 
 
 def test_task_of_the_page_is_enqueued_and_run(
