@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_origin, get_type_hints
 
 import msgspec
 
 from aioqless.client import job_data
 from aioqless.client.json_types import JsonType
+from aioqless.client.put import Jid
 from aioqless.errors import InvalidData
 
 T = TypeVar("T")
@@ -27,6 +28,8 @@ class ValueType(Generic[T]):
 
     def __init__(self, what: str, hint: object = None, max_bytes: int = job_data.MAX_BYTES) -> None:
         self._what = what
+        if (get_origin(hint) or hint) is Jid:  # what put returns is stored as the string that it is
+            hint = str
         self._type: JsonType[T] | None = None if hint in (None, Any, object) else JsonType(hint)
         self._max_bytes = max_bytes
 

@@ -12,6 +12,7 @@ import pytest
 
 from aioqless import Client, InvalidData, Job, LockLost, Next, Retry, Settings, Snooze, Worker, job
 from aioqless.client.job import JobState
+from aioqless.client.put import Jid
 from aioqless.contrib.encryption import Encryption
 from aioqless.errors import AioqlessError, InvalidArgument
 from aioqless.testing import perform
@@ -49,6 +50,22 @@ async def ended(client: Client, jid: str) -> Job:
 
 def worker(client: Client, *handlers: Any, **settings: Any) -> Worker:
     return Worker(client, *handlers, settings=Settings(queues=["default", "next"], **settings))
+
+
+async def test_step_that_puts_a_job_stores_its_jid(client: Client) -> None:
+    @job(klass="Child")
+    async def child(job: Job) -> None: ...
+
+    @job(result_ttl=60)
+    async def parent(job: Job) -> list[str]:
+        return [await job.step("typed", child.put), await job.step("by klass", put_by_klass)]
+
+    async def put_by_klass() -> Jid:
+        return await client.put("Child")
+
+    async with worker(client, parent, child):
+        jids = await (await client.put(parent.data())).result(timeout=30)
+        assert [found.klass for found in await client.jobs.multiget(*jids)] == ["Child", "Child"]
 
 
 async def test_later_run_gets_what_was_stored_in_its_type(client: Client, calls: Calls) -> None:
