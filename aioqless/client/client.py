@@ -57,6 +57,7 @@ from aioqless.hints import suggest_async_with, suggest_options, suggest_put
 from aioqless.redis import redact_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.redis.durability import Durability
+from aioqless.redis.resp_protocol import OTHER_LOOP
 from aioqless.store import ScriptStore, TickRow
 from aioqless.validation import Seconds
 
@@ -423,6 +424,8 @@ class Client:
         match clients:
             case [client]:
                 return client
+            case [] if chosen is not None and chosen._loop is not None:  # noqa: SLF001  # this class
+                why = OTHER_LOOP
             case []:
                 why = (
                     "no client is open on this event loop: `async with Client(...) as client:`, "

@@ -21,19 +21,19 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         problem: Kind of problem, as `aioqless lua check` lists them.
-        mended: Whether it was repaired.
+        fixed: Whether it was repaired.
         about: What it concerns, such as `jid`, `queue` or `key`.
     """
 
     problem: str
-    mended: bool
+    fixed: bool
     about: dict[str, Json]
 
     @classmethod
     def from_record(cls, record: Mapping[str, Json]) -> Self:
         """Build a finding from the reply of the command `check`."""
-        about = {name: each for name, each in record.items() if name not in ("problem", "mended")}
-        return cls(problem=str(record["problem"]), mended=bool(record["mended"]), about=about)
+        about = {name: each for name, each in record.items() if name not in ("problem", "fixed")}
+        return cls(problem=str(record["problem"]), fixed=bool(record["fixed"]), about=about)
 
 
 async def check_consistency(
@@ -74,7 +74,7 @@ async def _check_crons(store: Store, move: MoveTicks | None) -> list[Finding]:
                 continue
             moves.append({"jid": jid, "tick": former, "at": due, "next": due})
             about = {"jid": jid, "next": former, "due": due}
-            found.append(Finding(problem="recurring-late", mended=move is not None, about=about))
+            found.append(Finding(problem="recurring-late", fixed=move is not None, about=about))
         if move and moves:  # one that a worker has moved meanwhile stays as it is
             await move(moves)
     return found

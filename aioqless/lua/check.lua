@@ -98,7 +98,7 @@
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
 -- @writes  held_back rate_starts skipped steps with_steps output
--- @returns json                   {cursor, examined, found: [{problem, mended, ...}], mended}; the
+-- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the
 --                                 cursor is "0" at the end
 
 if resolve and resolve ~= 'resolve' then

@@ -3,7 +3,7 @@
 -- @arg     worker   name
 -- @arg     now      time
 -- @when    claim                  claim or renew the lease; refused while another process holds it
--- @arg     told     object        {id, host, place, pid, started} of the process
+-- @arg     process     object        {id, host, place, pid, started} of the process
 -- @arg     gone     string?       the id of a former holder that is known to have ended
 -- @returns text                   `new`, or `taken over` if another process held it before
 -- @when    recover                release the former holder's jobs without using a retry
@@ -17,7 +17,7 @@
 -- @raises  NAMETAKEN
 
 if word == 'claim' then
-  return name_lease.claim(worker, told, gone, now) and 'taken over' or 'new'
+  return name_lease.claim(worker, process, gone, now) and 'taken over' or 'new'
 end
 if word == 'leave' then return name_lease.release(worker, id) end
 name_lease.check(worker, id, now)

@@ -575,12 +575,13 @@ class Store(Commands, ABC):
         return Call(self.send, "multiget", read_json, [encode(self.namespace)], argv)
 
     def name_lease_claim(
-        self, *, worker: str, now: float | None = None, told: str | bytes, gone: str | None = None,
-        request: str | None = None,
+        self, *, worker: str, now: float | None = None, process: str | bytes,
+        gone: str | None = None, request: str | None = None,
     ) -> Call[str]:
         """Claim or renew the lease."""
         argv = [
-            encode(worker), self._encode_time(now), b"claim", encode(told), encode_optional(gone),
+            encode(worker), self._encode_time(now), b"claim", encode(process),
+            encode_optional(gone),
         ]
         return Call(
             self.send, "name_lease", read_text, [encode(self.namespace)], argv, request,
@@ -1010,10 +1011,10 @@ class Store(Commands, ABC):
         )
 
     def remote_reply(
-        self, *, answer: str, told: str | bytes, request: str | None = None,
+        self, *, answer: str, state: str | bytes, request: str | None = None,
     ) -> Call[None]:
         """Publish a worker's reply to a remote-control command."""
-        argv = [encode(answer), encode(told)]
+        argv = [encode(answer), encode(state)]
         return Call(
             self.send, "remote_reply", read_nothing, [encode(self.namespace)], argv, request,
             writes=True,

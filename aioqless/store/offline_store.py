@@ -1,4 +1,4 @@
-"""A store that stands in where there is no connection."""
+"""The store of code that runs without a connection."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ class _MemoryStore(ScriptStore):
     async def send(self, call: Call[T]) -> T:
         """Refuse it."""
         raise AioqlessError(
-            f"a MemoryClient has no Redis to {call.command} on; "
-            "test this with a client of aioqless_client"
+            f"a MemoryClient can't run {call.command}, which needs Redis: use a client of the "
+            "fixture aioqless_client"
         )
 
     def _answer(

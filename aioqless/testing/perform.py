@@ -134,8 +134,8 @@ class _LockOnlyStore(OfflineStore):
             self.commands.append(("step", {"kind": kind, "name": name, "result": result}))
             return call.read(b"")
         raise AioqlessError(
-            f"perform() has no Redis to {call.command} on; "
-            "test this with a client of aioqless_client"
+            f"perform() can't run {call.command}, which needs Redis: use a client of the fixture "
+            "aioqless_client"
         )
 
     def report(self, job: JobFields, share: float, message: str) -> None:

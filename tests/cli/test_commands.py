@@ -221,8 +221,8 @@ async def test_check_finds_and_resolves_problems(client: Client, cli: Aioqless) 
         "nowhere",
         "1 problem, 0 fixed\n",
     )
-    mended = await cli("check", "--resolve")
-    assert (mended.code, mended.err) == (0, f"{unserved}1 problem, 1 fixed\n")
+    fixed = await cli("check", "--resolve")
+    assert (fixed.code, fixed.err) == (0, f"{unserved}1 problem, 1 fixed\n")
     assert await client.queue("mail").jids("waiting") == ["a"]
 
 

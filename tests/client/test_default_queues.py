@@ -171,6 +171,19 @@ def test_clients_of_other_event_loops_are_not_used(redis_url: str) -> None:
     asyncio.run(within())
 
 
+def test_client_of_a_job_is_refused_on_an_event_loop_of_its_thread(redis_url: str) -> None:
+    async def put() -> None:
+        with pytest.raises(RuntimeError, match="opened on another event loop: open one for each"):
+            await plain.put()
+
+    async def within() -> None:
+        async with Client(redis_url) as client:
+            with client.as_current():  # as a worker does for its jobs
+                await asyncio.to_thread(asyncio.run, put())
+
+    asyncio.run(within())
+
+
 def test_client_that_was_opened_on_another_event_loop_is_refused(redis_url: str) -> None:
     async def put(client: Client) -> None:
         with pytest.raises(RuntimeError, match="opened on another event loop: open one for each"):

@@ -110,7 +110,7 @@ async def test_check_finds_a_cron_expression_that_stands_still_and_repairs_it(
     about = {"jid": "r", "next": NOON + DAY + 60, "due": NOON + 60}
     for resolve in (False, True):
         found = await clock_client.check(resolve=resolve)
-        assert [(each.problem, each.mended, each.about) for each in found] == [
+        assert [(each.problem, each.fixed, each.about) for each in found] == [
             ("recurring-late", resolve, about)
         ]
     assert await clock_client.check() == []

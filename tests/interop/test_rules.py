@@ -158,7 +158,7 @@ async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any)
     for _ in channels:
         heard.get_message(timeout=60)
 
-    def told() -> list[tuple[str, Any]]:
+    def published() -> list[tuple[str, Any]]:
         messages = []
         peer.redis.publish("ql:log", "end")
         while (message := heard.get_message(timeout=60))["data"] != "end":
@@ -170,13 +170,13 @@ async def test_published_messages_are_those_of_qless_py(ours: Client, peer: Any)
 
     await ours.queue("mail").put("Greet", jid="a")
     peer.jobs["a"].track()
-    told()
+    published()
     await (await popped(ours)).complete()
-    by_us = told()
+    by_us = published()
     peer.queues["mail"].put("Greet", {}, jid="a")
-    told()
+    published()
     peer.queues["mail"].pop().complete()
-    assert by_us == told()
+    assert by_us == published()
     heard.close()
 
 

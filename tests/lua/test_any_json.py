@@ -117,7 +117,7 @@ async def run_all_commands(story: Story, data: str, other: str) -> None:
         "cursor": "0",
         "examined": pytest.approx(50, abs=50),
         "found": [],
-        "mended": 0,
+        "fixed": 0,
     }
     assert await shown(story, "multiget", jids=["a", "b", "c"]) == [data, data, other]
 

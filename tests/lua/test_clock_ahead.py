@@ -67,7 +67,7 @@ async def test_template_of_another_client_is_reported_and_not_changed(story: Sto
     async with story.unchanged():
         assert (await _review(story))["moved"] == []
         found = await findings(story, resolve="resolve", at=NOW)
-    assert [(each["problem"], each["mended"], each["jid"]) for each in found] == [
+    assert [(each["problem"], each["fixed"], each["jid"]) for each in found] == [
         ("recurring-late", False, "theirs")
     ]
 
@@ -77,8 +77,8 @@ async def test_check_finds_an_interval_that_stands_still_and_repairs_it(story: S
     assert await story.pop(NOW + DAY) == ["r-1"]
     await story.complete("r-1", NOW)
     expected = {"problem": "recurring-late", "jid": "r", "next": NOW + DAY + 60, "due": NOW}
-    assert await findings(story, at=NOW) == [{**expected, "mended": False}]
-    assert await findings(story, resolve="resolve", at=NOW) == [{**expected, "mended": True}]
+    assert await findings(story, at=NOW) == [{**expected, "fixed": False}]
+    assert await findings(story, resolve="resolve", at=NOW) == [{**expected, "fixed": True}]
     assert await findings(story, at=NOW) == []
 
 

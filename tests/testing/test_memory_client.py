@@ -77,7 +77,7 @@ async def test_jobs_are_checked(aioqless_memory_client: MemoryClient) -> None:
 
 async def test_whatever_else_needs_redis_is_refused(aioqless_memory_client: MemoryClient) -> None:
     async with aioqless_memory_client as client:
-        with pytest.raises(AioqlessError, match="a MemoryClient has no Redis to get on"):
+        with pytest.raises(AioqlessError, match="a MemoryClient can't run get"):
             await client.jobs.get("a")
 
 

@@ -85,9 +85,7 @@ async def test_plain_function_is_performed() -> None:
 
 async def test_calls_that_need_redis_raise() -> None:
     ended = await perform(charge.data(invoice=5), resources={Pool: Pool()})
-    assert isinstance(ended.error, AioqlessError) and "has no Redis to requeue on" in str(
-        ended.error
-    )
+    assert isinstance(ended.error, AioqlessError) and "can't run requeue" in str(ended.error)
 
 
 async def test_missing_resource_is_refused() -> None:

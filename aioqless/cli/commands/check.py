@@ -39,15 +39,15 @@ async def check(
         if trouble := (await Archive(client.internals.store).state()).describe_problem(time.time()):
             errors.print(f"the archive: {trouble}", style="yellow", soft_wrap=True)
         print_gaps(await client.coverage())
-    left = [problem for problem in problems if not problem.mended]
+    left = [problem for problem in problems if not problem.fixed]
     kinds = {problem.problem for problem in left}
     if json:
         for problem in problems:
-            print_json_line({**problem.about, "problem": problem.problem, "mended": problem.mended})
+            print_json_line({**problem.about, "problem": problem.problem, "fixed": problem.fixed})
     elif problems:
         _print_problems(problems)
-    mended = f", {len(problems) - len(left)} fixed" if problems else ""
-    errors.print(pluralize(len(problems), "problem") + mended)
+    fixed = f", {len(problems) - len(left)} fixed" if problems else ""
+    errors.print(pluralize(len(problems), "problem") + fixed)
     if kinds - {"unreachable"} and not resolve and not json:
         errors.print("aioqless check --resolve fixes them without losing a job", style="dim")
     if left:
@@ -63,7 +63,7 @@ def _print_problems(problems: list[Finding]) -> None:
         (
             kind,
             len(found),
-            sum(each.mended for each in found),
+            sum(each.fixed for each in found),
             shorten("  ".join(_format_details(found[0])), 100),
         )
         for kind, found in sorted(kinds.items(), key=lambda each: -len(each[1]))

@@ -26,7 +26,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise AioqlessError(f"{question} This can't be undone; pass --yes to confirm")
     if not typer.confirm(question, err=True):
-        raise AioqlessError("nothing was done")
+        raise AioqlessError("aborted: nothing was changed")
 
 
 @contextmanager

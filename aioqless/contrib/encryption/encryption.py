@@ -131,7 +131,7 @@ class Encryption:
         """Return the data of a job as it was put.
 
         Raises:
-            DecryptionError: It can't be trusted, or not be read.
+            DecryptionError: The signature is wrong, or no key decrypts it.
         """
         envelope = envelope_of(text)
         if envelope is None:
@@ -150,7 +150,7 @@ class Encryption:
         """Return what the handler of a job returned.
 
         Raises:
-            DecryptionError: It can't be trusted, or not be read.
+            DecryptionError: The signature is wrong, or no key decrypts it.
         """
         if not is_result_envelope(value):
             if self.required:

@@ -115,10 +115,10 @@ def plainly() -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         if os.environ.get(TRACE):
             raise
-        raise AioqlessError(told(str(error))) from None
+        raise AioqlessError(reason_of(str(error))) from None
 
 
-def told(trace: str) -> str:
+def reason_of(trace: str) -> str:
     """Return what went wrong in a trace of Spark.
 
     That is the innermost error of Python, else the messages that have a code, else the first line.

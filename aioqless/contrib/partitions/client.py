@@ -223,7 +223,7 @@ class PartitionedClient(Client):
                 store, self._move_in_partitions, resolve=resolve, step=step
             )
             away = [
-                Finding(problem="unreachable", mended=False, about=msgspec.to_builtins(each))
+                Finding(problem="unreachable", fixed=False, about=msgspec.to_builtins(each))
                 for each in missing
             ]
         return found + away

@@ -75,7 +75,7 @@ async def find_differences(stores: Mapping[int, Store], *, resolve: bool) -> lis
         *(asyncio.gather(store.config_get(), store.queues()) for store in others.values())
     )
     for (number, store), (own, queues) in zip(others.items(), replies, strict=True):
-        at = {"mended": resolve, "partition": number}
+        at = {"fixed": resolve, "partition": number}
         for option in options.keys() | own.keys():
             if (value := options.get(option)) == own.get(option):
                 continue

@@ -57,7 +57,7 @@ class PartitionedWorker(AnyWorker):
             if number not in range(client.count):
                 raise ValueError(f"only names partition {number}, of {client.count}")
         if not self._numbers:
-            raise ValueError("only must name a partition or more; None: all")
+            raise ValueError("only must name at least one partition, or be None for all")
         shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
         super().__init__(client, shared)
         clients = [client.partitions[number] for number in self._numbers]

@@ -14,7 +14,7 @@ local RAREST = 15
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
 
--- Read a job that is about to be popped, with its row. Not to read the rare fields saves time.
+-- Read a job that is about to be popped, with its row. Skipping rare fields saves time.
 function job_row.read(jid)
   local key = keys.job(jid)
   local row = redis.call('HMGET', key, 'jid', 'queue', 'priority', 'retries', 'remaining', 'tags',

@@ -61,12 +61,12 @@ function keys.worker_channel(worker) return ns .. ':w:' .. worker end
 -- channel: jids of tracked jobs, by event
 function keys.event_channel(name) return ns .. ':' .. name end
 
--- Our own keys, below one reserved prefix; peers don't need them to work on a job. Our fields in a
+-- Our own keys, below one reserved prefix; other qless clients work without them. Our fields in a
 -- job's hash:
 --   x-fence     the fencing token of its latest run
 --   x-put       its `time` before the latest pop
 --   x-context   strings by name that travel with it
---   x-expiry  when it expires unless it has started
+--   x-expiry    when it expires unless it has started
 --   x-after     the jids that it was put to wait for
 --   x-if-dependency-fails  what happens to it if a dependency fails
 --   x-cascade   1: a dependent has such a policy; 2: also `run`, directly or through others

@@ -3,20 +3,20 @@
 local KEPT_FOR = 3600
 
 function name_lease.raise_taken(worker, former, silent)
-  local told = json.parse_object(former)
+  local process = json.parse_object(former)
   errors.raise('NAMETAKEN', 'another worker has this name', {
-    worker = worker, id = told.id, host = told.host, place = told.place, pid = told.pid,
-    started = told.started,
+    worker = worker, id = process.id, host = process.host, place = process.place, pid = process.pid,
+    started = process.started,
     silent = math.floor(silent),
   })
 end
 
 -- A process on the same machine can see whether the former holder lives, and says so by `gone`;
--- otherwise only its silence tells. `told` is JSON: {id, host, place, pid, started}. Return whether
+-- otherwise only its silence tells. `process` is JSON: {id, host, place, pid, started}. Return whether
 -- another process held the name before.
-function name_lease.claim(worker, told, gone, now)
-  local key, mine = keys.name_lease(worker), cjson.decode(told)
-  local kept = redis.call('HMGET', key, 'told', 'renewed')
+function name_lease.claim(worker, process, gone, now)
+  local key, mine = keys.name_lease(worker), cjson.decode(process)
+  local kept = redis.call('HMGET', key, 'process', 'renewed')
   local former = json.parse_object(kept[1])
   local another = former.id ~= nil and former.id ~= mine.id
   if another and former.id ~= gone then
@@ -25,14 +25,14 @@ function name_lease.claim(worker, told, gone, now)
       name_lease.raise_taken(worker, kept[1], silent)
     end
   end
-  redis.call('HSET', key, 'told', told, 'renewed', now)
+  redis.call('HSET', key, 'process', process, 'renewed', now)
   redis.call('EXPIRE', key, KEPT_FOR)
   return another
 end
 
 -- Refuse if another process holds the name.
 function name_lease.check(worker, id, now)
-  local kept = redis.call('HMGET', keys.name_lease(worker), 'told', 'renewed')
+  local kept = redis.call('HMGET', keys.name_lease(worker), 'process', 'renewed')
   if kept[1] and json.parse_object(kept[1]).id ~= id then
     name_lease.raise_taken(worker, kept[1], now - (tonumber(kept[2]) or 0))
   end
@@ -40,5 +40,5 @@ end
 
 function name_lease.release(worker, id)
   local key = keys.name_lease(worker)
-  if json.parse_object(redis.call('HGET', key, 'told')).id == id then redis.call('UNLINK', key) end
+  if json.parse_object(redis.call('HGET', key, 'process')).id == id then redis.call('UNLINK', key) end
 end

@@ -127,12 +127,12 @@ class NameLease:
         return None
 
     async def _claim(self, store: Store, gone: str | None = None) -> str:
-        told = msgspec.json.encode(
+        process = msgspec.json.encode(
             {"id": self._id, "host": socket.gethostname(), **_this_process()}
         )
         asked = time.monotonic()
         try:
-            answer = await store.name_lease_claim(worker=self._worker, told=told, gone=gone)
+            answer = await store.name_lease_claim(worker=self._worker, process=process, gone=gone)
         except NameTaken as taken:
             if gone is None and _is_gone(taken.detail):
                 return await self._claim(store, taken.detail["id"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aioqless.contrib.lake import java
-from aioqless.contrib.lake.session import told
+from aioqless.contrib.lake.session import reason_of
 from aioqless.errors import AioqlessError
 
 
@@ -85,4 +85,4 @@ ValueError: there is no table 'x' here: load one of jobs
 	at org.apache.spark.sql.errors.QueryCompilationErrors$.sourceError(Errors.scala:2)
 java.io.IOException: something
 """
-    assert told(trace).startswith("there is no table 'x' here: load one of jobs (")
+    assert reason_of(trace).startswith("there is no table 'x' here: load one of jobs (")

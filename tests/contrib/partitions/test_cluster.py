@@ -299,7 +299,7 @@ async def test_partial_reads_return_what_is_reachable_and_name_the_node_that_is_
             assert (one.node, tuple(sorted(one.partitions))) == (node.address, gone)
             assert node.address in str(one)
             (finding,) = await client.check()
-            assert (finding.problem, finding.mended) == ("unreachable", False)
+            assert (finding.problem, finding.fixed) == ("unreachable", False)
             assert finding.about["node"] == node.address
             assert str(finding.about["partitions"]) == str(gone)
         await queue.resume()

@@ -266,7 +266,7 @@ async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
     ended = {"id": "former", "host": "here", **_this_process(), "pid": 2**22 + 1}
     for number, partition in enumerate(partitioned.partitions):
         await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
-        await partition.internals.store.name_lease_claim(worker="ann", told=json.dumps(ended))
+        await partition.internals.store.name_lease_claim(worker="ann", process=json.dumps(ended))
         await partition.queue("mail").pop(worker="ann")
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
         await until(lambda: lines.of("worker.recovered") and worker.idle)
@@ -336,5 +336,5 @@ async def test_schedules_of_all_partitions_that_stand_still_are_found_and_moved(
     for resolve in (False, True):
         found = await client.check(resolve=resolve)
         assert {str(each.about["jid"]) for each in found} == jids
-        assert {(each.problem, each.mended) for each in found} == {("recurring-late", resolve)}
+        assert {(each.problem, each.fixed) for each in found} == {("recurring-late", resolve)}
     assert await client.check() == []

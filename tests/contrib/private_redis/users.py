@@ -42,8 +42,8 @@ class Talk(socketserver.StreamRequestHandler):
             if line.startswith(b"SHUTDOWN"):
                 os._exit(0)
             elif line.startswith(b"INFO"):
-                told = b"connected_clients:1\\r\\ntotal_connections_received:1\\r\\n"
-                self.wfile.write(b"$%d\\r\\n%s\\r\\n" % (len(told), told))
+                answer = b"connected_clients:1\\r\\ntotal_connections_received:1\\r\\n"
+                self.wfile.write(b"$%d\\r\\n%s\\r\\n" % (len(answer), answer))
             elif time.monotonic() - began < 3.5:
                 self.wfile.write(b"-LOADING Redis is loading the dataset in memory\\r\\n")
             else:

@@ -46,7 +46,7 @@ async def findings(
     found, cursor = [], ""
     while cursor != "0":
         reply = await story.store.check(now=at, resolve=resolve, cursor=cursor, budget=budget)
-        assert reply["mended"] == sum(finding["mended"] for finding in reply["found"])
+        assert reply["fixed"] == sum(finding["fixed"] for finding in reply["found"])
         found += reply["found"]
         cursor = reply["cursor"]
     return found

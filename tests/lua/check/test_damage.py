@@ -276,11 +276,11 @@ async def test_damage_is_reported_and_fixed_without_losing_a_job(
     async with story.unchanged():
         found = await findings(story)
     assert problems(found) == expected
-    assert not any(finding["mended"] for finding in found)
+    assert not any(finding["fixed"] for finding in found)
 
     resolved = await findings(story, resolve="resolve")
     assert problems(resolved) <= expected
-    assert all(finding["mended"] for finding in resolved)
+    assert all(finding["fixed"] for finding in resolved)
     assert await findings(story) == []
     assert await drain(story) >= set(before)
 
@@ -406,7 +406,7 @@ async def test_unfixable_template_is_reported_every_time_and_never_due(
     assert problems(await findings(story, resolve="resolve")) == {"template-fields"}
     assert await story.scores("q:mail-recur") == {}
     [finding] = await findings(story, resolve="resolve")
-    assert (finding["fields"], finding["mended"]) == (["interval"], False)
+    assert (finding["fields"], finding["fixed"]) == (["interval"], False)
 
 
 async def test_missing_cron_expression_cannot_be_fixed(story: Story) -> None:
@@ -415,7 +415,7 @@ async def test_missing_cron_expression_cannot_be_fixed(story: Story) -> None:
     assert problems(await findings(story, resolve="resolve")) == {"template-fields"}
     assert await story.scores("x:ticks") == {}
     [finding] = await findings(story, resolve="resolve")
-    assert (finding["fields"], finding["mended"]) == (["cron"], False)
+    assert (finding["fields"], finding["fixed"]) == (["cron"], False)
 
 
 async def test_cron_template_without_a_next_time_becomes_due(
@@ -445,7 +445,7 @@ async def test_key_of_the_wrong_type_is_reported_and_left_unchanged(story: Story
     await story.change("SET", key, "text")
     async with story.unchanged():
         assert await findings(story, resolve="resolve") == [
-            {"problem": "wrong-type", "mended": False, "key": story.key(key), "type": "string"}
+            {"problem": "wrong-type", "fixed": False, "key": story.key(key), "type": "string"}
         ]
 
 

@@ -13,7 +13,7 @@ from tests.lua.story import Story
 
 async def test_empty_namespace_is_consistent(story: Story) -> None:
     reply = await story.store.check(now=1, budget=10_000)
-    assert (reply["cursor"], reply["found"], reply["mended"]) == ("0", [], 0)
+    assert (reply["cursor"], reply["found"], reply["fixed"]) == ("0", [], 0)
 
 
 @pytest.mark.parametrize("budget", [1, 7, 10_000])

@@ -1,4 +1,4 @@
-// What the pages do beyond HTML: stay up to date, send forms without losing the place, keys, times told as "12 s ago".
+// What the pages do beyond HTML: stay up to date, send forms without losing the place, keys, times such as "12 s ago".
 // All of it can be missing: links and forms work by themselves.
 
 const root = document.body.dataset.root
@@ -27,7 +27,7 @@ function badge() {
   const closed = events.readyState === EventSource.CLOSED, age = Date.now() - checked
   const live = events.readyState === EventSource.OPEN && checked && age < LATE
   const text = live ? "live" : reason ? `not live: ${reason}` : closed ? "not live: reload the page"
-    : events.readyState === EventSource.CONNECTING || !checked ? "connecting …" : `updated ${told(-age / 1000)}`
+    : events.readyState === EventSource.CONNECTING || !checked ? "connecting …" : `updated ${inWords(-age / 1000)}`
   state.hidden = false
   state.className = `state ${live ? "on" : "off"}`
   if (state.textContent !== text) state.textContent = text
@@ -102,10 +102,10 @@ document.addEventListener("submit", async event => {
     document.activeElement?.blur()
     show(html, answer.url)
   } catch (error) {
-    const told = document.createElement("p")
-    told.className = "note refused"
-    told.textContent = `${refused ? "Not done" : "Result unknown, the action may have been performed"}: ${error.message}`
-    notes.replaceChildren(told)
+    const message = document.createElement("p")
+    message.className = "note refused"
+    message.textContent = `${refused ? "Not done" : "Result unknown, the action may have been performed"}: ${error.message}`
+    notes.replaceChildren(message)
   } finally {
     if (button) button.disabled = false
   }
@@ -113,7 +113,7 @@ document.addEventListener("submit", async event => {
 
 // Times
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]
-function told(seconds) {
+function inWords(seconds) {
   const parts = []
   let left = Math.round(Math.abs(seconds))
   for (const [name, length] of units) {
@@ -128,7 +128,7 @@ const zone = new Intl.DateTimeFormat("en", { timeZoneName: "short" })
 const zoned = at => `${local.format(at)} ${zone.formatToParts(at).find(part => part.type === "timeZoneName").value}`
 function times() {
   for (const time of document.querySelectorAll("time[datetime]")) {
-    const at = Date.parse(time.dateTime), ago = told((at - Date.now()) / 1000)
+    const at = Date.parse(time.dateTime), ago = inWords((at - Date.now()) / 1000)
     const text = time.className === "exact" ? `${ago}, ${zoned(at)}` : ago
     if (time.textContent !== text) time.textContent = text
   }

@@ -1,18 +1,18 @@
 -- findings: the problems that a check found, and whether they were repaired.
 
 function findings.begin(resolve)
-  call.found, call.mended, call.resolving = {}, 0, resolve
+  call.found, call.fixed, call.resolving = {}, 0, resolve
 end
 
 function findings.is_resolving() return call.resolving and true end
 
--- Report a problem and, when resolving, repair it with `mend`. Without `mend` an operator has to.
-function findings.add(problem, about, mend)
-  about.problem, about.mended = problem, (call.resolving and mend) and true or false
+-- Report a problem and, when resolving, repair it with `fix`. Without `fix` an operator has to.
+function findings.add(problem, about, fix)
+  about.problem, about.fixed = problem, (call.resolving and fix) and true or false
   call.found[#call.found + 1] = about
-  if about.mended then
-    mend()
-    call.mended = call.mended + 1
+  if about.fixed then
+    fix()
+    call.fixed = call.fixed + 1
   end
 end
 
@@ -20,5 +20,5 @@ function findings.reply(cursor, examined)
   local found = call.found
   for i, about in ipairs(found) do found[i] = cjson.encode(about) end
   return '{"cursor":' .. cjson.encode(cursor) .. ',"examined":' .. examined .. ',"found":'
-    .. json.list(found) .. ',"mended":' .. call.mended .. '}'
+    .. json.list(found) .. ',"fixed":' .. call.fixed .. '}'
 end

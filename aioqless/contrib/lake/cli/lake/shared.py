@@ -78,10 +78,12 @@ def shorten_errors(trace: bool) -> Iterator[None]:
     except Exception as error:
         if trace or type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        from aioqless.contrib.lake.session import told
+        from aioqless.contrib.lake.session import reason_of
 
         # Spark puts codes before and after its message, which say nothing to users.
-        raise AioqlessError(re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", told(str(error)))) from None
+        raise AioqlessError(
+            re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", reason_of(str(error)))
+        ) from None
 
 
 def print_progress(text: str) -> None:
