@@ -60,7 +60,10 @@ _OF_BRANCHES = TemplateOptions.__annotations__.keys() | {"delay", "context"}
 
 
 class Klass(Protocol[Result_co]):
-    """What a handler declares about the jobs that are put for it."""
+    """What a handler declares about the jobs that are put for it.
+
+    A protocol, since the client knows nothing of handlers; `Handler` has it.
+    """
 
     @property
     def klass(self) -> str:

@@ -2,9 +2,9 @@
 
 address.py        Address          a URL, parsed and checked
 topology.py       Topology         finds the server now; SingleServer is always at one address
+topologies.py                      the topology of a URL
 sentinel.py       Sentinels        the master that sentinels name
 cluster.py        ClusterNode      the node of a Cluster that holds a namespace
-nodes.py          NodeConnections  one connection to each node of a Cluster, for several namespaces
 redis_py.py                        redis-py's connections to the server of a topology
 connection.py     Connection       one connection that all callers share
 resp_protocol.py  RespProtocol     requests and replies on a connected socket
@@ -14,43 +14,41 @@ pubsub.py                          subscriptions
 encoding.py                        strings and JSON in replies
 """
 
-from aioqless.redis.address import SCHEMES, Address, redact_url
-from aioqless.redis.cluster import ClusterNode
+from aioqless.redis.address import SCHEMES, Address, Endpoint, name_node, redact_url
+from aioqless.redis.cluster import FIRST_PARTITION, SLOTS, ClusterSlots, slot_of
+from aioqless.redis.connection import CommandConnection, Connection, RedisCommand, Reply, Word
+from aioqless.redis.durability import Durability
+from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
+from aioqless.redis.pubsub import Gap, Subscriber, subscribe
 from aioqless.redis.redis_py import connect, make_redis
-from aioqless.redis.sentinel import Sentinels
-from aioqless.redis.topology import SingleServer, Topology
+from aioqless.redis.topologies import make_topology, read_topology
+from aioqless.redis.topology import Topology
 
 __all__ = [
+    "FIRST_PARTITION",
+    "REDIS_UNAVAILABLE",
     "SCHEMES",
+    "SLOTS",
     "Address",
+    "ClusterSlots",
+    "CommandConnection",
+    "Connection",
+    "Durability",
+    "Endpoint",
+    "Gap",
+    "RedisCommand",
+    "Reply",
+    "SlotMigrating",
+    "SlotMoved",
+    "Subscriber",
     "Topology",
+    "Word",
     "connect",
     "make_redis",
     "make_topology",
+    "name_node",
     "read_topology",
     "redact_url",
+    "slot_of",
+    "subscribe",
 ]
-
-
-def read_topology(url: str, namespace: str = "") -> Topology:
-    """Return the topology that a URL names.
-
-    Raises:
-        ValueError: The URL is wrong, or a Cluster would scatter the keys of the namespace.
-    """
-    return make_topology(Address.parse(url), namespace)
-
-
-def make_topology(address: Address, namespace: str = "") -> Topology:
-    """Return the topology of an address.
-
-    Raises:
-        ValueError: A Cluster would scatter the keys of the namespace.
-    """
-    match address.kind:
-        case "sentinel":
-            return Sentinels(address)
-        case "cluster":
-            return ClusterNode(address, namespace)
-        case _:
-            return SingleServer(address)

@@ -10,14 +10,14 @@ from aioqless.errors import AioqlessError
 from aioqless.runtime.tasks import cancel_and_wait
 
 Item = TypeVar("Item")
-Reply = TypeVar("Reply")
+Answer = TypeVar("Answer")
 
 
 class BatcherClosed(AioqlessError):
     """The batcher was closed before the item was sent, or before its reply arrived."""
 
 
-class Batcher(Generic[Item, Reply]):
+class Batcher(Generic[Item, Answer]):
     """Sends items in batches, and gives each item its own reply.
 
     Items that are submitted while `parallel` batches are on their way gather for the next one: no
@@ -37,7 +37,7 @@ class Batcher(Generic[Item, Reply]):
 
     def __init__(
         self,
-        send: Callable[[list[Item]], Awaitable[Sequence[Reply | Exception]]],
+        send: Callable[[list[Item]], Awaitable[Sequence[Answer | Exception]]],
         *,
         name: str,
         max_items: int = 100,
@@ -51,13 +51,13 @@ class Batcher(Generic[Item, Reply]):
         self._parallel = parallel
         self._pause = pause
         self._items: list[Item] = []
-        self._futures: list[asyncio.Future[Reply]] = []
+        self._futures: list[asyncio.Future[Answer]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._sending = 0  # batches on their way, or about to be
         self._scheduled = False  # one of them is not taken from the items yet
         self._closed = False
 
-    async def send(self, item: Item) -> Reply:
+    async def send(self, item: Item) -> Answer:
         """Send an item at once if nothing is on its way, else by `submit`; return its reply."""
         if self._sending or self._closed:
             return await self.submit(item)
@@ -71,12 +71,12 @@ class Batcher(Generic[Item, Reply]):
             raise reply
         return reply
 
-    def submit(self, item: Item) -> asyncio.Future[Reply]:
+    def submit(self, item: Item) -> asyncio.Future[Answer]:
         """Send an item with the next batch, and return the future of its reply.
 
         If the future is canceled, the item is sent nevertheless.
         """
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if self._closed:
             future.set_exception(BatcherClosed(f"{self._name}: closed"))
             return future
@@ -129,7 +129,7 @@ class Batcher(Generic[Item, Reply]):
             self._schedule()
 
     def _reply(
-        self, futures: list[asyncio.Future[Reply]], replies: Sequence[Reply | Exception]
+        self, futures: list[asyncio.Future[Answer]], replies: Sequence[Answer | Exception]
     ) -> None:
         for future, reply in zip(futures, replies, strict=True):
             if future.done():  # its caller was canceled
@@ -139,7 +139,7 @@ class Batcher(Generic[Item, Reply]):
             else:
                 future.set_result(reply)
 
-    def _fail(self, futures: list[asyncio.Future[Reply]]) -> None:
+    def _fail(self, futures: list[asyncio.Future[Answer]]) -> None:
         for future in futures:
             if not future.done():
                 future.set_exception(BatcherClosed(f"{self._name}: closed"))

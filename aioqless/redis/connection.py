@@ -15,14 +15,16 @@ from typing import Protocol
 
 from redis import exceptions
 
-from aioqless.redis import Topology, connect, read_topology
 from aioqless.redis.error_replies import (
     REDIS_UNAVAILABLE,
     ReadOnlyServer,
     SlotMigrating,
     SlotMoved,
 )
+from aioqless.redis.redis_py import connect
 from aioqless.redis.resp_protocol import RedisCommand, Reply, RespProtocol, Word
+from aioqless.redis.topologies import read_topology
+from aioqless.redis.topology import Topology
 from aioqless.runtime.tasks import cancel_and_wait
 
 __all__ = ["REDIS_UNAVAILABLE", "CommandConnection", "Connection", "RedisCommand", "Reply", "Word"]

@@ -29,7 +29,7 @@ RETRY_DELAYS = ReconnectDelays(longest=1.0)  # locks expire: it can't wait as lo
 MOST_PER_CALL = 500
 STOP_MARGIN = 0.5  # seconds that a run whose lock is lost may take to learn of its own end
 
-Chore: TypeAlias = Callable[[ScriptStore], Awaitable[bool]]  # returns whether it called Redis
+RenewName: TypeAlias = Callable[[ScriptStore], Awaitable[bool]]  # returns whether it called Redis
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class LockRenewer:
         running: dict[str, Run],
         watchdog: LoopWatchdog,
         stuck_after: float,
-        chore: Chore | None = None,
+        renew_name: RenewName | None = None,
     ) -> None:
         self._store = store
         self._worker = worker
         self._running = running
         self._watchdog = watchdog
         self._stuck_after = stuck_after
-        self._chore = chore  # done after each check, while locks are renewed
+        self._renew_name = renew_name  # after each check; a blocked loop must not lose the name
         self._stuck = False
         self._reported: deque[str] = deque()  # jids from other threads, whose locks may be lost
         self._doubtful: set[str] = set()
@@ -136,8 +136,8 @@ class LockRenewer:
         try:
             for start in range(0, len(due), MOST_PER_CALL):
                 await self._renew(due[start : start + MOST_PER_CALL], callbacks)
-            if self._chore is not None:
-                answered = await self._chore(self._store) or answered
+            if self._renew_name is not None:
+                answered = await self._renew_name(self._store) or answered
         except NOT_NOW as error:
             callbacks.failed(error, asked)
             self._away_since = self._away_since or time.monotonic()

@@ -171,7 +171,7 @@ async def put_extensions(client: Client) -> None:
         client.url, namespace=client.namespace, clock=lambda: THEN, codec=Encryption(ENCRYPTED_WITH)
     ) as encrypting:
         await encrypting.queue("encrypted").put("Greet", {"card": 1}, jid="encrypted")
-    await client.internals.store.name_lease_claim(worker="stable", now=THEN, told='{"id": "1"}')
+    await client.internals.store.name_lease_claim(worker="stable", now=THEN, process='{"id": "1"}')
     await DashboardCommands(client.internals.store).audit_log_add(
         who="ann", act="cancel", about='{"jid": "a"}', outcome="done"
     )

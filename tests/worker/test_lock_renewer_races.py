@@ -57,7 +57,7 @@ async def test_redis_found_is_logged_only_after_a_reply(store: ScriptStore, unti
 
     watched = watchdog.LoopWatchdog()
     watched.watch()
-    renewer = LockRenewer(store, "ann", {}, watched, 600, chore=ask)
+    renewer = LockRenewer(store, "ann", {}, watched, 600, renew_name=ask)
     beating = asyncio.create_task(
         renewer.run(
             Callbacks(

@@ -2,6 +2,7 @@
 
 client.py         PartitionedClient   a client of all partitions
 access.py         PartitionedAccess   a client of each partition, over shared connections
+nodes.py          NodeConnections     one connection to each node of the Cluster
 routing.py                            which partition a job belongs to, and their namespaces
 record.py         WrongPartitions     the number of partitions, as Redis has it
 sender.py         PartitionedSender   puts each job into its partition

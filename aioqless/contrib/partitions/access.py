@@ -14,12 +14,11 @@ from aioqless.client import Client, CommandConnection
 from aioqless.client.access import Connect, RedisAccess
 from aioqless.client.codec import Codec
 from aioqless.client.put import DefaultContext, PutSender
+from aioqless.contrib.partitions.nodes import NodeConnections
 from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.contrib.partitions.subscriber import PartitionedSubscriber
-from aioqless.redis.durability import Durability
-from aioqless.redis.nodes import NodeConnections
-from aioqless.redis.pubsub import Subscriber
+from aioqless.redis import Durability, Subscriber
 from aioqless.store import ScriptStore
 from aioqless.validation import Seconds
 

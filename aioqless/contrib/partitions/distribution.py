@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.redis_server import ServerInfo
-from aioqless.redis import Address
-from aioqless.redis.address import name_node
-from aioqless.redis.cluster import ClusterSlots, slot_of
+from aioqless.redis import Address, ClusterSlots, name_node, slot_of
 
 
 @dataclass(frozen=True, kw_only=True)

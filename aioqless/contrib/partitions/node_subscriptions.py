@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from redis import exceptions
 
 from aioqless.client import Client
-from aioqless.redis.cluster import slot_of
-from aioqless.redis.pubsub import Gap, subscribe
+from aioqless.redis import Gap, slot_of, subscribe
 from aioqless.runtime.log import log
 
 PAUSE = 1.0  # seconds before a node is tried again

@@ -9,9 +9,8 @@ from redis import exceptions
 from typing_extensions import override
 
 from aioqless.client import CommandConnection
-from aioqless.redis.address import Endpoint, name_node
-from aioqless.redis.error_replies import SlotMigrating, SlotMoved
-from aioqless.redis.nodes import NamespaceConnection
+from aioqless.contrib.partitions.nodes import NamespaceConnection
+from aioqless.redis import Endpoint, SlotMigrating, SlotMoved, name_node
 from aioqless.runtime.log import bound, log
 from aioqless.worker import ReconnectDelays
 from aioqless.worker.context import Outage

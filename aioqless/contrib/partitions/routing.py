@@ -20,7 +20,7 @@ from zlib import crc32
 
 import msgspec
 
-from aioqless.redis.cluster import FIRST_PARTITION, SLOTS
+from aioqless.redis import FIRST_PARTITION, SLOTS
 
 MAX_PARTITIONS = 1024
 

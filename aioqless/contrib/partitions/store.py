@@ -16,12 +16,11 @@ from redis import exceptions
 from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
+from aioqless.contrib.partitions.nodes import NamespaceConnection
 from aioqless.contrib.partitions.routing import check_together, keys_of, partition_of, recurring_jid
 from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
 from aioqless.errors import AioqlessError
-from aioqless.redis.address import name_node
-from aioqless.redis.error_replies import SlotMigrating, SlotMoved
-from aioqless.redis.nodes import NamespaceConnection
+from aioqless.redis import SlotMigrating, SlotMoved, name_node
 from aioqless.store import Call, ScriptStore, Store
 from aioqless.store.call import T, read_nothing, read_text
 

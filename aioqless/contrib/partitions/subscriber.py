@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from aioqless.client import Client
 from aioqless.contrib.partitions.node_subscriptions import NodeSubscriptions
-from aioqless.redis.pubsub import Gap, Subscriber
+from aioqless.redis import Gap, Subscriber
 from aioqless.runtime.tasks import cancel_and_wait
 
 MOST_UNREAD = 10_000  # messages; then Redis waits for the reader, and disconnects it if it is slow

@@ -6,10 +6,10 @@ import time
 
 from redis import exceptions
 
+from aioqless.contrib.partitions.nodes import NamespaceConnection, NodeConnections
 from aioqless.contrib.partitions.outages import NodeOutages, PartitionOutage
 from aioqless.redis.address import Address
 from aioqless.redis.error_replies import SlotMigrating
-from aioqless.redis.nodes import NamespaceConnection, NodeConnections
 from aioqless.runtime.log import bound
 from aioqless.worker import ReconnectDelays
 from tests.worker.conftest import Lines

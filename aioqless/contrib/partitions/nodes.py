@@ -7,10 +7,19 @@ import asyncio
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection
 
-from aioqless.redis.address import Address, Endpoint
-from aioqless.redis.cluster import ClusterSlots, slot_of
-from aioqless.redis.connection import Connection, RedisCommand, Reply, Word
-from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
+from aioqless.redis import (
+    REDIS_UNAVAILABLE,
+    Address,
+    ClusterSlots,
+    Connection,
+    Endpoint,
+    RedisCommand,
+    Reply,
+    SlotMigrating,
+    SlotMoved,
+    Word,
+    slot_of,
+)
 
 
 class NodeConnections:
