@@ -183,7 +183,7 @@ async def test_code_that_held_the_gil_is_reported_when_it_returns(
     jid = await client.queue("mail").put(catastrophe)
     async with work(catastrophe) as worker:
         monkeypatch.setattr(
-            worker._consumer._renewer, "_chore", lambda store: asyncio.sleep(60, False)
+            worker._consumer._renewer, "_renew_name", lambda store: asyncio.sleep(60, False)
         )
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
