@@ -3,7 +3,7 @@
 -- @arg     worker   name
 -- @arg     now      time
 -- @when    claim                  claim or renew the lease; refused while another process holds it
--- @arg     process     object        {id, host, place, pid, started} of the process
+-- @arg     process  object        {id, host, place, pid, started} of the process
 -- @arg     gone     string?       the id of a former holder that is known to have ended
 -- @returns text                   `new`, or `taken over` if another process held it before
 -- @when    recover                release the former holder's jobs without using a retry

@@ -1,9 +1,9 @@
 -- remote_reply: publish a worker's reply to a remote-control command.
 --
 -- @arg     answer   name          the reply's channel, as the command names it
--- @arg     state     object        {queues, paused}, or {refused} with the reason
+-- @arg     reply    object        {queues, paused}, or {refused} with the reason
 -- @flags   allow-oom
 -- @role    worker
 -- @returns nothing
 
-redis.call('PUBLISH', keys.reply_channel(answer), state)
+redis.call('PUBLISH', keys.reply_channel(answer), reply)

@@ -1011,10 +1011,10 @@ class Store(Commands, ABC):
         )
 
     def remote_reply(
-        self, *, answer: str, state: str | bytes, request: str | None = None,
+        self, *, answer: str, reply: str | bytes, request: str | None = None,
     ) -> Call[None]:
         """Publish a worker's reply to a remote-control command."""
-        argv = [encode(answer), encode(state)]
+        argv = [encode(answer), encode(reply)]
         return Call(
             self.send, "remote_reply", read_nothing, [encode(self.namespace)], argv, request,
             writes=True,

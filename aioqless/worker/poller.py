@@ -22,7 +22,6 @@ from aioqless.worker.subscriptions import Subscriptions
 MOST_PER_POP = 100
 LEAST_PER_POP = 10
 BURST_PAUSE = 0.01  # seconds between pops of a burst while parts have not caught up yet
-DECLARE_INTERVAL = 0.5  # seconds between two looks at whether the worker is to stop
 PATTERN_INTERVAL = 30.0  # seconds between listings of queues for patterns; a put wakes it sooner
 NAMES_PER_PAGE = 1000
 UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
@@ -79,7 +78,6 @@ class Poller:
         *,
         holds_name: Callable[[], Awaitable[bool]] | None = None,
         caught_up: Callable[[], bool],
-        declared: asyncio.Event | None = None,
     ) -> None:
         self.idle = asyncio.Event()  # set while it waits, since nothing more was ready
         self._settings = settings = context.settings
@@ -93,7 +91,6 @@ class Poller:
         self._outage = context.outage
         self._holds_name = holds_name  # None: the name is no lease
         self._caught_up = caught_up  # the parts have put the jobs due at the start
-        self._declared = declared  # set when failures have their branches; None: when it starts
         self._woken = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
@@ -126,8 +123,6 @@ class Poller:
     async def run(self, start: StartJob) -> None:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
         self._slots.on_end.append(self._note_end)
-        while self._declared and not (self._declared.is_set() or self._lifecycle.stopping):
-            await wait_for_event(self._declared, DECLARE_INTERVAL)
         while not self._lifecycle.stopping:
             if self._lifecycle.recycling:
                 self._lifecycle.stop()

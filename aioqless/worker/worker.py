@@ -98,7 +98,6 @@ class Consumer:
             slots or shared.running,
             holds_name=self._lease.holds if self._lease else None,
             caught_up=lambda: _have_caught_up(self._scheduler, *parts),
-            declared=self._scheduler.declared if self._scheduler else None,
         )
         registration = None
         if not shared.settings.burst:
@@ -114,10 +113,9 @@ class Consumer:
         self._writer = OutcomeWriter(context)
         self._runner = Runner(context, shared, self._renewer, self._writer)
         self._lost_locks = LostLocks(self._renewer, context, shared.renewer_thread)
-        monitor = ArchiveMonitor(context.store)
-        own = (self._lost_locks, self._writer, self._scheduler, registration, monitor)
+        own = (self._lost_locks, self._writer, self._scheduler, registration)
         self._beside = [part.run for part in own if part is not None]
-        self._beside += [partial(part.run, context) for part in parts]
+        self._beside += [partial(part.run, context) for part in (ArchiveMonitor(), *parts)]
 
     @property
     def recovered(self) -> int | None:
@@ -174,6 +172,8 @@ class Consumer:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run()) for run in (*self._beside, *beside)]
             async with self._runner:
+                if self._scheduler is not None:
+                    await self._scheduler.wait_until_declared()
                 await self._poller.run(self._runner.start)
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
         await self._deregister()

@@ -65,11 +65,11 @@ def test_old_and_soon_trimmed_entries_are_a_problem() -> None:
 async def test_worker_check_and_dashboard_warn(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker, key = ArchiveMonitor(client.internals.store), f"{client.namespace}:x:archive"
-    await worker.check()
+    worker, key = ArchiveMonitor(), f"{client.namespace}:x:archive"
+    await worker.check(client.internals.store)
     assert "unread" not in caplog.text
     await client.redis.xadd(key, {"v": "1"}, id="1000-0")  # long ago
-    await worker.check()
+    await worker.check(client.internals.store)
     assert "archive.unread" in caplog.text
     sample = await Sampler(client).refresh()
     assert any(each.problem.startswith("Ended jobs have waited") for each in find_alarms(sample))

@@ -13,8 +13,10 @@ ANN = {"id": "1", "host": "h", "place": "p", "pid": 7, "started": "100"}
 
 
 async def _claim(story: Story, at: float, gone: str | None = None, **more: Any) -> str:
-    told = json.dumps({**ANN, **more})
-    answer: str = await story.store.name_lease_claim(worker="ann", now=at, told=told, gone=gone)
+    process = json.dumps({**ANN, **more})
+    answer: str = await story.store.name_lease_claim(
+        worker="ann", now=at, process=process, gone=gone
+    )
     return answer
 
 
@@ -158,11 +160,11 @@ async def test_very_many_jobs_are_taken_back_a_hundred_per_call(story: Story) ->
 
 
 async def test_malformed_lease_counts_as_free(story: Story) -> None:
-    await story.change("HSET", "x:name-lease:ann", "told", "nonsense")
+    await story.change("HSET", "x:name-lease:ann", "process", "nonsense")
     assert await _claim(story, 0) == "new"
 
 
-@pytest.mark.parametrize("told", ["1", "[]", "{"])
-async def test_claimant_must_be_a_json_object(story: Story, told: str) -> None:
-    async with story.refused(InvalidArgument, argument="told"):
-        await story.store.name_lease_claim(worker="ann", told=told)
+@pytest.mark.parametrize("process", ["1", "[]", "{"])
+async def test_claimant_must_be_a_json_object(story: Story, process: str) -> None:
+    async with story.refused(InvalidArgument, argument="process"):
+        await story.store.name_lease_claim(worker="ann", process=process)

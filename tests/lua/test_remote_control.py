@@ -47,11 +47,11 @@ async def test_repeated_order_is_published_once(story: Story) -> None:
 
 async def test_answer_is_published_to_the_caller(story: Story) -> None:
     async with story.published() as messages:
-        await story.store.remote_reply(answer="x", told='{"paused": true}')
+        await story.store.remote_reply(answer="x", reply='{"paused": true}')
     assert messages == [("x:reply:x", {"paused": True})]
 
 
-@pytest.mark.parametrize("told", ["", "1", "{"])
-async def test_answer_must_be_an_object(story: Story, told: str) -> None:
-    async with story.refused(InvalidArgument, argument="told"):
-        await story.store.remote_reply(answer="x", told=told)
+@pytest.mark.parametrize("reply", ["", "1", "{"])
+async def test_answer_must_be_an_object(story: Story, reply: str) -> None:
+    async with story.refused(InvalidArgument, argument="reply"):
+        await story.store.remote_reply(answer="x", reply=reply)

@@ -107,7 +107,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("sweep", "failed"), {"group": "typo"}),
     (("sweep", "completed"), {}),
     (("archive_trim",), {"id": "1-0", "reader": "lake", "now": 10}),
-    (("name_lease", "claim"), {"worker": "bob", "now": 10, "told": '{"id":"2","place":"q"}'}),
+    (("name_lease", "claim"), {"worker": "bob", "now": 10, "process": '{"id":"2","place":"q"}'}),
     (("name_lease", "recover"), {"worker": "ann", "now": 10, "id": "1"}),
     (("name_lease", "leave"), {"worker": "ann", "now": 10, "id": "1"}),
 ]  # fmt: skip
@@ -133,7 +133,7 @@ async def filled_namespace(story: Story) -> Story:
     await story.completed("done")
     await HttpSessionsCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
-    await story.store.name_lease_claim(worker="ann", now=5, told='{"id":"1","place":"p"}')
+    await story.store.name_lease_claim(worker="ann", now=5, process='{"id":"1","place":"p"}')
     return story
 
 

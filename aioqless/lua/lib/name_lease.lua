@@ -12,8 +12,8 @@ function name_lease.raise_taken(worker, former, silent)
 end
 
 -- A process on the same machine can see whether the former holder lives, and says so by `gone`;
--- otherwise only its silence tells. `process` is JSON: {id, host, place, pid, started}. Return whether
--- another process held the name before.
+-- otherwise only its silence tells. `process` is JSON: {id, host, place, pid, started}. Return
+-- whether another process held the name before.
 function name_lease.claim(worker, process, gone, now)
   local key, mine = keys.name_lease(worker), cjson.decode(process)
   local kept = redis.call('HMGET', key, 'process', 'renewed')

@@ -59,23 +59,20 @@ async def _eviction_policy(store: ScriptStore) -> str:
 class ArchiveMonitor:
     """Warns when nothing consumes the archive stream, before it fills Redis or is cut."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def run(self) -> None:
+    async def run(self, context: WorkerContext) -> None:
         """Check until canceled. Without permission nothing is found."""
         pause = FIRST_ARCHIVE_CHECK
         while True:
             await asyncio.sleep(pause)
             pause = ARCHIVE_CHECK_INTERVAL
             try:
-                await self.check()
+                await self.check(context.store)
             except NOT_NOW:
                 continue  # other parts log it
 
-    async def check(self) -> None:
+    async def check(self, store: Store) -> None:
         """Warn if something is wrong."""
         from aioqless.client.archive import Archive  # workers start without it
 
-        if trouble := (await Archive(self._store).state()).describe_problem(time.time()):
+        if trouble := (await Archive(store).state()).describe_problem(time.time()):
             log.warning("archive.unread", why=trouble)

@@ -181,9 +181,11 @@ class Scheduler:
     def __init__(self, context: WorkerContext, declarations: Declarations) -> None:
         self.reconciled = False  # what the handlers declare is in Redis
         self.caught_up = False  # what was due at the start is put, or can't be now
-        self.declared = asyncio.Event()  # failures have their branches
+        self._declared = asyncio.Event()  # failures have their branches, or the worker stops
         if not declarations.branches:
-            self.declared.set()
+            self._declared.set()
+        self._lifecycle = context.lifecycle
+        self._lifecycle.on_change.append(self._note_change)
         self._generation: str | None = None  # of Redis' contents at the declaration
         self._store = context.store
         self._declarations = declarations
@@ -197,6 +199,14 @@ class Scheduler:
     def wake(self) -> None:
         """Look again: a tick may be due earlier than expected."""
         self._woken.set()
+
+    def _note_change(self) -> None:
+        if self._lifecycle.stopping:
+            self._declared.set()
+
+    async def wait_until_declared(self) -> None:
+        """Wait until failures have their branches, or the worker is to stop."""
+        await self._declared.wait()
 
     async def run(self) -> None:
         """Declare recurring jobs, then tick until canceled."""
@@ -212,7 +222,7 @@ class Scheduler:
             if not self.reconciled:
                 self._generation = await self._declarations.reconcile(self._store)
                 self.reconciled = True
-            self.declared.set()
+            self._declared.set()
             pause = await self._tick()
             if time.monotonic() >= self._next_sweep:
                 while not (wait := await self._store.on_failure_sweep()):
@@ -221,7 +231,7 @@ class Scheduler:
         except NOT_NOW as error:
             return self._outage.record_failure(error, asked)
         except QueueFull as full:  # which branches are not
-            self.declared.set()
+            self._declared.set()
             log.warning("recurring.blocked", error=str(full))
             self.caught_up = True
             return PAUSE_WHEN_FULL
