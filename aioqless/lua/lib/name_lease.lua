@@ -40,5 +40,6 @@ end
 
 function name_lease.release(worker, id)
   local key = keys.name_lease(worker)
-  if json.parse_object(redis.call('HGET', key, 'process')).id == id then redis.call('UNLINK', key) end
+  local holder = json.parse_object(redis.call('HGET', key, 'process'))
+  if holder.id == id then redis.call('UNLINK', key) end
 end
