@@ -225,7 +225,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),
     ("on_failure", "a scheduler looks for failures", script("on_failure", "sweep")),
     ("name_lease", "a name is claimed",
-        script("name_lease", "claim", worker="bob", told='{"id":"2","place":"q"}')),
+        script("name_lease", "claim", worker="bob", process='{"id":"2","place":"q"}')),
 ]  # fmt: skip
 
 

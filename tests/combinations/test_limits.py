@@ -190,8 +190,8 @@ async def test_limited_job_that_kills_workers_fails_and_frees_its_key(
     for _ in range(2):
         (deadly,) = await client.queue("mail").pop(worker="ann")
         assert deadly.jid == "deadly"
-        told = b'{"id":"%d","host":"h","place":"","pid":1,"started":""}'
-        await client.internals.store.name_lease_claim(worker="ann", told=told % 1)
+        process = b'{"id":"%d","host":"h","place":"","pid":1,"started":""}'
+        await client.internals.store.name_lease_claim(worker="ann", process=process % 1)
         await client.internals.store.name_lease_recover(worker="ann", id="1")
     assert await states(client, "deadly") == ["failed"]
     assert [job.jid for job in await client.queue("mail").pop(worker="bob")] == ["next"]

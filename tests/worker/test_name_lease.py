@@ -25,7 +25,7 @@ __all__ = ["stage"]
 
 async def claim(client: Client, **former: Any) -> None:
     """Claim the name as another process."""
-    told = {
+    process = {
         "id": "another",
         "host": "elsewhere",
         "place": "elsewhere",
@@ -33,7 +33,7 @@ async def claim(client: Client, **former: Any) -> None:
         "started": "1",
         **former,
     }
-    await client.internals.store.name_lease_claim(worker="ann", told=json.dumps(told))
+    await client.internals.store.name_lease_claim(worker="ann", process=json.dumps(process))
 
 
 async def silent(client: Client, seconds: float) -> None:

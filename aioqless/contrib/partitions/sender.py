@@ -7,7 +7,7 @@ import itertools
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -151,12 +151,18 @@ def place_flow(flow: Step, partition_key: str | None, count: int, once: str | No
         ValueError: Its jids, keys and dependencies belong to several partitions.
     """
     names = [name for name in (once, partition_key) if name is not None]
-    for job in _jobs_of(flow):
-        names += [*_given_jid(job), *_names(encode_job(job, sys.maxsize))]
+
+    def read(job: NewJob) -> NewJob:
+        names.extend([*_given_jid(job), *_names(encode_job(job, sys.maxsize))])
+        return job
+
+    _with_each(flow, read)
     partition = _choose(names, count) if names else random.randrange(count)
-    if once is not None:
-        return flow  # its jids are made of that
-    return _with_jids(flow, partition, count)
+
+    def give_jid(job: NewJob) -> NewJob:
+        return job if _given_jid(job) else job.with_options(jid=generate_jid(partition, count))
+
+    return flow if once is not None else _with_each(flow, give_jid)  # its jids are made of `once`
 
 
 def _choose(names: Sequence[str], count: int) -> int:
@@ -185,31 +191,13 @@ def _names(job: PutManyRow) -> list[str]:
     return [*keys, *(job.get("depends") or ())]
 
 
-def _jobs_of(step: Step) -> Iterator[NewJob]:
+def _with_each(step: Step, change: Callable[[NewJob], NewJob]) -> Step:
+    """Return a workflow with each job as `change` returns it."""
     match step:
-        case Placed(_, job):
-            yield job
-        case Chain(steps) | Group(steps):
-            for each in steps:
-                yield from _jobs_of(each)
         case NewJob():
-            yield step
-
-
-def _with_jids(step: Step, partition: int, count: int) -> Step:
-    match step:
+            return change(step)
         case Placed(queue, job):
-            return Placed(queue, _with_jid(job, partition, count))
-        case Chain(steps):
-            return Chain(tuple(_with_jids(each, partition, count) for each in steps))
-        case Group(steps):
-            return Group(tuple(_with_jids(each, partition, count) for each in steps))
-        case NewJob():
-            return _with_jid(step, partition, count)
+            return Placed(queue, change(job))
+        case Chain(steps) | Group(steps):
+            return type(step)(tuple(_with_each(each, change) for each in steps))
     return step  # which put_flow refuses
-
-
-def _with_jid(job: NewJob, partition: int, count: int) -> NewJob:
-    if _given_jid(job):
-        return job
-    return job.with_options(jid=generate_jid(partition, count))
