@@ -151,7 +151,7 @@ async def test_worker_that_loses_its_name_stops_and_logs_it(
     await until(lambda: stage.running)
     await client.redis.hset(
         f"{client.namespace}:x:name-lease:ann",
-        "told",
+        "process",
         json.dumps({"id": "another", "pid": 1, "host": "elsewhere"}),
     )
     with pytest.raises(NameTaken):
@@ -180,7 +180,7 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
     monkeypatch.setattr(stable_name, "LEASE", 0)
     monkeypatch.setattr(stable_name, "RENEW", 0)
     await client.redis.hset(
-        f"{client.namespace}:x:name-lease:ann", "told", json.dumps({"id": "another"})
+        f"{client.namespace}:x:name-lease:ann", "process", json.dumps({"id": "another"})
     )
     await fill(client, "mail", 1)
     with pytest.raises(NameTaken):
