@@ -158,9 +158,9 @@ MEASURED: dict[str, _Each] = {
     "archive_state": ("archive_state", None, {}, _none),
     "archive_trim": ("archive_trim", None, {"id": "0-1", "reader": "r", "now": None}, _none),
     "sweep": ("sweep", "completed", {}, _none),
-    "name_lease": ("name_lease", "claim", {"told": "{}", **_RUN}, _none),
+    "name_lease": ("name_lease", "claim", {"process": "{}", **_RUN}, _none),
     "remote_control": ("remote_control", "pause", {"worker": "ann"}, lambda n: {"answer": f"a{n}"}),
-    "remote_reply": ("remote_reply", None, {"told": "{}"}, lambda n: {"answer": f"a{n}"}),
+    "remote_reply": ("remote_reply", None, {"reply": "{}"}, lambda n: {"answer": f"a{n}"}),
     "audit_log": (
         "audit_log", "add", {"who": "ann", "act": "pause", "about": "{}", "outcome": ""}, _none,
     ),
