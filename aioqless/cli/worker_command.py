@@ -19,11 +19,7 @@ from aioqless.cli.worker_process import WorkerProcess
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime import log
-from aioqless.worker import (
-    ReconnectDelays,
-    Settings,
-    Subscription,
-)
+from aioqless.worker import ReconnectDelays, Settings, Subscription
 from aioqless.worker.subscriptions import Order, find_unserved
 
 

@@ -20,7 +20,7 @@ from aioqless.redis.connection import CommandConnection, Connection, RedisComman
 from aioqless.redis.durability import Durability
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
 from aioqless.redis.pubsub import Gap, Subscriber, subscribe
-from aioqless.redis.redis_py import connect, make_redis
+from aioqless.redis.redis_py import make_redis
 from aioqless.redis.topologies import make_topology, read_topology
 from aioqless.redis.topology import Topology
 
@@ -43,7 +43,6 @@ __all__ = [
     "Subscriber",
     "Topology",
     "Word",
-    "connect",
     "make_redis",
     "make_topology",
     "name_node",

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from aioqless import validation
 from aioqless.client import job_data
-from aioqless.errors import (
-    InvalidData,
-    LockLost,
-    NoSuchJob,
-    UnknownKlass,
-    WrongState,
-)
+from aioqless.errors import InvalidData, LockLost, NoSuchJob, UnknownKlass, WrongState
 from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group

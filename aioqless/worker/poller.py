@@ -268,33 +268,24 @@ class PopAttempt:
         return Popped(jobs, len(rows) >= count, float(due or 0), float(now))
 
     async def without_lost(self, popped: Popped) -> Popped:
-        """Return a reply without the jobs that others have by now, if it was late."""
+        """Return a reply without the jobs that others have by now, if it was late.
+
+        The connection was slow, or the loop was blocked. A job that another worker has taken over
+        meanwhile would only run twice, so all locks are renewed.
+        """
         if time.monotonic() - self.sent_at <= LATE:
             return popped
-        return popped._replace(jobs=await drop_lost(self._store, self._worker, popped.jobs))
-
-
-async def drop_lost(store: Store, worker: str, jobs: list[JobFields]) -> list[JobFields]:
-    """Renew the locks of jobs whose pop reply arrived late; return those still held.
-
-    The connection was slow, or the loop was blocked. A job that another worker has taken over
-    meanwhile would only run twice.
-    """
-    batch: list[HeartbeatManyRow] = [{"jid": job.jid, "fence": job.fence} for job in jobs]
-    try:
-        answers = await store.heartbeat_many(worker=worker, batch=batch)
-    except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
-        return jobs
-    held = []
-    for job, answer in zip(jobs, answers, strict=True):
-        if isinstance(answer, ScriptError):
-            log.warning(
-                "job.stale_pop_dropped",
-                jid=job.jid,
-                klass=job.klass,
-                queue=job.queue,
-                why=str(answer),
-            )
-        else:
-            held.append(job)
-    return held
+        jobs = popped.jobs
+        batch: list[HeartbeatManyRow] = [{"jid": job.jid, "fence": job.fence} for job in jobs]
+        try:
+            answers = await self._store.heartbeat_many(worker=self._worker, batch=batch)
+        except NOT_NOW:  # unknown until Redis is back; then the lock renewer finds out
+            return popped
+        held = []
+        for job, answer in zip(jobs, answers, strict=True):
+            if isinstance(answer, ScriptError):
+                about = {"jid": job.jid, "klass": job.klass, "queue": job.queue}
+                log.warning("job.stale_pop_dropped", **about, why=str(answer))
+            else:
+                held.append(job)
+        return popped._replace(jobs=held)

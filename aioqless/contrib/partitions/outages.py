@@ -17,11 +17,7 @@ from aioqless.worker.context import Outage
 
 # Errors of one partition: its slot is on its way, or the user may not use it. Others of its node
 # aren't affected.
-_OF_ONE = (
-    SlotMoved,
-    SlotMigrating,
-    exceptions.NoPermissionError,
-)
+_OF_ONE = (SlotMoved, SlotMigrating, exceptions.NoPermissionError)
 
 
 class NodeOutages:
