@@ -134,15 +134,7 @@ class PartitionedClient(Client):
         partition_key: str | None = None,
         **options: Unpack[PutOptions],
     ) -> Jid[R]:
-        """Put (enqueue) one job, as `Client.put` does.
-
-        Args:
-            job: A handler, its klass, or a new job.
-            data: The job's data, unless `job` is a new job.
-            queue: Name of the queue; default: the handler's, else "default".
-            wait: Time to wait while the queue, or Redis, is full.
-            partition_key: Jobs with this key share a partition.
-            options: See PutOptions.
+        """Put (enqueue) one job, as `Client.put` does; a `partition_key` chooses the partition.
 
         Raises:
             ValueError: Its jid, keys and dependencies belong to several partitions; or as `Client`.
@@ -162,14 +154,7 @@ class PartitionedClient(Client):
     ) -> Flow:
         """Put a workflow, as `Client.put_flow` does; all its jobs are in one partition.
 
-        Args:
-            flow: A chain, a group or a job.
-            queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
-            if_dependency_fails: What happens to jobs without a choice of their own if one that they
-                depend on fails.
-            once: Name of the workflow, of which its jobs get their jids, in braces.
-            wait: Time to wait while a queue, or Redis, is full.
-            partition_key: Workflows and jobs with this key share a partition.
+        That is the partition of `partition_key`, or of `once`, which jids have in braces.
 
         Raises:
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
