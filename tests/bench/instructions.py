@@ -50,6 +50,12 @@ def _none(_: int) -> Arguments:
     return {}
 
 
+def _emitted(n: int) -> Arguments:
+    """Return a row of `emit`, for the run that was popped as the nth."""
+    values = {"start": 0, "count": 5, "values": '["a ","few ","tokens ","are ","sent "]'}
+    return {"jid": f"r{n}", "fence": str(n + 1), "ttl": 60, **values}
+
+
 # The calls of each form: the command, its word, the arguments of all calls, those of one.
 # Jobs named w wait, r run, f failed, c are complete, t recur.
 _Each: TypeAlias = tuple[str, str | None, Arguments, Callable[[int], Arguments]]
@@ -92,6 +98,11 @@ MEASURED: dict[str, _Each] = {
         "complete_many", None, _RUN,
         lambda n: {"batch": [{"jid": f"r{5 * n + i}", "queue": "run"} for i in range(5)]},
     ),
+    "emit of 1": ("emit", None, _RUN, lambda n: {"batch": [_emitted(n)]}),
+    "emit of 5": (
+        "emit", None, _RUN, lambda n: {"batch": [_emitted(5 * n + i) for i in range(5)]},
+    ),
+    "output": ("output", None, {}, _jid("r")),
     "fail": ("fail", None, {"group": "g", "message": "no", **_RUN}, _jid("r")),
     "retry": ("retry", None, {"queue": "run", "delay": 0, **_RUN}, _jid("r")),
     "release": ("release", None, _RUN, _jid("r")),
