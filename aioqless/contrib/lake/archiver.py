@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -30,13 +30,13 @@ from aioqless.contrib.lake.batch import (
     write_share,
 )
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.position import Position
+from aioqless.contrib.lake.position import Position, erased_name, first_day
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.source.async_bridge import call
 from aioqless.contrib.lake.source.events import EventLog, parse_id
 from aioqless.contrib.lake.source.options import ClientSettings, Options
-from aioqless.contrib.lake.storage import LakeError, Storage
+from aioqless.contrib.lake.storage import LakeError, Storage, StoreUnreachable
 from aioqless.contrib.lake.table_files import FileWriter, as_actions, collect, read_table
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Archiver:
         url: str | None = None,
         namespace: str = "ql",
         *,
-        entries: int = 200_000,
+        entries: int = 100_000,
         local_shares: int = LOCAL_SHARES,
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
@@ -97,6 +97,7 @@ class Archiver:
         self._local_shares = local_shares
         self._report = report
         self._done = Archived()
+        self._is_older_copy = False
 
     @property
     def namespace(self) -> str:
@@ -125,7 +126,7 @@ class Archiver:
     ) -> Archived:
         """Archive what arrives at an interval in seconds, until `stop`; see `once`.
 
-        Outages of Redis are waited for.
+        Outages of Redis and of the object store are waited for.
         """
         self._check(take_over)
         failures, pause, swept = 0, 1.0, float("-inf")
@@ -139,7 +140,8 @@ class Archiver:
                 raise
             except Exception as error:
                 failures, pause = failures + 1, min(pause * 2, _LONGEST_PAUSE)
-                if not self._is_redis_away() and failures >= _MAX_FAILURES:
+                is_outage = isinstance(error, StoreUnreachable) or self._is_redis_away()
+                if not is_outage and failures >= _MAX_FAILURES:
                     raise
                 self._report(f"stopped by {_shorten(error)}; again in {pause:g} s")
                 stop.wait(pause)
@@ -152,17 +154,43 @@ class Archiver:
         """Archive batches until the position is that of the stream's last entry."""
         events, quarantine = self._lake.snapshot(EVENTS), self._lake.snapshot(QUARANTINE)
         while not stop.is_set():
-            position = Position.of(events, self.namespace)
-            batch = self._ask(partial(self._plan, position=position, reader=events.table_id))
+            batch = self._ask(partial(self._plan, events=events, quarantine=quarantine))
             if batch is None:
                 return
             events, quarantine = self._archive(batch, events, quarantine)
 
-    async def _plan(self, client: Client, position: Position, reader: str) -> Batch | None:
-        log = EventLog(client)
+    async def _plan(self, client: Client, events: Snapshot, quarantine: Snapshot) -> Batch | None:
+        log, position = EventLog(client), Position.of(events, self.namespace)
+        if ids := await log.list_unmatched(position.id):
+            position = self._rewind(position, ids, events, quarantine)
+        reader = events.table_id
         return await plan_batch(
             log, client.archive, position, reader, entries=self._entries, size=_BATCH_BYTES
         )
+
+    def _rewind(self, position: Position, ids: Sequence[str], *snapshots: Snapshot) -> Position:
+        """Return the position up to which the lake has the entries of a recreated stream.
+
+        If the clock of its server is behind, entries that came since have ids that are not above
+        the last archived one.
+        """
+        days = [datetime.fromtimestamp(parse_id(id)[0] / 1000, UTC).date() for id in ids]
+        known: set[str] = set()
+        for each in snapshots:
+            files = each.files(self.namespace, set(days))
+            known.update(read_table(each.storage, each.table, files, ["id"])["id"].to_pylist())
+            if first := first_day(each, self.namespace):
+                known.update(id for id, day in zip(ids, days, strict=True) if day < first)
+        archived = [number for number, id in enumerate(ids, 1) if id in known]
+        read = archived[-1] if archived else 0
+        if read == len(ids):  # Redis was restored from before it had the last archived entry
+            return position
+        self._report(
+            f"the stream was recreated by a server whose clock is behind: {len(ids) - read:,} "
+            f"entries have ids that are not above {position.id}, the last archived one"
+        )
+        ms, seq = parse_id(ids[read - 1]) if read else (0, 0)
+        return replace(position, ms=ms, seq=seq)
 
     def _archive(
         self, batch: Batch, events: Snapshot, quarantine: Snapshot
@@ -207,9 +235,12 @@ class Archiver:
         self._report(f"batch up to entry {end.ordinal:,}: {events:,} events{aside}")
         if lost:
             self._report(
-                f"{lost:,} events were cut before they were read: raise archive-length, or set "
-                "archive-when-full to hold"
+                f"{lost:,} events were archived and trimmed, but are not in this copy of the lake"
+                if self._is_older_copy
+                else f"{lost:,} events were cut before they were read: raise archive-length, or "
+                "set archive-when-full to hold"
             )
+        self._is_older_copy = False
 
     def _check(self, take_over: bool) -> None:
         """Refuse a stream of which another lake, or a newer copy of this one, has a part."""
@@ -225,16 +256,37 @@ class Archiver:
                     "has; --take-over makes this one the only one"
                 )
             self._ask(lambda client: client.archive.trim("0-0", reader, takeover=True))
-        elif state.read and parse_id(state.read) > (position.ms, position.seq) and not take_over:
-            raise LakeError(
-                f"{self._lake.url} has the events of {self.namespace} up to entry {position.id}, "
-                f"but those up to {state.read} were archived and trimmed: it is an older copy of "
-                "the lake. Restore the newer one; --take-over continues without the missing events"
-            )
+        elif state.read and parse_id(state.read) > (position.ms, position.seq):
+            if not take_over:
+                raise LakeError(
+                    f"{self._lake.url} has the events of {self.namespace} up to entry "
+                    f"{position.id}, but those up to {state.read} were archived and trimmed: it is "
+                    "an older copy of the lake. Restore the newer one; --take-over continues "
+                    "without the missing events"
+                )
+            self._is_older_copy = True
+        if not take_over:
+            self._refuse_missing_files(events, position)
         if not state.on:
             self._report(
                 f"the archive of {self.namespace} is off: nothing comes in until the shared "
                 "option `archive` is `on`"
+            )
+
+    def _refuse_missing_files(self, events: Snapshot, position: Position) -> None:
+        """Refuse a table of which an earlier version was restored, which keeps the position."""
+        snapshots = (events, self._lake.snapshot(QUARANTINE))
+        files = [file for each in snapshots for file in each.files(self.namespace)]
+        if first_day(events, self.namespace) and not events.files(self.namespace):
+            return
+        last = max((each.greatest.get("ordinal", 0) for each in files), default=0)
+        erased = sum(each.transaction(erased_name(self.namespace)) or 0 for each in snapshots)
+        if position.ordinal - last > position.lost + erased:
+            raise LakeError(
+                f"{EVENTS} of {self._lake.url} ends at entry {last:,} of {self.namespace}, but "
+                f"those up to {position.ordinal:,} were archived and trimmed: an earlier version "
+                "of the table was restored. Restore the latest one; --take-over continues without "
+                "the missing events"
             )
 
     def _sweep(self) -> None:

@@ -1,10 +1,11 @@
-"""Erases jobs from every table of a lake, and from the old versions of the tables."""
+"""Erases jobs and tags from every table of a lake, and from the old versions of the tables."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.schema import TABLES, Table
+from aioqless.contrib.lake.position import erased_name
+from aioqless.contrib.lake.refresh import DERIVED, position_name
+from aioqless.contrib.lake.schema import EVENTS, TABLES, Table
 from aioqless.contrib.lake.snapshot import DataFile, Snapshot, retry_conflicts
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import (
@@ -28,13 +31,79 @@ from aioqless.contrib.lake.tables.columns import array, elements
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ORPHAN_HOURS: Final = 24  # writers at work may need files that are younger
 _ERASED_HERE: Final = 5_000_000  # rows of a table that are searched without Spark
-_NAMES: Final = ("jid", "depends", "spawned_from", "stages", "steps", "samples")  # what names jobs
+_JIDS: Final = ("jid", "depends", "spawned_from")  # columns that name jobs
+_TAGS: Final = ("tag", "tags")
+_ROWS: Final = ("stages", "steps", "samples")  # columns of rows that have such columns
 _RAW: Final = "raw"  # of a rejected entry, which is JSON
 _FOUND: Final = pa.schema(
     [pa.field("replaced", pa.string()), pa.field("entries", pa.int64()), *ADDED]
 )
+
+
+@dataclass(frozen=True)
+class _Erased:
+    """What is erased, and how to find it in rows and to take it from them."""
+
+    jids: set[str]
+    tags: set[str]
+
+    @property
+    def columns(self) -> Iterator[str]:
+        """The columns that may name what is erased."""
+        yield from (*(_JIDS if self.jids else ()), *(_TAGS if self.tags else ()), *_ROWS)
+
+    def is_of(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row goes: that of a job, or sums by a tag."""
+        return row.get("jid") in self.jids or row.get("tag") in self.tags
+
+    def mask(self, rows: pa.Table) -> pa.Array:
+        """Return which rows name any of it, in any of the columns."""
+        found = np.zeros(rows.num_rows, bool)
+        for name in rows.column_names:
+            if name == _RAW:
+                found |= [self._is_in_raw(raw) for raw in rows[name].to_pylist()]
+            else:
+                found |= self._find(name, array(rows[name]))
+        return pa.array(found)
+
+    def without(self, value: Any, name: str = "") -> Any:
+        """Return a row, or the value of a column of it, without references to what is erased."""
+        if isinstance(value, Mapping):
+            return {key: self.without(each, key) for key, each in value.items()}
+        if isinstance(value, list):
+            return [
+                self.without(each)
+                for each in value
+                if not (self.is_of(each) if isinstance(each, Mapping) else each in self._of(name))
+            ]
+        return None if isinstance(value, str) and value in self._of(name) else value
+
+    def _of(self, name: str) -> set[str]:
+        return self.jids if name in _JIDS else self.tags if name in _TAGS else set()
+
+    def _find(self, name: str, column: pa.Array) -> Any:
+        if pa.types.is_list(column.type):
+            parents, each = elements(column)
+            found = np.zeros(len(column), bool)
+            found[parents[self._find(name, each)]] = True
+            return found
+        if pa.types.is_struct(column.type):
+            fields = [each for each in self.columns if column.type.get_field_index(each) >= 0]
+            masks = [self._find(each, pc.struct_field(column, each)) for each in fields]
+            return np.logical_or.reduce(masks) if masks else np.zeros(len(column), bool)
+        values = pa.array(sorted(self._of(name)), pa.string())
+        return pc.is_in(column, values).to_numpy(zero_copy_only=False)
+
+    def _is_in_raw(self, raw: str | None) -> bool:
+        """Whether a rejected entry is of one of the jobs, or has one of the tags."""
+        try:
+            fields = json.loads(raw or "null")
+            tags = json.loads(fields["tags"]) if self.tags and "tags" in fields else []
+        except (ValueError, TypeError):
+            return False
+        is_job = isinstance(fields, dict) and fields.get("jid") in self.jids
+        return is_job or (isinstance(tags, list) and any(each in self.tags for each in tags))
 
 
 def erase(
@@ -43,10 +112,13 @@ def erase(
     open_session: Callable[[], SparkSession],
     namespace: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
+    *,
+    tags: Collection[str] = (),
 ) -> int:
     """Erase jobs: their events with data and messages, their rows, and references to them.
 
-    Sums in gold stay what they are: they name no job. The number of erased entries is recorded.
+    Sums in gold stay what they are: they name no job. Tags are taken from the rows of their jobs,
+    which stay, and sums by these tags are deleted. The number of erased entries is recorded.
     Afterwards no file of the lake has the jobs; earlier versions of the changed tables can't be
     read any more.
 
@@ -56,50 +128,57 @@ def erase(
         open_session: Returns a Spark session; called only for tables with many rows.
         namespace: The namespace of the jobs; all unless given.
         progress: Called with a line of text for each table.
+        tags: The tags.
 
     Returns:
-        The number of files that had the jobs.
+        The number of files that had the jobs or tags.
 
     Raises:
         ConcurrentCommit: Other processes change the tables all the time.
     """
-    erased = 0
+    erased = younger = 0
     for name in TABLES:
         files = retry_conflicts(
-            partial(_erase_from, lake, name, set(jids), open_session, namespace)
+            partial(_erase_from, lake, name, _Erased(set(jids), set(tags)), open_session, namespace)
         )
         if files:
             progress(f"{name}: {files:,} files")
         snapshot = lake.snapshot(name)
-        snapshot.vacuum(0, orphans=False)
-        snapshot.vacuum(ORPHAN_HOURS)
+        snapshot.vacuum(0)
+        snapshot.delete_orphans()
+        younger += len(snapshot.find_orphans())
         erased += files
+    if younger:
+        progress(
+            f"{younger:,} files of killed or running processes may have the jobs, in no table: "
+            "`aioqless lake compact` deletes them when they are a day old"
+        )
     return erased
 
 
 def _erase_from(
     lake: Lake,
     name: str,
-    jids: set[str],
+    erased: _Erased,
     open_session: Callable[[], SparkSession],
     namespace: str | None,
 ) -> int:
     snapshot = lake.snapshot(name)
     files = snapshot.files(within=namespace)
-    erasing = partial(_rewrite, snapshot.storage, snapshot.table, files, jids)
+    erasing = partial(_rewrite, snapshot.storage, snapshot.table, files, erased)
     is_small = sum(each.rows for each in files) <= _ERASED_HERE
     found = collect(len(files), erasing, _FOUND, None if is_small else open_session())
     replaced = {row["replaced"] for row in found}
-    if replaced:
-        added = as_actions(row for row in found if row["path"] is not None)
-        removed = [each for each in files if each.path in replaced]
-        snapshot.commit(added, removed, _count_entries(snapshot, removed, found))
+    added = as_actions(row for row in found if row["path"] is not None)
+    removed = [each for each in files if each.path in replaced]
+    transactions = _count_entries(snapshot, removed, found)
+    if name in DERIVED:  # a refresh that has read the jobs already must not commit
+        namespaces = {each.namespace for each in lake.snapshot(EVENTS).files(within=namespace)}
+        for each in map(position_name, namespaces):
+            transactions[each] = snapshot.transaction(each) or 0
+    if replaced or transactions:
+        snapshot.commit(added, removed, transactions)
     return len(replaced)
-
-
-def erased_name(namespace: str) -> str:
-    """Return the transaction name under which a table records how many entries were erased."""
-    return f"erase:{namespace}"
 
 
 def _count_entries(
@@ -118,19 +197,19 @@ def _count_entries(
 
 
 def _rewrite(
-    storage: Storage, table: Table, files: Sequence[DataFile], jids: set[str], number: int
+    storage: Storage, table: Table, files: Sequence[DataFile], erased: _Erased, number: int
 ) -> Iterator[pa.RecordBatch]:
-    """Write a file again without the jobs, if it has any of them."""
+    """Write a file again without the jobs and tags, if it has any of them."""
     file = files[number]
-    named = [each for each in (*_NAMES, _RAW) if each in table.columns.names]
-    if not named or not _mask(read_table(storage, table, [file], named), jids).true_count:
+    named = [each for each in (*erased.columns, _RAW) if each in table.columns.names]
+    if not named or not erased.mask(read_table(storage, table, [file], named)).true_count:
         return
     rows = read_table(storage, table, [file])
-    mask = _mask(rows.select(named), jids)
+    mask = erased.mask(rows.select(named))
     concerned = [
-        _erased(row, jids)
+        erased.without(row)
         for row in rows.filter(mask).to_pylist()
-        if row.get("jid") not in jids and _RAW not in row
+        if not erased.is_of(row) and _RAW not in row
     ]
     writer = FileWriter(storage, table)
     kept = [rows.filter(pc.invert(mask)), pa.Table.from_pylist(concerned, rows.schema)]
@@ -142,56 +221,3 @@ def _rewrite(
     yield pa.RecordBatch.from_pylist([{"replaced": file.path, "entries": entries}], _FOUND)
     written = [row | {"replaced": file.path} for row in writer.finish().to_pylist()]
     yield pa.RecordBatch.from_pylist(written, _FOUND)
-
-
-def _mask(rows: pa.Table, jids: set[str]) -> pa.Array:
-    """Return which rows name one of the jobs, in any of the columns."""
-    values = pa.array(sorted(jids), pa.string())
-    found = np.zeros(rows.num_rows, bool)
-    for name in rows.column_names:
-        if name == _RAW:
-            found |= [_jid_of(raw) in jids for raw in rows[name].to_pylist()]
-        else:
-            found |= _names_any(array(rows[name]), values)
-    return pa.array(found)
-
-
-def _names_any(column: pa.Array, jids: pa.Array) -> Any:
-    if pa.types.is_list(column.type):
-        parents, each = elements(column)
-        found = np.zeros(len(column), bool)
-        found[parents[_names_any(each, jids)]] = True
-        return found
-    if pa.types.is_struct(column.type):
-        fields = [name for name in _NAMES if column.type.get_field_index(name) >= 0]
-        masks = [_names_any(pc.struct_field(column, name), jids) for name in fields]
-        return np.logical_or.reduce(masks)
-    return pc.is_in(column, jids).to_numpy(zero_copy_only=False)
-
-
-def _erased(value: Any, jids: set[str]) -> Any:
-    """Return a value without references to the jobs."""
-    if isinstance(value, Mapping):
-        return {
-            key: None
-            if key in _NAMES and isinstance(each, str) and each in jids
-            else _erased(each, jids)
-            for key, each in value.items()
-        }
-    if isinstance(value, list):
-        kept = (each for each in value if not (isinstance(each, str) and each in jids))
-        return [
-            _erased(each, jids)
-            for each in kept
-            if not (isinstance(each, Mapping) and each.get("jid") in jids)
-        ]
-    return value
-
-
-def _jid_of(raw: str | None) -> object:
-    """Return the jid of a rejected entry."""
-    try:
-        fields = json.loads(raw or "null")
-    except ValueError:
-        return None
-    return fields.get("jid") if isinstance(fields, dict) else None

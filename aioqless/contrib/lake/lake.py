@@ -141,7 +141,7 @@ class Lake:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            raise LakeError(explain_failure(place.url, error)) from None
+            raise explain_failure(place.url, error) from None
         self._check(opened, name)
         return opened
 
@@ -155,20 +155,19 @@ class Lake:
         if (reader := opened.protocol().min_reader_version) > _READER_VERSION:
             raise LakeError(
                 f"{name} of {self.url} needs reader version {reader} of Delta, such as for renamed "
-                "or dropped columns, which aioqless can't read: restore an earlier version of the "
-                "table"
+                f"or dropped columns, which aioqless can't read: {_remedy(name)}"
             )
         if (by := opened.metadata().partition_columns) != list(PARTITION_COLUMNS):
             raise LakeError(
                 f"{name} of {self.url} is partitioned by {', '.join(by) or 'nothing'} instead of "
-                f"{', '.join(PARTITION_COLUMNS)}: restore an earlier version of the table"
+                f"{', '.join(PARTITION_COLUMNS)}: {_remedy(name)}"
             )
         for field in opened.schema().fields:
             expected = _FIELDS[name].get(field.name)
             if expected is not None and field.type != expected.type:
                 raise LakeError(
                     f"column {field.name} of {name} in {self.url} is {_type_name(field)} instead "
-                    f"of {_type_name(expected)}: restore an earlier version of the table"
+                    f"of {_type_name(expected)}: {_remedy(name)}"
                 )
 
     def _create(self, table: Table) -> None:
@@ -183,13 +182,27 @@ class Lake:
                 partition_by=list(PARTITION_COLUMNS),
                 name=table.name.replace("/", "_"),
                 description=table.description,
-                configuration={VERSION_PROPERTY: str(table.version)},
+                configuration={VERSION_PROPERTY: str(table.version), **_statistics_of(table)},
                 storage_options=dict(place.options),
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError) as error:
             if self._open(table.name) is None:  # otherwise another process made it meanwhile
-                raise LakeError(explain_failure(place.url, error)) from None
+                raise explain_failure(place.url, error) from None
+
+
+def _statistics_of(table: Table) -> dict[str, str | None]:
+    """Return the columns of which delta-rs writes values into the log: none that names a job."""
+    if not table.statistics:
+        return {"delta.dataSkippingNumIndexedCols": "0"}
+    return {"delta.dataSkippingStatsColumns": ",".join(table.statistics)}
+
+
+def _remedy(name: str) -> str:
+    """Return what to do about a table that can't be used; Delta's RESTORE keeps the protocol."""
+    if name.startswith(("bronze", "quarantine")):
+        return "put back a copy of its folder from before"
+    return "delete its folder; `aioqless lake tables` makes it again"
 
 
 def _version_of(table: DeltaTable) -> int:

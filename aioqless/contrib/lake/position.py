@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import date, timedelta
 from typing import Self
 
 from aioqless.contrib.lake.snapshot import Snapshot
@@ -46,3 +47,19 @@ class Position:
 def transaction_names(namespace: str) -> dict[str, str]:
     """Return the name of the transaction that records each part of a position."""
     return {each.name: f"archive:{namespace}:{each.name}" for each in fields(Position)}
+
+
+def pruned_name(namespace: str) -> str:
+    """Return the transaction name under which a table records the first day that is left."""
+    return f"prune:{namespace}"
+
+
+def first_day(snapshot: Snapshot, namespace: str) -> date | None:
+    """Return the day before which a table has been pruned, if it has been."""
+    days = snapshot.transaction(pruned_name(namespace))
+    return None if days is None else date(1970, 1, 1) + timedelta(days=days)
+
+
+def erased_name(namespace: str) -> str:
+    """Return the transaction name under which a table records how many entries were erased."""
+    return f"erase:{namespace}"

@@ -16,11 +16,10 @@ import pyarrow.compute as pc
 from aioqless.client import Client
 from aioqless.client.queue_statistics import DayStats
 from aioqless.contrib.lake import tables
-from aioqless.contrib.lake.erasure import erased_name
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.lake_reader import read_rows
-from aioqless.contrib.lake.position import Position
-from aioqless.contrib.lake.refresh import DERIVED, first_day, position_name
+from aioqless.contrib.lake.position import Position, erased_name, first_day
+from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.refresh_tasks import COLUMNS, JOBS, RUNS
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.snapshot import DataFile

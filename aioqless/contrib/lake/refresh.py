@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from aioqless.contrib.lake import tables
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.position import first_day
 from aioqless.contrib.lake.refresh_tasks import (
     JOBS,
     MERGED,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 DERIVED: Final = (RUNS, *MERGED, PATHS)
 PATH_DAYS: Final = 30  # a critical path is followed back to jobs that first ended in these days
-LOCAL_EVENTS: Final = 300_000  # as many new events are processed without Spark
+LOCAL_EVENTS: Final = 200_000  # as many new events are processed without Spark
 ROUND: Final = 1_000_000  # events of one commit, which bounds the memory of the driver
 _SCANNED_HERE: Final = 5_000_000  # rows of silver/jobs that are searched for jids without Spark
 _CONFLICTS: Final = 10
@@ -100,17 +101,6 @@ def position_name(namespace: str) -> str:
     return f"refresh:{namespace}"
 
 
-def pruned_name(namespace: str) -> str:
-    """Return the transaction name under which a table records the first day that is left."""
-    return f"prune:{namespace}"
-
-
-def first_day(snapshot: Snapshot, namespace: str) -> date | None:
-    """Return the day before which a table has been pruned, if it has been."""
-    days = snapshot.transaction(pruned_name(namespace))
-    return None if days is None else date(1970, 1, 1) + timedelta(days=days)
-
-
 class _Refresh:
     """The refresh of one namespace, to the last event of a version of bronze."""
 
@@ -155,16 +145,30 @@ class _Refresh:
             here = last - start <= self._local_events
             until = last if here else min(last, start + ROUND)
             behind = {name: at for name, at in after.items() if at < until or name in rebuilt}
-            self._progress(f"{self._namespace}: events {start + 1:,} to {until:,} of {last:,}")
+            self._progress(f"{self._namespace}: entries {start + 1:,} to {until:,} of {last:,}")
             try:
                 self._round(behind, until, rebuilt, None if here else self._open_session())
-            except ConcurrentCommit:
+            except (ConcurrentCommit, FileNotFoundError) as error:  # also files erased meanwhile
                 conflicts += 1
                 if conflicts >= _CONFLICTS:
-                    raise
+                    raise ConcurrentCommit(str(error)) from None
+                self._events = self._lake.snapshot(EVENTS)
+                self._files = self._events.files(self._namespace)
                 continue
-            self._done.events += until - start
+            self._done.events += self._count(start, until)
             rebuilt.clear()
+
+    def _count(self, start: int, until: int) -> int:
+        """Return the number of events behind an ordinal, up to another."""
+        whole, parts = 0, []
+        for each in self._events.files(self._namespace, ranges={"ordinal": (start + 1, until)}):
+            if each.least["ordinal"] > start and each.greatest["ordinal"] <= until:
+                whole += each.rows
+            else:
+                parts.append(each)
+        work = Work(self._lake.storage, parts, {}, until, {})
+        rows: int = work.read_events(start, until, ["ordinal"]).num_rows
+        return whole + rows
 
     def _round(
         self,

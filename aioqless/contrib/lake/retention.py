@@ -7,15 +7,12 @@ from datetime import date
 from functools import partial
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.refresh import DERIVED, first_day, position_name, pruned_name
+from aioqless.contrib.lake.position import first_day, pruned_name
+from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
-from aioqless.contrib.lake.snapshot import DataFile, Snapshot, retry_conflicts
+from aioqless.contrib.lake.snapshot import DataFile, retry_conflicts
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table
 
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
@@ -112,33 +109,10 @@ def _drop_columns(
     lake: Lake, name: str, columns: Sequence[str], before: date, namespace: str | None
 ) -> int:
     snapshot = lake.snapshot(name)
-    old = [each for each in snapshot.files(within=namespace) if each.date < before]
-    removed = [each for each in old if _has_values(snapshot, each, columns)]
-    if not removed:
+    files = [each for each in snapshot.files(within=namespace) if each.date < before]
+    if not files:
         return 0
-    writer = FileWriter(snapshot.storage, snapshot.table)
-    for file in removed:
-        rows = read_table(snapshot.storage, snapshot.table, [file])
-        for column in columns:
-            at = rows.schema.get_field_index(column)
-            kind = rows.schema.field(at).type
-            rows = rows.set_column(at, column, pa.nulls(rows.num_rows, kind))
-        for batch in rows.combine_chunks().to_batches():
-            writer.add(batch)
-    snapshot.commit(as_actions(writer.finish().to_pylist()), removed)
-    return len(removed)
-
-
-def _has_values(snapshot: Snapshot, file: DataFile, columns: Sequence[str]) -> bool:
-    """Whether a file has a value in one of the columns, by the statistics in its footer."""
-    with snapshot.storage.filesystem.open_input_file(file.path) as opened:
-        footer = pq.ParquetFile(opened).metadata
-        for group in range(footer.num_row_groups):
-            row_group = footer.row_group(group)
-            for number in range(row_group.num_columns):
-                column = row_group.column(number)
-                if column.path_in_schema in columns:
-                    nulls = column.statistics.null_count if column.statistics else 0
-                    if nulls < row_group.num_rows:
-                        return True
-    return False
+    names = "', '".join(sorted({each.namespace.replace("'", "''") for each in files}))
+    has_values = " OR ".join(f"{column} IS NOT NULL" for column in columns)
+    where = f"date < DATE '{before}' AND namespace IN ('{names}') AND ({has_values})"
+    return snapshot.update(dict.fromkeys(columns, "NULL"), where)

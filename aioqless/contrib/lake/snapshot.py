@@ -8,16 +8,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from aioqless.contrib.lake.schema import PARTITION_COLUMNS, Table
 from aioqless.contrib.lake.storage import LakeError, Storage, explain_failure
+
+ORPHAN_HOURS: Final = 24  # writers may take so long from writing files to committing them
+_FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
+_WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
 
 # The least and the greatest value of a column that is looked for; None: no bound.
 Range: TypeAlias = tuple[Any, Any]
@@ -178,42 +182,125 @@ class Snapshot:
                 list(PARTITION_COLUMNS),
                 commit_properties=properties,
             )
-            reopened = DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
-        except CommitFailedError:
-            raise ConcurrentCommit(
-                f"another process changed {self.storage.url} meanwhile; nothing was committed"
-            ) from None
+        except CommitFailedError as error:
+            latest = self._latest()
+            if not latest.contains(added, gone, transactions or {}):
+                raise self._explain(error, latest) from None
         except (DeltaError, OSError) as error:
-            raise LakeError(explain_failure(self.storage.url, error)) from None
-        self.storage.make_durable(
-            [
-                f"_delta_log/{version:020}.json"
-                for version in range(self.version + 1, reopened.version() + 1)
-            ]
-        )
-        return Snapshot(self.table, self.storage, reopened)
+            raise explain_failure(self.storage.url, error) from None
+        else:
+            latest = self._latest()
+        self._make_log_durable(latest)
+        return latest
 
-    def vacuum(self, hours: int, *, orphans: bool = True) -> int:
+    def optimize(self) -> int:
+        """Merge small files of each partition, and return the number of files that it has less.
+
+        No row changes by it, which Delta's log says, so that readers of changes skip it.
+        See `update` for the errors.
+        """
+        done = self._change(
+            lambda opened: opened.optimize.compact(
+                target_size=_FILE_SIZE, writer_properties=_WRITTEN
+            )
+        )
+        return int(done["numFilesRemoved"] - done["numFilesAdded"])
+
+    def update(self, values: Mapping[str, str], where: str) -> int:
+        """Give columns of some rows the values of SQL expressions; return the number of files.
+
+        Raises:
+            ConcurrentCommit: Another process removed one of the files meanwhile.
+        """
+        done = self._change(
+            lambda opened: opened.update(dict(values), predicate=where, writer_properties=_WRITTEN)
+        )
+        return int(done["num_removed_files"])
+
+    def _change(self, change: Callable[[DeltaTable], dict[str, Any]]) -> dict[str, Any]:
+        """Call a function that commits by itself, and make durable what it wrote."""
+        before = {each.path for each in self.all_files}
+        try:
+            done = change(self._open_latest())
+        except CommitFailedError as error:
+            raise self._explain(error, self._latest()) from None
+        except (DeltaError, OSError) as error:
+            raise explain_failure(self.storage.url, error) from None
+        latest = self._latest()
+        self.storage.make_durable(
+            [each.path for each in latest.all_files if each.path not in before]
+        )
+        self._make_log_durable(latest)
+        return done
+
+    def vacuum(self, hours: int) -> int:
         """Delete files that no version younger than some hours has. Return how many.
 
         Versions older than that can no longer be read; nor can they by processes that read now.
-
-        Args:
-            hours: The age.
-            orphans: Delete also files of that age that no version ever had, such as those of killed
-                processes. Writers at work need theirs, so `hours` must be more than these take.
         """
-        opened = DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
+        return len(self._find_deletable(hours, delete=True))
+
+    def find_orphans(self, hours: int = 0) -> list[str]:
+        """List files of an age that no version ever had, such as those of killed processes."""
+        of_versions = self._find_deletable(hours)
+        return sorted({*self._find_deletable(hours, orphans=True)}.difference(of_versions))
+
+    def delete_orphans(self) -> None:
+        """Delete the orphans of which no writer at work may be about to commit."""
+        filesystem = self.storage.filesystem
+        for path in self.find_orphans(ORPHAN_HOURS):
+            filesystem.delete_file(path)
+
+    def _find_deletable(
+        self, hours: int, *, orphans: bool = False, delete: bool = False
+    ) -> list[str]:
         try:
-            deleted = opened.vacuum(
+            return self._open_latest().vacuum(
                 retention_hours=hours,
-                dry_run=False,
+                dry_run=not delete,
                 enforce_retention_duration=False,
                 full=orphans,
             )
         except (DeltaError, OSError) as error:
-            raise LakeError(explain_failure(self.storage.url, error)) from None
-        return len(deleted)
+            raise explain_failure(self.storage.url, error) from None
+
+    def _open_latest(self) -> DeltaTable:
+        try:
+            return DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
+        except (DeltaError, OSError) as error:
+            raise explain_failure(self.storage.url, error) from None
+
+    def _latest(self) -> Snapshot:
+        return Snapshot(self.table, self.storage, self._open_latest())
+
+    def contains(
+        self,
+        added: Collection[AddAction],
+        removed: Collection[RemoveAction],
+        transactions: Mapping[str, int],
+    ) -> bool:
+        """Whether a commit is in this version, although the answer of the store was lost.
+
+        delta-rs then repeats it, and finds that version written, as if by another process.
+        """
+        paths = {each.path for each in self.all_files}
+        return (
+            bool(added)  # otherwise another process may have committed the same
+            and all(each.path in paths for each in added)
+            and not any(each.path in paths for each in removed)
+            and all(self.transaction(name) == number for name, number in transactions.items())
+        )
+
+    def _explain(self, error: CommitFailedError, latest: Snapshot) -> LakeError:
+        if latest.version == self.version:  # no other process committed
+            return explain_failure(self.storage.url, error)
+        return ConcurrentCommit(
+            f"another process changed {self.storage.url} meanwhile; nothing was committed"
+        )
+
+    def _make_log_durable(self, latest: Snapshot) -> None:
+        versions = range(self.version + 1, latest.version + 1)
+        self.storage.make_durable([f"_delta_log/{version:020}.json" for version in versions])
 
 
 def _known(values: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -37,6 +37,10 @@ class LakeError(AioqlessError):
     """The lake isn't there, can't be reached, is of another version, or is in use."""
 
 
+class StoreUnreachable(LakeError):
+    """The object store doesn't answer, which may pass."""
+
+
 @dataclass(frozen=True)
 class Storage:
     """A place under which files are read and written by relative paths.
@@ -75,7 +79,7 @@ class Storage:
             handler = DeltaStorageHandler(self.url, {**_FAIL_SOON, **self.options})
             return sorted(each.base_name for each in handler.get_file_info_selector(selector))
         except (OSError, DeltaError) as error:
-            raise LakeError(explain_failure(self.url, error)) from None
+            raise explain_failure(self.url, error) from None
 
     def make_durable(self, paths: list[str]) -> None:
         """Force files and their folders to disk, so that a power cut can't take them."""
@@ -130,15 +134,15 @@ def _local_path(text: str) -> str:
     return path
 
 
-def explain_failure(url: str, error: BaseException) -> str:
-    """Return in one sentence why an object store refused, out of delta-rs' nested messages."""
+def explain_failure(url: str, error: BaseException) -> LakeError:
+    """Return an error that says why an object store refused, out of delta-rs' nested messages."""
     text = " ".join(_DECORATION.sub(" ", str(error)).split())
     if "NoSuchBucket" in text or "ContainerNotFound" in text:
-        return f"{url}: the bucket doesn't exist"
+        return LakeError(f"{url}: the bucket doesn't exist")
     if re.search(r"169\.254\.169\.254|[Cc]redential|must be specified|metadata\.google", text):
-        return f"{url}: no credentials; set those of the object store in the environment"
+        return LakeError(f"{url}: no credentials; set those of the object store in the environment")
     if re.search(r"\b40[13]\b|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch", text):
-        return f"{url}: the credentials are refused or don't allow this"
+        return LakeError(f"{url}: the credentials are refused or don't allow this")
     if re.search(r"Connect|dns|timed out|error sending request", text):
-        return f"{url}: the object store can't be reached"
-    return f"{url}: {text[:300]}"
+        return StoreUnreachable(f"{url}: the object store can't be reached")
+    return LakeError(f"{url}: {text[:300]}")

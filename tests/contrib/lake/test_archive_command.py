@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client
+from aioqless.contrib.lake.cli.lake import archive as archive_command
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.partitions import PartitionedClient
@@ -101,6 +103,21 @@ def test_unusable_lakes_are_refused_before_redis_is_asked(
     code, out, err = run(*UNREACHABLE, "--lake", lake)
     assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert err.startswith("aioqless: ") and reason in err
+
+
+def test_an_object_store_that_is_away_at_the_start_is_waited_for(
+    client: Client, store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_command, "_PAUSE", 0.1)
+    for name, value in {**store, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+        monkeypatch.setenv(name, value)
+
+    def start(_: str) -> None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store["AWS_ENDPOINT_URL"])
+
+    monkeypatch.setattr(archive_command, "print_progress", start)
+    lake = archive_command.open_when_reachable(f"s3://{BUCKET}/{tmp_path.name}", threading.Event())
+    assert lake.snapshot(EVENTS).version == 0
 
 
 @pytest.mark.parametrize("conf", ["spark.driver.memory", "memory=2g"])

@@ -283,6 +283,7 @@ async def test_an_older_copy_of_the_lake_is_refused_and_taken_over_with_its_loss
         await place.once(copy)
     assert "\n" not in str(refused.value) and await place.length() == 1
     assert await place.once(copy, take_over=True) == Archived(batches=1, events=1, lost=2)
+    assert "2 events were archived and trimmed, but are not in this copy" in place.reports[-1]
     assert place.jids(copy) == ["a", "d"]
     assert [row["ordinal"] for row in place.rows(root=copy)] == [1, 4]
     with pytest.raises(LakeError, match="it is an older copy of the lake"):
@@ -365,6 +366,63 @@ async def test_numbers_rise_although_redis_forgot_entries_that_are_in_the_lake(
     assert [(row["ordinal"], row["jid"]) for row in place.rows()] == [
         (1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e"),
     ]  # fmt: skip
+
+
+async def test_entries_whose_ids_are_below_the_position_are_archived_after_a_new_start(
+    place: Place,
+) -> None:
+    """The stream was recreated, by a server whose clock is behind; some of it was restored."""
+    await place.end("a")
+    entries: Any = await place.client.redis.xrange(place.key)
+    ((id, fields),) = entries
+    now = int(id.partition(b"-")[0])
+
+    async def make_anew(start: int, *jids: str) -> None:
+        await place.client.redis.delete(place.key, f"{place.key}:read")
+        for number, jid in enumerate(jids):
+            entry: dict[Any, Any] = {**fields, b"jid": jid.encode()}
+            await place.client.redis.xadd(place.key, entry, id=f"{start + number}-0")
+
+    await make_anew(now, "a", "b", "c")
+    await place.once()
+    await make_anew(now - 1, "d", "a")
+    await place.client.redis.xdel(place.key, f"{now - 1}-0")
+    await place.client.redis.xadd(place.key, {**fields, b"jid": b"e"}, id=f"{now}-1")
+    await place.client.redis.xadd(place.key, {**fields, b"jid": b"f"}, id=f"{now + 1}-1")
+    assert await place.once() == Archived(batches=1, events=2)
+    assert "clock is behind: 2 entries" in place.reports[-2]
+    await make_anew(now - 3_600_000, "g")
+    assert await place.once() == Archived(batches=1, events=1)
+    assert place.jids() == ["a", "b", "c", "e", "f", "g"] and await place.length() == 0
+    assert await place.once() == Archived()
+
+
+async def test_entries_of_a_restored_stream_that_are_in_the_lake_are_trimmed(place: Place) -> None:
+    await place.end("a", "b")
+    entries: Any = await place.client.redis.xrange(place.key)
+    await place.once()
+    await place.client.redis.delete(place.key)
+    await place.client.redis.xadd(place.key, entries[0][1], id=entries[0][0])
+    assert await place.once() == Archived() and await place.length() == 0
+    await place.end("c")
+    assert (await place.once()).events == 1 and place.jids() == ["a", "b", "c"]
+
+
+async def test_an_earlier_version_of_the_events_is_refused_although_it_has_the_position(
+    place: Place,
+) -> None:
+    for jid in ("a", "b", "c"):
+        await place.end(jid)
+        await place.once()
+    table = DeltaTable(Lake(place.root).storage.within(EVENTS).url)
+    table.restore(table.version() - 1)
+    await place.end("d")
+    with pytest.raises(LakeError, match="an earlier version of the table was restored"):
+        await place.once()
+    assert await place.length() == 1
+    assert (await place.once(take_over=True)).events == 1 and place.jids() == ["a", "b", "d"]
+    await place.end("e")
+    assert (await place.once()).events == 1
 
 
 @with_spark

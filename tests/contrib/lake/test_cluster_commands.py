@@ -65,7 +65,9 @@ async def archive_and_query(client: Client, lake: str, *master: str, conf: Itera
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    given = json.dumps([[*each, "--lake", lake, *master] for each in commands])
+    given = json.dumps(
+        [[*each, "--lake", lake, *(master if each != ["compact"] else ())] for each in commands]
+    )
     out, complaints = await asyncio.wait_for(process.communicate(given.encode()), 300)
     assert process.returncode == 0, complaints.decode()[-3000:]
     archived, tables, compacted, _, statistics = out.decode().splitlines()

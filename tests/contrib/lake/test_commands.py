@@ -140,11 +140,11 @@ def test_the_report_is_one_page_that_loads_nothing(run: RunLakeCommand, tmp_path
     ]
     assert (
         page.tags.count("section") == len(headings)
-        and page.tags.count("svg") >= 8
+        and page.tags.count("script") >= 8
         and page.tags.count("table") >= len(headings)
     )
     assert SECRET not in text and "&lt;script&gt;" in text
-    assert "#00a00" not in text and "var(--run)" in text
+    assert "var(--run)" in text
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,7 @@ def test_the_report_of_few_jobs_omits_empty_sections(
     assert re.findall(r"<h2>(.*?)</h2>", file.read_text("utf-8")) == headings
 
 
-@pytest.mark.parametrize("here", [True, False], ids=["here", "in Spark"])
-def test_compaction_merges_files_and_changes_no_row(
-    spark: SparkSession,
-    whole: Lake,
-    tmp_path: Path,
-    here: bool,
-) -> None:
+def test_compaction_merges_files_and_changes_no_row(whole: Lake, tmp_path: Path) -> None:
     lake = copied(whole, tmp_path / "lake")
     before, tables = comparable(raw(lake, EVENTS)), contents(lake)
 
@@ -192,14 +186,15 @@ def test_compaction_merges_files_and_changes_no_row(
         return [sum(each.date.day == day for each in found) for day in (21, 22)]
 
     assert files() == [2, 1]
-    if here:
-        assert compact(lake, no_spark) >= 1
-    else:
-        assert compact(lake, lambda: spark, local_bytes=0) >= 1
+    version = lake.snapshot(EVENTS).version
+    assert compact(lake) >= 1
+    log = Path(lake.url, EVENTS, "_delta_log", f"{version + 1:020}.json").read_text("utf-8")
+    changes = [value for line in log.splitlines() for value in json.loads(line).values()]
+    assert {each["dataChange"] for each in changes if "dataChange" in each} == {False}
     assert files() == [1, 1]
     assert comparable(raw(lake, EVENTS)) == before and contents(lake) == tables
     assert refresh(lake, no_spark).events == 0
-    assert compact(lake, no_spark) == 0
+    assert compact(lake) == 0
 
 
 def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
@@ -207,12 +202,15 @@ def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
 ) -> None:
     lake = copied(whole, tmp_path / "lake")
     folder = Path(lake.url, EVENTS, lake.snapshot(EVENTS).files("ql")[0].path).parent
-    for name, age in (("old", 800), ("new", 1)):
+    assert compact(lake, vacuum_hours=168) >= 1
+    for each in folder.glob("*.parquet"):
+        os.utime(each, (time.time() - 100 * 3600,) * 2)  # earlier versions have them
+    for name, age in (("old", 30), ("new", 1)):
         shutil.copy(next(folder.glob("*.parquet")), folder / f"{name}.parquet")
         then = time.time() - age * 3600
         os.utime(folder / f"{name}.parquet", (then, then))
     before = set(folder.glob("*.parquet"))
-    compact(lake, no_spark, vacuum_hours=0)
+    compact(lake, vacuum_hours=168)
     after = set(folder.glob("*.parquet"))
     assert {each.name for each in before - after} == {"old.parquet"}
     assert {each.name for each in after} >= {"new.parquet"}
@@ -235,7 +233,6 @@ def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
         ["tables"],
         ["stats"],
         ["sql", "SELECT 1"],
-        ["compact"],
         ["report"],
         ["prune", "--older-than", "90d"],
         ["erase", "--jid", "a"],

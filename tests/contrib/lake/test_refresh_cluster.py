@@ -30,7 +30,7 @@ url, master, *conf = sys.argv[1:]
 refresh_tasks.SHARE, refresh.ROUND, refresh._SCANNED_HERE = 2, 3, 0
 spark = session("test", master=master, conf=dict(each.split("=", 1) for each in conf))
 print(refresh.refresh(Lake(url), lambda: spark, local_events=0).events, "events")
-print(compaction.compact(Lake(url), lambda: spark, local_bytes=0), "files less")
+print(compaction.compact(Lake(url)), "files less")
 """
 
 

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import expect
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.report import Report, read_report, render
 from aioqless.contrib.lake.report.charts import (
+    GROUPS,
+    MUTED,
+    RUN,
     Slot,
     draw_failures,
     draw_quantiles,
     draw_trend,
-    label_moments,
 )
 from aioqless.contrib.lake.report.page import format_change
 from aioqless.contrib.lake.report.report_data import TOP, fill_gaps
-from aioqless.contrib.lake.report.theme import GROUPS, RUN
 from aioqless.contrib.lake.statistics import OF_TIMES, Period
 from aioqless.contrib.lake.tables.counts import NUMBERS
+from tests.contrib.dashboard.conftest import browsing
 from tests.contrib.lake.lakes import archive, no_spark
 from tests.contrib.lake.literal import event, run
 
@@ -88,7 +93,7 @@ def test_canceled_jobs_have_a_page_without_times() -> None:
             total=canceled, groups=[canceled], klasses=[], flow=[], week=IDLE_WEEK, histograms=empty
         )
     )
-    assert headings(text) == ["Throughput and concurrency"] and "<svg" not in text
+    assert headings(text) == ["Throughput and concurrency"] and not charts_of(text)
 
 
 def rows_named(name: str) -> dict[str, Any]:
@@ -119,18 +124,47 @@ def test_any_name_is_shown_as_it_is() -> None:
     path = {"namespace": "ql", "jid": names[0], "klass": names[1], "queue": "mail", "depth": 1}
     path |= {"began": MIDNIGHT, "steps": steps, "seconds": 0.0, "running": 0.0, "waiting": 0.0}
     text = render(report_of_one_run(klasses=klasses, failures=failures, paths=[path]))
-    charts = [
-        re.findall(r"<text[^>]*>(.*?)</text>", each)
-        for each in re.findall("<svg.*?</svg>", text, re.DOTALL)
-    ]
+    shown = [{row.get("name") for row in chart["data"]["values"]} for chart in charts_of(text)]
     for name in names:
-        naming = [
-            any(html.unescape(line).endswith(name[-30:]) for line in lines) for lines in charts
-        ]
-        # In charts of classes, failures, their trend and the path; each for two widths.
-        assert naming.count(True) == 8
+        # In charts of classes, failures, their trend and the path.
+        assert [any(str(each).endswith(name) for each in rows) for rows in shown].count(True) == 4
         assert html.unescape(text).count(name) >= 4
     assert "<b>&" not in text
+
+
+def charts_of(page: str) -> list[dict[str, Any]]:
+    found = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    return [json.loads(each) for each in found]
+
+
+async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(tmp_path: Path) -> None:
+    slots = [Slot(60.0 * at, 1, [0.5, 1.0, 2.0]) for at in range(3)]
+    rows = rows_named("<b>mail")
+    path = {"namespace": "ql", "jid": "a", "klass": "K", "queue": "mail", "depth": 1}
+    path |= {"began": MIDNIGHT, "steps": [rows["steps"]]}
+    path |= dict.fromkeys(("seconds", "running", "waiting"), 0.0)
+    report = report_of_one_run(
+        klasses=[rows["klasses"], {**rows["klasses"], "klass": "Other"}],
+        failures=[rows["failures"]],
+        slots=dict.fromkeys(KINDS, slots),
+        paths=[path],
+    )
+    (tmp_path / "report.html").write_text(render(report), "utf-8")
+    problems: list[str] = []
+    async with browsing() as browser:
+        page = await browser.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda line: problems.append(line.text))
+        page.on("request", lambda request: problems.append(request.url))
+        await page.goto((tmp_path / "report.html").as_uri())
+        await page.wait_for_selector("html[data-drawn]", state="attached")
+        assert problems == [(tmp_path / "report.html").as_uri()]
+        assert await page.locator(".chart svg").count() == len(charts_of(render(report))) == 11
+        other = page.locator(".chart svg", has_text="Other")
+        assert await other.count() == 1
+        await page.fill("#filter", "mail")
+        await expect(other).to_have_count(0)
+        assert await page.locator("tr:visible", has_text="Other").count() == 0
 
 
 def test_a_long_name_is_shortened_and_unfolds() -> None:
@@ -145,9 +179,9 @@ def test_a_long_name_is_shortened_and_unfolds() -> None:
 def test_each_failure_group_has_its_own_color() -> None:
     failures = [rows_named(f"group {number}")["failures"] for number in range(8)]
     trend = [(row["failure_group"], [1, 2]) for row in failures[: len(GROUPS)]]
-    for chart in (draw_failures(failures), draw_trend([*trend, ("others", [1, 1])], 0, HOUR)):
-        used = {f"--group{number + 1}" for number in range(len(GROUPS))} | {"--muted"}
-        assert used <= set(re.findall(r"fill: var\((--\w+)\)", chart))
+    used = {row["color"] for row in draw_failures(failures)["data"]["values"]}
+    (bars,) = draw_trend([*trend, ("others", [1, 1])], 0, HOUR)["layer"]
+    assert used == {*GROUPS, MUTED} == {*bars["encoding"]["color"]["scale"]["range"]}
 
 
 def test_empty_slots_are_filled_between_busy_ones() -> None:
@@ -159,10 +193,9 @@ def test_empty_slots_are_filled_between_busy_ones() -> None:
 
 def test_quantiles_are_not_joined_across_empty_slots() -> None:
     slots = [Slot(at, 1, [1.0, 2.0, 3.0]) for at in (0.0, 60.0, 6000.0, 6060.0)]
-    lines = re.findall(
-        r'<path d="([^"]+)"[^>]*stroke: var\(--run\)', draw_quantiles(slots, RUN, 60, "")
-    )
-    assert lines[0].count("M") == 2  # the other one is in the legend
+    rows = draw_quantiles(slots, RUN, 60, "")["data"]["values"]
+    assert [row["at"] for row in rows] == [0.0, 60.0, 120.0, 6000.0, 6060.0]
+    assert ["median" in row for row in rows] == [True, True, False, True, True]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e12])
@@ -172,19 +205,6 @@ def test_times_of_any_length_have_a_page(seconds: float) -> None:
     slots = {kind: [Slot(at, 1, [seconds] * 3) for at in (0.0, 60.0)] for kind in KINDS}
     text = render(report_of_one_run(total=row, klasses=[row], slots=slots))
     assert headings(text, "h3") == ["Over time"] * 2
-
-
-@pytest.mark.parametrize(
-    ("step", "labels"),
-    [
-        (6 * HOUR, ["00:00\n21 Nov", "06:00", "12:00", "18:00", "00:00\n22 Nov"]),
-        (DAY, ["21 Nov\n2026", "22 Nov", "23 Nov", "24 Nov", "25 Nov"]),
-        (30 * DAY, ["21 Nov\n2026", "21 Dec", "20 Jan\n2027", "19 Feb", "21 Mar"]),
-    ],
-)
-def test_an_axis_names_each_day_or_year_once(step: int, labels: list[str]) -> None:
-    first = MIDNIGHT.timestamp()
-    assert label_moments([first + step * number for number in range(5)], step) == labels
 
 
 @pytest.mark.parametrize(

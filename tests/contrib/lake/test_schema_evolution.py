@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -159,6 +160,17 @@ def test_renamed_columns_are_refused(lake: Lake) -> None:
         Lake(lake.url)
 
 
+def test_a_derived_table_that_is_refused_is_made_again_when_its_folder_is_deleted(
+    lake: Lake,
+) -> None:
+    replace_schema(lake, JOBS, {"jid": pa.int64()})
+    with pytest.raises(LakeError, match="delete its folder; `aioqless lake tables` makes it again"):
+        refresh(Lake(lake.url), no_spark)
+    shutil.rmtree(lake.storage.within(JOBS).url)
+    refresh(Lake(lake.url), no_spark)
+    assert check(lake) == []
+
+
 def test_a_column_that_the_user_added_is_kept_with_its_values(lake: Lake) -> None:
     field = Field.from_arrow(pa.field("team", pa.string()))
     for table in (EVENTS, JOBS):
@@ -167,7 +179,7 @@ def test_a_column_that_the_user_added_is_kept_with_its_values(lake: Lake) -> Non
         opened.update({"team": "'billing'"})
     archive(lake, event("b", run(3, 4, 5)), event("c", run(3, 4, 5)))
     refresh(lake, no_spark)
-    compact(lake, no_spark)
+    compact(lake)
     drop_payloads(lake, TOMORROW)
     erase(lake, ["b"], no_spark)
     for table in (EVENTS, JOBS):

@@ -13,6 +13,7 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("deltalake")
 
 from deltalake import DeltaTable  # noqa: E402
+from deltalake.exceptions import CommitFailedError  # noqa: E402
 
 from aioqless.contrib.lake.lake import Lake  # noqa: E402
 from aioqless.contrib.lake.schema import TABLES, to_spark  # noqa: E402
@@ -129,6 +130,38 @@ def test_concurrent_removals_of_one_file_are_refused_and_appends_are_not(
     assert ordinals(spark, snapshot.commit(removed=snapshot.all_files)) == [2]
     with pytest.raises(ConcurrentCommit):
         stale.commit(removed=stale.all_files)
+
+
+def test_a_commit_of_which_the_answer_was_lost_is_no_conflict(
+    spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(place, create=True)
+    append(spark, lake, (1, "ql", DAY))
+    commit = DeltaTable.create_write_transaction
+
+    def lose(self: DeltaTable, *arguments: Any, **options: Any) -> None:
+        commit(self, *arguments, **options)
+        raise CommitFailedError("Transaction failed: version 2 exists")
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", lose)
+    snapshot = lake.snapshot(TABLE)
+    written = write(rows(spark, (2, "ql", DAY)), snapshot)
+    committed = snapshot.commit(written, transactions={"position": 2})
+    assert ordinals(spark, committed) == [1, 2] and committed.transaction("position") == 2
+
+
+def test_a_refused_commit_of_which_no_other_process_is_the_cause_says_why(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path, create=True)
+    append(spark, lake, (1, "ql", DAY))
+    DeltaTable(lake.storage.within(TABLE).url).alter.set_table_properties(
+        {"delta.appendOnly": "true"}
+    )
+    snapshot = lake.snapshot(TABLE)
+    with pytest.raises(LakeError, match="append-only") as refused:
+        snapshot.commit(removed=snapshot.all_files)
+    assert not isinstance(refused.value, ConcurrentCommit)
 
 
 def test_files_that_another_program_compacted_are_read_and_replaced(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.lake import erasure
+from aioqless.contrib.lake import erasure, refresh_tasks
+from aioqless.contrib.lake import refresh as refresh_module
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.erasure import erase
 from aioqless.contrib.lake.lake import Lake
@@ -105,7 +107,7 @@ def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> Non
     refresh(lake, no_spark)
     assert drop_payloads(lake, TOMORROW) == 2 and drop_payloads(lake, TOMORROW) == 0
     for name in TABLES:
-        lake.snapshot(name).vacuum(0, orphans=False)
+        lake.snapshot(name).vacuum(0)
     assert {row.jid: row.data for row in raw(lake, EVENTS)} == {"a": None, "b": "kept"}
     assert raw(lake, QUARANTINE)[0].problem == "it has no ended"
     assert not any(PERSONAL in text for text in texts(lake))
@@ -125,7 +127,7 @@ def test_erased_job_is_in_no_file_of_the_lake(
     archive(lake, event("child", run(6, 7, 8), depends=[PERSONAL, "other"], spawned_from=PERSONAL))
     reject(lake, f'{{"jid": "{PERSONAL}", "data": "x"}}')
     refresh(lake, no_spark)
-    compact(lake, no_spark)
+    compact(lake)
     counts = contents(lake)["gold/counts"]
     assert len(raw(lake, "gold/paths")) == 1
     if not here:
@@ -147,9 +149,51 @@ def test_erased_job_is_in_no_file_of_the_lake(
     assert check(lake) == []
 
 
+def test_erased_tag_is_in_no_file_of_the_lake_and_its_jobs_stay(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    archive(lake, event("a", run(0, 1, 2), tags=[PERSONAL, "x"]), event("b", run(0, 1, 2)))
+    reject(lake, f'{{"jid": "c", "tags": "[\\"{PERSONAL}\\"]"}}')
+    refresh(lake, no_spark)
+    assert erase(lake, [], no_spark, tags=[PERSONAL]) >= 5
+    assert not any(PERSONAL in text for text in texts(lake))
+    assert {row.jid: row.tags for row in raw(lake, "silver/runs")} == {"a": ["x"], "b": []}
+    assert {row.tag for row in raw(lake, "gold/counts")} == {None, "x"}
+    assert not raw(lake, QUARANTINE)
+    assert check(lake) == []
+
+
+def test_a_refresh_that_read_a_job_before_it_was_erased_does_not_commit_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    archive(lake, event("a", run(0, 1, 2)))
+    archive(lake, event(PERSONAL, run(0, 1, 2)))
+    run_here = refresh_tasks.run_here
+
+    def erase_meanwhile(work: refresh_tasks.Work) -> list[refresh_tasks.Result]:
+        results = run_here(work)
+        monkeypatch.setattr(refresh_module, "run_here", run_here)
+        erase(lake, [PERSONAL], no_spark)
+        return results
+
+    monkeypatch.setattr(refresh_module, "run_here", erase_meanwhile)
+    assert refresh(lake, no_spark).events == 1
+    assert {row.jid for row in raw(lake, "silver/jobs")} == {"a"}
+    assert {row.jid for row in raw(lake, "silver/runs")} == {"a"}
+
+
+def test_an_erasure_reports_files_of_killed_processes_that_it_can_not_delete_yet(
+    lake: Lake,
+) -> None:
+    lines: list[str] = []
+    shutil.copy(next(Path(lake.url).glob("silver/runs/*/*/*.parquet")), f"{lake.url}/silver/runs")
+    erase(lake, ["a"], no_spark, progress=lines.append)
+    assert lines[-1].startswith("1 files of killed or running processes may have the jobs")
+
+
 def test_check_finds_no_difference_in_an_intact_lake(lake: Lake) -> None:
     assert check(lake) == []
-    compact(lake, no_spark)
+    compact(lake)
     prune(lake, TOMORROW)
     assert check(lake) == []
 

@@ -1,41 +1,36 @@
-"""The charts of the report: each function takes plain numbers and a width, and returns SVG."""
+"""The charts of the report: each function takes plain numbers and returns a Vega-Lite chart.
+
+Colors are those of the page's style sheet, so that a chart follows it from light to dark.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.patches import BoxStyle, FancyBboxPatch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
+Chart: TypeAlias = dict[str, Any]
 
-from aioqless.contrib.lake.report.theme import (
-    DONE,
-    FAIL,
-    GROUPS,
-    HALF,
-    INK,
-    MUTED,
-    NARROW,
-    RUN,
-    WAIT,
-    WIDE,
-    draw_chart,
-    remove_lines,
-)
-
+# Each color with its value in light and in dark mode.
+COLORS: Final = {
+    "ink": ("#1c2430", "#e8eaee"),
+    "muted": ("#5d6777", "#9aa4b5"),
+    "grid": ("#e7eaef", "#2a313c"),
+    "wait": ("#d9730d", "#f2a65a"),
+    "run": ("#2f6fde", "#77a9ff"),
+    "done": ("#12897b", "#4cc9b5"),
+    "fail": ("#c8324a", "#ff7d8e"),
+    "group1": ("#c8324a", "#ff7d8e"),
+    "group2": ("#e0a100", "#ffd166"),
+    "group3": ("#6b4fd8", "#a996ff"),
+    "group4": ("#0f8aa8", "#5fd0ea"),
+    "group5": ("#5f8a1d", "#a9d65c"),
+}
+INK, MUTED, GRID, WAIT, RUN, DONE, FAIL, *GROUPS = (f"var(--{name})" for name in COLORS)
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY: Final = 86_400
 _UNITS: Final = ((_DAY, "d"), (3600, "h"), (60, "min"), (1, "s"), (0.001, "ms"), (1e-6, "µs"))
-_MINUTES: Final = (60, 120, 300, 600, 900, 1800)
-_HOURS: Final = (3600, 7200, 10_800, 21_600, 43_200)
-_DAYS: Final = tuple(number * _DAY for number in (1, 2, 5, 7, 14, 30, 91, 365))
-_FRACTIONS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-_STEPS: Final = (*_FRACTIONS, 1, 2, 5, 10, 15, 30, *_MINUTES, *_HOURS, *_DAYS)
 # Round durations, for logarithmic axes.
 _TICKS: Final = (
     *(1e-5, 1e-4, 0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000),
@@ -43,8 +38,41 @@ _TICKS: Final = (
 )
 _RATES: Final = {"per day": _DAY, "per hour": 3600, "per minute": 60, "per second": 1}
 _LEAST: Final = 1e-5  # seconds; logarithmic axes have no zero
-_MAX_TICKS: Final = {WIDE: 12, HALF: 7, NARROW: 4}
-_MAX_CHARACTERS: Final = {WIDE: 120, HALF: 64, NARROW: 42}  # of a name in a chart
+_LONGEST_LABEL: Final = 30  # characters, of which the end is shown, where most names differ
+_LABEL: Final = (
+    f"length(datum.label) > {_LONGEST_LABEL} ? '…' + slice(datum.label, {1 - _LONGEST_LABEL})"
+    " : datum.label"
+)
+_FORMAT: Final = (
+    "utcseconds(datum.value) ? '%H:%M:%S' : "
+    "utchours(datum.value) || utcminutes(datum.value) ? '%H:%M' : '%-d %b'"
+)
+_CONFIG: Final = {
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "mark": {"invalid": "break-paths-filter-domains"},
+    "axis": {
+        **dict.fromkeys(("gridColor", "domainColor", "tickColor"), GRID),
+        **dict.fromkeys(("labelColor", "titleColor"), MUTED),
+        "titleFontWeight": "normal",
+    },
+    "legend": {
+        "labelColor": MUTED,
+        "title": None,
+        "orient": "top",
+        "columns": 3,
+        "labelLimit": 200,
+    },
+    "text": {"color": INK},
+}
+_NAMES: Final = {
+    "field": "name",
+    "type": "nominal",
+    "sort": None,
+    "title": None,
+    "axis": {"labelExpr": _LABEL, "labelLimit": 190},
+}
 
 
 @dataclass(frozen=True)
@@ -66,341 +94,304 @@ def format_duration(seconds: float | None) -> str:
     return "0"
 
 
-def shorten(name: str, most: int) -> str:
-    """Return the end of a name, where most names differ, on one line."""
-    line = "".join(each if each.isprintable() else " " for each in name)
-    return line if len(line) <= most else f"…{line[1 - most :]}"
-
-
 def draw_histogram(
-    bars: Sequence[tuple[float, float, float]],
-    color: str,
-    marks: dict[str, float],
-    title: str,
-    width: float = HALF,
-) -> str:
+    bars: Sequence[tuple[float, float, float]], color: str, marks: Mapping[str, float], title: str
+) -> Chart:
     """Draw the distribution of durations on a logarithmic axis, with quantiles marked."""
-    with draw_chart(title, width, 2.5) as (drawing, axes):
-        least = min((low for low, _, _ in bars if low > 0), default=1e-4)
-        for low, high, many in bars:
-            left = math.log10(low or least / 10 ** (1 / 8))
-            axes.bar(
-                left, many, (math.log10(high) - left) * 0.88, align="edge", color=color, alpha=0.85
-            )
-        top = max((many for _, _, many in bars), default=1)
-        # Marks further to the right are lower, so that no line crosses a label.
-        for level, (name, seconds) in enumerate(reversed(marks.items())):
-            place, height = math.log10(max(seconds, least / 1.2)), top * (1.1 + 0.13 * level)
-            axes.plot([place, place], [0, height], color=INK, linewidth=0.9, dashes=(3, 3))
-            _write_beside(axes, place, height, f"{name} {format_duration(seconds)}", INK)
-        left, right = axes.get_xlim()
-        places = [math.log10(tick) for tick in _TICKS if left <= math.log10(tick) <= right + 0.3]
-        axes.set_xticks(places)
-        axes.set_xticklabels([format_duration(10**place) for place in places])
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        room = 0.12 if width > NARROW else 0.22
-        axes.set(
-            xlim=(left, right + room * (right - left)),
-            ylim=(0, top * (1.2 + 0.13 * len(marks))),
-        )
-    return drawing.svg
+    least = min((low for low, _, _ in bars if low > 0), default=1e-4)
+    rows: list[dict[str, Any]] = [
+        {"low": low or least / 10 ** (1 / 8), "high": high, "jobs": many}
+        | {"from": format_duration(low), "to": format_duration(high)}
+        for low, high, many in bars
+    ]
+    places = [max(seconds, least / 1.2) for seconds in marks.values()]
+    x = _durations("low", [*(row["low"] for row in rows), *places, *(row["high"] for row in rows)])
+    named: list[Chart] = []
+    for number, ((name, seconds), place) in enumerate(zip(marks.items(), places, strict=True)):
+        row = {"at": place, "name": f"{name} {format_duration(seconds)}"}
+        text = {"type": "text", "align": "left", "dx": 4, "baseline": "top", "color": INK}
+        at = {**x, "field": "at"}
+        of_text = {"x": at, "y": {"value": 13 * number}, "text": {"field": "name"}}
+        line = {"type": "rule", "color": INK, "strokeDash": [3, 3]}
+        named.append({"data": {"values": [row]}, "mark": line, "encoding": {"x": at}})
+        named.append({"data": {"values": [row]}, "mark": text, "encoding": of_text})
+    return _layers(
+        title,
+        rows,
+        {
+            "mark": {"type": "bar", "color": color, "opacity": 0.85, "binSpacing": 1},
+            "encoding": {
+                "x": x,
+                "x2": {"field": "high"},
+                "y": _numbers("jobs"),
+                "y2": {"datum": 0},
+                "tooltip": _shown("from", "to", "jobs"),
+            },
+        },
+        *named,
+    )
 
 
-def draw_quantiles(
-    slots: Sequence[Slot], color: str, step: int, title: str, width: float = HALF
-) -> str:
+def draw_quantiles(slots: Sequence[Slot], color: str, step: int, title: str) -> Chart:
     """Draw the median and the bands up to the 90th and 99th percentile over time.
 
     Nothing is drawn between slots that others without a value separate.
     """
-    with draw_chart(title, width, 2.5) as (drawing, axes):
-        points = _with_breaks(slots, step)
-        times = [at + step / 2 for at, _ in points]
-        median, p90, p99 = (
-            [max(values[index], _LEAST) if values else math.nan for _, values in points]
-            for index in range(3)
-        )
-        band = {"color": color, "linewidth": 0}
-        axes.fill_between(times, median, p99, alpha=0.16, label="up to p99", **band)
-        axes.fill_between(times, median, p90, alpha=0.32, label="up to p90", **band)
-        axes.plot(times, median, color=color, linewidth=1.8, label="median")
-        alone = [
-            index
-            for index, (_, values) in enumerate(points)
-            if values and not _has_value(points, index - 1) and not _has_value(points, index + 1)
-        ]
-        for index in alone:
-            axes.plot([times[index]] * 2, [median[index], p99[index]], color=color, alpha=0.3)
-            axes.plot([times[index]], [median[index]], "o", color=color, markersize=4)
-        axes.set_yscale("log")
-        _set_durations(axes.yaxis)
-        _set_moments(axes, slots[0].at, slots[-1].at + step, _MAX_TICKS[width])
-        _add_legend(axes, 1.18)
-    return drawing.svg
-
-
-def draw_flow(rows: Sequence[dict[str, Any]], step: int, width: float = WIDE) -> str:
-    """Draw the runs that ended, and below them the jobs that waited and ran, over time."""
-    title = "Runs that ended, and jobs that waited and ran, over time"
-    height = 4.0 if width > NARROW else 4.4
-    with draw_chart(title, width, height, 2, sharex=True) as (drawing, (above, below)):
-        times = [row["at"] for row in rows]
-        unit, scale = next(
-            (name, seconds / step) for name, seconds in _RATES.items() if step >= seconds
-        )
-        bottom = [0.0] * len(rows)
-        for name, color in (("completed", DONE), ("retried", WAIT), ("failed", FAIL)):
-            counts = [row[name] * scale for row in rows]
-            above.bar(
-                times,
-                counts,
-                step * 0.9,
-                bottom,
-                align="edge",
-                color=color,
-                linewidth=0,
-                label=name,
-            )
-            bottom = [low + more for low, more in zip(bottom, counts, strict=True)]
-        for name, color in (("waiting", WAIT), ("running", RUN)):
-            below.step(
-                [*times, times[-1] + step],
-                [*(row[name] for row in rows), rows[-1][name]],
-                where="post",
-                color=color,
-                linewidth=1.5,
-                label=name,
-            )
-        for axes, text in ((above, f"runs ended {unit}"), (below, "jobs at a time, mean")):
-            axes.set_title(
-                text, loc="left", fontsize=9, color=MUTED, pad=20 if width == NARROW else 6
-            )
-            axes.yaxis.set_major_locator(MaxNLocator(4))
-            axes.set_ylim(bottom=0)
-            _add_legend(axes, 1.26 if width > NARROW else 1.2)
-        _set_moments(below, times[0], times[-1] + step, _MAX_TICKS[width])
-    return drawing.svg
-
-
-def draw_week(hours: Sequence[Sequence[int]], width: float = HALF) -> str:
-    """Draw how many runs ended in each hour of the week."""
-    most = max(max(day) for day in hours) or 1
-    with draw_chart("Runs by weekday and hour", width, 2.4) as (drawing, axes):
-        corners = BoxStyle.Round(pad=0, rounding_size=0.16)
-        for number, day in enumerate(hours):
-            for hour, many in enumerate(day):
-                shade = 0.05 + 0.95 * math.sqrt(many / most)
-                place = (hour + 0.08, number + 0.08)
-                axes.add_patch(
-                    FancyBboxPatch(
-                        place, 0.84, 0.84, boxstyle=corners, color=RUN, alpha=shade, linewidth=0
-                    )
-                )
-        marked = range(0, 24, 3 if width > NARROW else 6)
-        axes.set(
-            xlim=(0, 24),
-            ylim=(7, 0),
-            xticks=[hour + 0.5 for hour in marked],
-            yticks=[number + 0.5 for number in range(7)],
-        )
-        axes.set_xticklabels([f"{hour}:00" for hour in marked])
-        axes.set_yticklabels(WEEKDAYS)
-        remove_lines(axes)
-    return drawing.svg
-
-
-def draw_klasses(rows: Sequence[dict[str, Any]], width: float = WIDE) -> str:
-    """Draw the run times of the slowest classes: median to p95, and the longest."""
-    rows = rows[::-1]
-    with draw_chart("Run times of the slowest classes", width, _height(rows)) as (drawing, axes):
-        for number, row in enumerate(rows):
-            low, high, most = (max(row["run"][name], _LEAST) for name in ("p50", "p95", "most"))
-            axes.plot([low, most], [number] * 2, color=RUN, alpha=0.25, linewidth=1.6)
-            axes.plot(
-                [low, high], [number] * 2, color=RUN, alpha=0.55, linewidth=8, solid_capstyle="butt"
-            )
-            axes.plot([low], [number], "o", color=RUN, markersize=7)
-            _write_beside(axes, most, number, format_duration(row["run"]["most"]))
-        axes.set_xscale("log")
-        axes.margins(x=0.12 if width > NARROW else 0.2)
-        _set_durations(axes.xaxis)
-        _name_rows(axes, [row["klass"] for row in rows], width)
-    return drawing.svg
-
-
-def draw_failures(rows: Sequence[dict[str, Any]], width: float = HALF) -> str:
-    """Draw the groups that failed most, each in the color that the trend has for it."""
-    named = [(row, GROUPS[n] if n < len(GROUPS) else MUTED) for n, row in enumerate(rows)][::-1]
-    with draw_chart("Failures by group", width, _height(named)) as (drawing, axes):
-        for place, (row, color) in enumerate(named):
-            axes.barh(place, row["count"], 0.4, color=color, linewidth=0)
-            axes.barh(
-                place, row["retried"], 0.4, left=row["count"], color=color, alpha=0.35, linewidth=0
-            )
-            _write_beside(axes, row["count"] + row["retried"], place, _count_failures(row))
-        axes.xaxis.set_major_locator(MaxNLocator(5 if width > NARROW else 3, integer=True))
-        axes.margins(x=0.3 if width > NARROW else 0.45)
-        axes.set_xlim(left=0)
-        _name_rows(axes, [row["failure_group"] for row, _ in named], width)
-    return drawing.svg
-
-
-def draw_trend(
-    groups: Sequence[tuple[str, Sequence[int]]], first: float, step: int, width: float = HALF
-) -> str:
-    """Draw the number of failures in each slot from `first` on, groups stacked."""
-    rows = math.ceil(len(groups) / (2 if width > NARROW else 1))
-    with draw_chart("Failures over time", width, 2.4 + 0.18 * rows) as (drawing, axes):
-        slots = max(len(counts) for _, counts in groups)
-        times = [first + step * number for number in range(slots)]
-        bottom = [0] * slots
-        for number, (_, counts) in enumerate(groups):
-            color = GROUPS[number] if number < len(GROUPS) else MUTED
-            axes.bar(
-                times, counts, step * 0.86, bottom, align="edge", color=color, label=f"{number}"
-            )
-            bottom = [low + more for low, more in zip(bottom, counts, strict=True)]
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        _set_moments(axes, first, first + step * slots, _MAX_TICKS[width])
-        legend = axes.legend(
-            loc="lower left",
-            ncols=2 if width > NARROW else 1,
-            fontsize=8.5,
-            bbox_to_anchor=(0, 1.0),
-            borderpad=0,
-            labelcolor=MUTED,
-        )
-        # A label that begins with an underscore would be left out, so names are set afterwards.
-        for text, (name, _) in zip(legend.get_texts(), groups, strict=True):
-            text.set_text(shorten(name, 34))
-    return drawing.svg
-
-
-def draw_path(row: dict[str, Any], width: float = WIDE) -> str:
-    """Draw a critical path: each job from the end of the one before, waiting and then running."""
-    steps, start = row["steps"], row["began"].timestamp()
-    title = f"Critical path of {shorten(row['jid'], 60)}"
-    with draw_chart(title, width, 0.5 + 0.4 * len(steps)) as (drawing, axes):
-        ready = 0.0
-        for number, step in enumerate(steps):
-            popped, ended = step["popped"].timestamp() - start, step["ended"].timestamp() - start
-            axes.barh(number, popped - ready, 0.34, left=ready, color=WAIT, alpha=0.35, linewidth=0)
-            axes.barh(number, ended - popped, 0.34, left=popped, color=RUN, alpha=0.9, linewidth=0)
-            ready = ended
-        most = max(4, _MAX_TICKS[width] * 2 / 3)
-        axes.xaxis.set_major_locator(
-            MultipleLocator(next((tick for tick in _STEPS if ready / tick <= most), _STEPS[-1]))
-        )
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_duration(value)))
-        _name_rows(axes, [f"{step['klass']} {step['jid']}" for step in steps], width)
-        axes.set_ylim(len(steps) - 0.4, -0.9)
-    return drawing.svg
-
-
-def _height(rows: Sequence[object]) -> float:
-    return 0.6 + 0.42 * len(rows)
-
-
-def _name_rows(axes: Axes, names: Sequence[str], width: float) -> None:
-    """Write a name above each row of a chart, so that long ones take nothing of its width."""
-    downward = axes.yaxis_inverted()
-    for place, name in enumerate(names):
-        axes.annotate(
-            shorten(name, _MAX_CHARACTERS[width]),
-            (0, place),
-            (0, 9),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            fontsize=8.5,
-            color=INK,
-        )
-    axes.set(yticks=[])
-    if not downward:
-        axes.set_ylim(-0.5, len(names) - 0.1)
-    axes.grid(True, axis="x")
-    axes.grid(False, axis="y")
-
-
-def _write_beside(axes: Axes, x: float, y: float, text: str, color: str = MUTED) -> None:
-    """Write text to the right of a point."""
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(5, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8.5,
-        color=color,
-    )
-
-
-def _count_failures(row: dict[str, Any]) -> str:
-    retried = f"{row['retried']:,} retried" if row["retried"] else ""
-    return ", ".join(filter(None, [f"{row['count']:,}" if row["count"] else "", retried]))
-
-
-def _add_legend(axes: Axes, height: float) -> None:
-    axes.legend(
-        loc="upper right",
-        ncols=3,
-        fontsize=8.5,
-        bbox_to_anchor=(1, height),
-        borderpad=0,
-        columnspacing=1.2,
-        handlelength=1.4,
-        labelcolor=MUTED,
-    )
-
-
-def _with_breaks(slots: Iterable[Slot], step: int) -> list[tuple[float, Sequence[float] | None]]:
-    """Return the quantiles of each slot, and None once wherever slots are missing."""
-    points: list[tuple[float, Sequence[float] | None]] = []
+    rows: list[dict[str, Any]] = []
     for slot in slots:
-        if points and slot.at - points[-1][0] > step * 1.5:
-            points.append((points[-1][0] + step, None))
-        points.append((slot.at, slot.quantiles))
-    return points
+        if rows and slot.at - rows[-1]["at"] > step * 1.5:
+            rows.append({"at": rows[-1]["at"] + step})
+        names = zip(("median", "p90", "p99"), slot.quantiles, strict=True)
+        row = {name: max(value, _LEAST) for name, value in names}
+        texts = {f"{name} ": format_duration(value) for name, value in row.items()}
+        rows.append({"at": slot.at, **row, **texts, "jobs": slot.count})
+    rows = [{**row, "middle": _millis(row["at"] + step / 2)} for row in rows]
+    values = [row[name] for row in rows if "p99" in row for name in ("median", "p99")]
+    bands = [
+        {
+            "mark": {"type": "area", "color": color, "opacity": opacity},
+            "encoding": {"y": _durations("median", values), "y2": {"field": name}},
+        }
+        for name, opacity in (("p99", 0.16), ("p90", 0.32))
+    ]
+    shown = _shown("time", "median ", "p90 ", "p99 ", "jobs")
+    line = {
+        "mark": {"type": "line", "color": color, "point": {"color": color, "size": 16}},
+        "encoding": {"y": _durations("median", values), "tooltip": shown},
+    }
+    chart = _layers(title, _with_times(rows), *bands, line)
+    return {**chart, "encoding": {"x": _moments("middle")}}
 
 
-def _has_value(points: Sequence[tuple[float, Sequence[float] | None]], index: int) -> bool:
-    return 0 <= index < len(points) and points[index][1] is not None
+def draw_flow(rows: Sequence[dict[str, Any]], step: int) -> list[Chart]:
+    """Draw the runs that ended over time, and the jobs that waited and ran."""
+    unit, scale = next(
+        (name, seconds / step) for name, seconds in _RATES.items() if step >= seconds
+    )
+    series = (("completed", DONE), ("retried", WAIT), ("failed", FAIL))
+    ended = [(name, [row[name] * scale for row in rows]) for name, _ in series]
+    levels = [*rows, {**rows[-1], "at": rows[-1]["at"] + step}]
+    lines = [
+        {"middle": _millis(row["at"]), "at": row["at"], "name": name, "jobs": row[name]}
+        for name in ("waiting", "running")
+        for row in levels
+    ]
+    below = {
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after",
+            "point": {"opacity": 0, "size": 90},
+        },
+        "encoding": {
+            "x": _moments("middle"),
+            "y": _numbers("jobs", "jobs at a time, mean"),
+            "color": _colors({"waiting": WAIT, "running": RUN}),
+            "tooltip": _shown("time", "name", "jobs"),
+        },
+    }
+    times = [row["at"] for row in rows]
+    return [
+        _stacked("Runs that ended", ended, dict(series), times, step, f"runs ended {unit}"),
+        _layers("Jobs that waited and ran", _with_times(lines), below, height=140),
+    ]
 
 
-def _set_durations(axis: Axis) -> None:
-    """Label round durations on a logarithmic axis, closer together where it is short."""
-    low, high = axis.get_view_interval()
-    few = sum(low <= tick <= high for tick in _TICKS) < 3
-    axis.set_major_locator(FixedLocator(_STEPS if few else _TICKS))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: format_duration(value)))
+def draw_week(hours: Sequence[Sequence[int]]) -> Chart:
+    """Draw how many runs ended in each hour of the week."""
+    rows = [
+        {"day": WEEKDAYS[day], "hour": f"{hour}:00", "runs": many}
+        for day, row in enumerate(hours)
+        for hour, many in enumerate(row)
+    ]
+    axis = {
+        "labelExpr": "indexof(['0:00','6:00','12:00','18:00'], datum.label) < 0 ? '' : datum.label"
+    }
+    encoding = {
+        "x": {"field": "hour", "sort": None, "title": None, "axis": {**axis, "labelAngle": 0}},
+        "y": {"field": "day", "sort": None, "title": None},
+        "opacity": {
+            "field": "runs",
+            "type": "quantitative",
+            "scale": {"type": "sqrt", "range": [0.05, 1]},
+            "legend": None,
+        },
+        "tooltip": _shown("day", "hour", "runs"),
+    }
+    mark = {"type": "rect", "color": RUN, "cornerRadius": 3, "stroke": "transparent"}
+    return _layers("Runs by weekday and hour", rows, {"mark": mark, "encoding": encoding})
 
 
-def _set_moments(axes: Axes, first: float, last: float, most: int) -> None:
-    """Label at most about `most` round moments, in UTC, so that each day is named once."""
-    span = last - first
-    step = next((each for each in _STEPS if each >= 1 and span / each <= most), _STEPS[-1])
-    start = math.ceil(first / step) * step
-    places = [start + number * step for number in range(int((last - start) // step) + 1)]
-    axes.set_xticks(places)
-    axes.set_xticklabels(label_moments(places, step))
-    axes.set_xlim(first - span * 0.01, last + span * 0.01)
+def draw_klasses(rows: Sequence[dict[str, Any]]) -> Chart:
+    """Draw the run times of the slowest classes: median to p95, and the longest."""
+    names = ("p50", "p95", "most")
+    values = [
+        {name: max(row["run"][name], _LEAST) for name in names}
+        | {"name": row["klass"], "filtered": True}
+        | {f"{name} ": format_duration(row["run"][name]) for name in names}
+        for row in rows
+    ]
+    x = _durations("p50", [row[name] for row in values for name in names])
+    shown = _shown("name", "p50 ", "p95 ", "most ")
+
+    def mark(end: str, **options: Any) -> Chart:
+        encoding = {"x": x, "x2": {"field": end}, "y": _NAMES, "tooltip": shown}
+        return {"mark": {"type": "rule", "color": RUN, **options}, "encoding": encoding}
+
+    return _layers(
+        "Run times of the slowest classes",
+        values,
+        mark("most", opacity=0.35),
+        mark("p95", opacity=0.55, strokeWidth=8),
+        {
+            "mark": {"type": "point", "filled": True, "color": RUN, "size": 60, "opacity": 1},
+            "encoding": {"x": x, "y": _NAMES, "tooltip": shown},
+        },
+        height=None,
+    )
 
 
-def label_moments(moments: Sequence[float], step: float) -> list[str]:
-    """Return labels of a time axis; the day, or year, is on the first label and where it changes.
+def draw_failures(rows: Sequence[dict[str, Any]]) -> Chart:
+    """Draw the groups that failed most, each in the color that the trend has for it."""
+    bars = [
+        {"name": row["failure_group"], "filtered": True, "how": how, "runs": end - start}
+        | {"start": start, "end": end}
+        | {"color": GROUPS[n] if n < len(GROUPS) else MUTED, "opacity": opacity}
+        for n, row in enumerate(rows)
+        for how, start, end, opacity in (
+            ("failed", 0, row["count"], 1),
+            ("retried", row["count"], row["count"] + row["retried"], 0.35),
+        )
+    ]
+    encoding = {
+        "x": _numbers("start"),
+        "x2": {"field": "end"},
+        "y": _NAMES,
+        "color": {"field": "color", "scale": None},
+        "opacity": {"field": "opacity", "type": "quantitative", "scale": None},
+        "tooltip": _shown("name", "how", "runs"),
+    }
+    return _layers(
+        "Failures by group", bars, {"mark": {"type": "bar"}, "encoding": encoding}, height=None
+    )
 
-    Args:
-        moments: Seconds since the epoch, `step` apart.
-        step: Seconds between two of them.
-    """
-    labels, before = [], ""
-    for moment in moments:
-        time = datetime.fromtimestamp(moment, UTC)
-        if step < _DAY:
-            clock = "%H:%M:%S" if step < 60 else "%H:%M"
-            upper, lower = time.strftime(clock), f"{time.day} {time:%b}"
-        else:
-            upper, lower = f"{time.day} {time:%b}", str(time.year)
-        labels.append(f"{upper}\n{lower}" if lower != before else upper)
-        before = lower
-    return labels
+
+def draw_trend(groups: Sequence[tuple[str, Sequence[int]]], first: float, step: int) -> Chart:
+    """Draw the number of failures in each slot from `first` on, groups stacked."""
+    slots = max(len(counts) for _, counts in groups)
+    times = [first + step * number for number in range(slots)]
+    colors = {
+        name: GROUPS[number] if number < len(GROUPS) else MUTED
+        for number, (name, _) in enumerate(groups)
+    }
+    return _stacked("Failures over time", groups, colors, times, step, None)
+
+
+def draw_path(row: dict[str, Any]) -> Chart:
+    """Draw a critical path: each job from the end of the one before, waiting and then running."""
+    bars: list[dict[str, Any]] = []
+    start, ready = row["began"].timestamp(), 0.0
+    for step in row["steps"]:
+        popped, ended = (step[name].timestamp() - start for name in ("popped", "ended"))
+        for how, low, high in (("waiting", ready, popped), ("running", popped, ended)):
+            shown = {"how": how, "time": format_duration(high - low)}
+            name = f"{step['klass']} {step['jid']}"
+            bars.append({"name": name, "start": low, "end": high, **shown})
+        ready = ended
+    encoding = {
+        "x": {**_numbers("start"), "axis": {"labelExpr": "duration(datum.value)", "tickCount": 6}},
+        "x2": {"field": "end"},
+        "y": _NAMES,
+        "color": _colors({"waiting": WAIT, "running": RUN}, "how"),
+        "tooltip": _shown("name", "how", "time"),
+    }
+    mark = {"type": "bar", "opacity": 0.85}
+    title = f"Critical path of {row['jid']}"
+    return _layers(title, bars, {"mark": mark, "encoding": encoding}, height=None)
+
+
+def _layers(
+    title: str, rows: Iterable[Mapping[str, Any]], *layers: Chart, height: int | None = 180
+) -> Chart:
+    """Return a chart as wide as its place; without a height, each name has a row of its own."""
+    return {
+        "description": title,
+        "width": "container",
+        "height": {"step": 26} if height is None else height,
+        "data": {"values": list(rows)},
+        "layer": list(layers),
+        "config": _CONFIG,
+    }
+
+
+def _stacked(
+    title: str,
+    series: Sequence[tuple[str, Sequence[float]]],
+    colors: Mapping[str, str],
+    times: Sequence[float],
+    step: int,
+    axis: str | None,
+) -> Chart:
+    """Draw bars of one slot each, the series on top of each other."""
+    rows = []
+    bottom = [0.0] * len(times)
+    for name, counts in series:
+        for number, (at, many) in enumerate(zip(times, counts, strict=False)):
+            y = bottom[number]
+            bottom[number] += many
+            moments = {"middle": _millis(at), "until": _millis(at + step * 0.9), "at": at}
+            if many:
+                rows.append({**moments, "name": name, "runs": many, "y": y, "top": bottom[number]})
+    encoding = {
+        "x": _moments("middle"),
+        "x2": {"field": "until"},
+        "y": _numbers("y", axis),
+        "y2": {"field": "top"},
+        "color": _colors(colors),
+        "tooltip": _shown("time", "name", "runs"),
+    }
+    return _layers(title, _with_times(rows), {"mark": {"type": "bar"}, "encoding": encoding})
+
+
+def _numbers(field: str, title: str | None = None) -> Chart:
+    text = "format(datum.value, datum.value < 10000 ? ',.3~r' : '~s')"
+    axis = {"tickCount": 4, "labelExpr": text}
+    scale = {"domainMin": 0}
+    return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": scale}
+
+
+def _durations(field: str, values: Sequence[float]) -> Chart:
+    """Label round durations on a logarithmic axis."""
+    low, high = min(values, default=1) / 1.2, max(values, default=1) * 1.2
+    ticks = [each for each in _TICKS if low <= each <= high]
+    axis = {"labelExpr": "duration(datum.value)", "labelOverlap": True}
+    if len(ticks) >= 3:
+        axis["values"] = ticks
+    scale = {"type": "log", "domain": [low, high], "nice": False, "clamp": True}
+    return {"field": field, "type": "quantitative", "title": None, "axis": axis, "scale": scale}
+
+
+def _moments(field: str) -> Chart:
+    axis = {"labelExpr": f"utcFormat(datum.value, {_FORMAT})", "labelOverlap": True, "grid": False}
+    scale = {"type": "utc"}
+    return {"field": field, "type": "temporal", "title": None, "axis": axis, "scale": scale}
+
+
+def _colors(colors: Mapping[str, str], field: str = "name") -> Chart:
+    return {"field": field, "scale": {"domain": [*colors], "range": [*colors.values()]}}
+
+
+def _shown(*fields: str) -> list[Chart]:
+    """Return what is shown beside the pointer."""
+    return [{"field": each, "title": each.strip()} for each in fields]
+
+
+def _millis(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _with_times(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add the beginning of each row's slot as text."""
+    return [
+        {**row, "time": f"{datetime.fromtimestamp(row['at'], UTC):%Y-%m-%d %H:%M:%S}"}
+        for row in rows
+    ]

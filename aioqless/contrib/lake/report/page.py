@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from aioqless.contrib.lake.report.charts import (
+    COLORS,
+    GROUPS,
+    RUN,
+    WAIT,
     WEEKDAYS,
+    Chart,
     draw_failures,
     draw_flow,
     draw_histogram,
@@ -22,9 +29,9 @@ from aioqless.contrib.lake.report.charts import (
     format_duration,
 )
 from aioqless.contrib.lake.report.report_data import Report, count_by_slot, day_moment
-from aioqless.contrib.lake.report.theme import GROUPS, HALF, NARROW, RUN, WAIT, WIDE, css
 from aioqless.contrib.lake.statistics import Period
 
+_LIBRARIES: Final = ("vega-6.4.0", "vega-lite-6.5.0")
 _AGAIN: Final = ("retried", "released", "timed_out", "lost")
 _TREND_HOURS: Final = (1, 3, 6, 12, 24, 7 * 24, 28 * 24)
 _TREND_SLOTS: Final = 72
@@ -56,7 +63,8 @@ def render(report: Report, now: datetime | None = None) -> str:
         charts=_draw(report),
         tiles=_tiles(report),
         kinds=_KINDS,
-        css=css(),
+        css=_css(),
+        script=_read_script(),
         now=now or datetime.now(UTC),
         busiest=_busiest_hours(report),
     )
@@ -75,30 +83,27 @@ def format_change(value: float | None, before: float | None) -> str:
 
 
 def _draw(report: Report) -> dict[str, Any]:
-    """Return each chart in two widths, of which the page shows the one that suits the window."""
+    """Return each chart, as the page's element and the JSON that its script reads."""
     failed = [row for row in report.failures if row["count"]]
     return {
         **{kind: _draw_times(report, kind) for kind in _KINDS},
-        "flow": _both(WIDE, lambda width: draw_flow(report.flow, report.width, width))
-        if report.flow
-        else "",
-        "week": _both(HALF, lambda width: draw_week(report.week, width)),
-        "klasses": _both(WIDE, lambda width: draw_klasses(report.klasses, width))
-        if report.klasses
-        else "",
-        "failures": _both(HALF, lambda width: draw_failures(report.failures, width))
-        if report.failures
-        else "",
+        "flow": _place(*draw_flow(report.flow, report.width)) if report.flow else "",
+        "week": _place(draw_week(report.week)),
+        "klasses": _place(draw_klasses(report.klasses)) if report.klasses else "",
+        "failures": _place(draw_failures(report.failures)) if report.failures else "",
         "trend": _draw_trend(report, failed) if failed else "",
-        "paths": [_draw_path(row) for row in report.paths],
+        "paths": [_place(draw_path(row)) for row in report.paths],
     }
 
 
-def _both(wide: float, draw: Callable[[float], str]) -> Markup:
-    """Return a chart for wide windows and one for phones. It escapes all names itself."""
-    size = "chart" if wide == WIDE else "chart half"
-    return Markup(
-        f'<div class="{size}">{draw(wide)}</div><div class="chart narrow">{draw(NARROW)}</div>'
+def _place(*charts: Chart) -> Markup:
+    """Return the places of charts, one below the other."""
+    place = Markup(
+        '<div class="chart" role="img" aria-label="{}"><script type="application/json">{}</script>'
+        "</div>"
+    )
+    return Markup("").join(
+        place.format(each["description"], Markup(htmlsafe_json_dumps(each))) for each in charts
     )
 
 
@@ -109,21 +114,29 @@ def _draw_times(report: Report, kind: str) -> dict[str, Any]:
     title, _, color = _KINDS[kind]
     marks = {name: numbers[name] for name in ("p50", "p95", "p99")}
     bars, slots = report.histograms[kind], report.slots.get(kind, [])
+    over_time = draw_quantiles(slots, color, report.width, f"{title} over time")
     return {
-        "histogram": _both(
-            HALF, lambda width: draw_histogram(bars, color, marks, f"{title}, distribution", width)
-        ),
-        "over_time": _both(
-            HALF,
-            lambda width: draw_quantiles(slots, color, report.width, f"{title} over time", width),
-        )
-        if len(slots) > 1
-        else "",
+        "histogram": _place(draw_histogram(bars, color, marks, f"{title}, distribution")),
+        "over_time": _place(over_time) if len(slots) > 1 else "",
     }
 
 
-def _draw_path(row: dict[str, Any]) -> Markup:
-    return _both(WIDE, lambda width: draw_path(row, width))
+def _read_script() -> str:
+    """Return the program that draws the charts; nothing in it ends its element."""
+    folder = Path(__file__).parent
+    names = (*(f"{name}.min.js" for name in _LIBRARIES), "page.js")
+    return "\n".join((folder / name).read_text("utf-8") for name in names)
+
+
+def _css() -> str:
+    """Return the colors for the page: light, dark, and as the reader chooses."""
+    light, dark = (
+        "".join(f"--{name}:{values[index]};" for name, values in COLORS.items()) for index in (0, 1)
+    )
+    return (
+        f":root{{{light}}}@media(prefers-color-scheme:dark){{:root:not(.light){{{dark}}}}}"
+        f":root.dark{{{dark}}}"
+    )
 
 
 def _draw_trend(report: Report, failed: list[dict[str, Any]]) -> Markup:
@@ -141,7 +154,7 @@ def _draw_trend(report: Report, failed: list[dict[str, Any]]) -> Markup:
     if others := counts[len(GROUPS) :]:
         named.append(("others", [sum(slot) for slot in zip(*others, strict=True)]))
     first = day_moment(shown.first)
-    return _both(HALF, lambda width: draw_trend(named, first, hours * 3600, width))
+    return _place(draw_trend(named, first, hours * 3600))
 
 
 def _tiles(report: Report) -> list[dict[str, Any]]:

@@ -161,6 +161,19 @@ class EventLog:
         )
         return found[::-1]
 
+    async def list_unmatched(self, last: str) -> list[str]:
+        """List the entries up to an id, if there are some and the one of that id is missing.
+
+        Since entries are cut at the start only, this is then not the stream that had it.
+        """
+        latest = await self._execute("XREVRANGE", self._key, last, "-", "COUNT", 1)
+        at, found = "0-0", list[str]()
+        if latest and latest[0][0].decode() != last:
+            while page := await self.read_page(at, last):
+                found += [id.decode() for id, _ in page]
+                at = found[-1]
+        return found
+
     async def read(self, part: StreamRange) -> AsyncIterator[tuple[int, list[Entry]]]:
         """Yield the entries of a range by the page, with the ordinal before its first entry."""
         at, ordinal = part.after.id, part.after.ordinal

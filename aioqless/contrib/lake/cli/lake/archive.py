@@ -36,6 +36,9 @@ from .shared import (
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.archiver import Archived, Archiver
+    from aioqless.contrib.lake.lake import Lake
+
+_PAUSE = 5.0  # seconds
 
 
 @lake.command()
@@ -52,7 +55,7 @@ def archive(
         typer.Option(
             help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
         ),
-    ] = 200_000,
+    ] = 100_000,
     take_over: Annotated[
         bool,
         typer.Option(
@@ -70,7 +73,7 @@ def archive(
 ) -> None:
     """Move the archive's stream to the lake: the present entries, or continuously.
 
-    Up to 100,000 entries at once are moved without Spark, unless --master names one.
+    Batches of more than 100,000 entries are moved by Spark, and all if --master names one.
 
     A second SIGTERM ends it at once.
     """
@@ -81,13 +84,13 @@ def archive(
         raise typer.Exit(REFUSED if trouble else 0)
     with shorten_errors(trace):
         from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
-        from aioqless.contrib.lake.lake import Lake
         from aioqless.contrib.lake.lineage import Dataset, emit_run
         from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 
         output.protect()  # how far it is, on standard error
         sessions = Sessions("archive", master, conf)
-        target = Lake(lake, create=True)
+        stop = _stop_event()
+        target = open_when_reachable(lake, stop if every is not None else None)
         archivers = [
             Archiver(
                 sessions.open,
@@ -100,7 +103,6 @@ def archive(
             )
             for each in namespaces_of(namespace, partitions)
         ]
-        stop = _stop_event()
         source = Dataset.of_archive(find_url(url), namespace)
         written = [Dataset.of_table(target.storage.within(name)) for name in (EVENTS, QUARANTINE)]
         with emit_run(f"lake.archive.{namespace}", [source], written, print_progress):
@@ -117,6 +119,21 @@ def archive(
             f"{sum(each.swept for each in done):,} swept, "
             f"{sum(each.lost for each in done):,} cut unread"
         )
+
+
+def open_when_reachable(url: str, stop: threading.Event | None) -> Lake:
+    """Return the lake; with a stop, wait for an object store that doesn't answer."""
+    from aioqless.contrib.lake.lake import Lake
+    from aioqless.contrib.lake.storage import StoreUnreachable
+
+    while True:
+        try:
+            return Lake(url, create=True)
+        except StoreUnreachable as error:
+            if stop is None or stop.is_set():
+                raise
+            print_progress(f"{error}; again in {_PAUSE:g} s")
+            stop.wait(_PAUSE)
 
 
 def _run_all(

@@ -162,23 +162,13 @@ def compact(
             help="Age in hours of the oldest version of a table that stays readable.", min=24
         ),
     ] = 168,
-    master: Master = None,
-    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    with open_lake(lake, trace, Sessions("compact", master, conf)) as (opened, sessions):
-        from aioqless.contrib.lake.compaction import LOCAL_BYTES
+    with open_lake(lake, trace, Sessions("compact", None, None)) as (opened, _):
         from aioqless.contrib.lake.compaction import compact as merge
 
-        fewer = merge(
-            opened,
-            sessions.open,
-            print_progress,
-            vacuum_hours=vacuum_hours,
-            local_bytes=0 if sessions.is_wanted else LOCAL_BYTES,
-        )
-        print(f"{fewer} files less")
+        print(f"{merge(opened, print_progress, vacuum_hours=vacuum_hours)} files less")
 
 
 @lake.command()

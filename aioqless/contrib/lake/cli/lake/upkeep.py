@@ -82,12 +82,13 @@ def prune(
                 f"{files:,} files written again without the payloads of days before {first_payload}"
             )
         for name in TABLES:
-            opened.snapshot(name).vacuum(vacuum_hours, orphans=False)
+            opened.snapshot(name).vacuum(vacuum_hours)
 
 
 @lake.command()
 def erase(
-    jid: Annotated[list[str], typer.Option(help="The id of a job. Repeatable.")],
+    jid: Annotated[list[str] | None, typer.Option(help="The id of a job. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag of jobs. Repeatable.")] = None,
     url: Url = None,
     namespace: Namespace = "ql",
     partitions: Partitions = None,
@@ -96,11 +97,14 @@ def erase(
     conf: Conf = None,
     trace: Trace = False,
 ) -> None:
-    """Erase jobs from all tables and their old versions, and from the archive's stream.
+    """Erase jobs or tags from all tables and their old versions, and from the archive's stream.
 
     What Redis has of a job that still exists is not touched: delete the job first.
     """
-    for each in jid:
+    jids, tags = jid or [], tag or []
+    if not jids and not tags:
+        raise AioqlessError("give --jid, --tag, or both")
+    for each in jids:
         validation.check_name("jid", each)  # other clients may give any
     with open_lake(lake, trace, Sessions("erase", master, conf)) as (opened, sessions):
         from aioqless.contrib.lake.archiver import Archiver
@@ -112,11 +116,13 @@ def erase(
                 print_progress(f"archiving what is in the stream of {each}")
                 Archiver(sessions.open, opened, url, each, report=print_progress).once()
         refresh(opened, sessions.open, print_progress)
-        files = erase_jobs(opened, jid, sessions.open, namespace, print_progress)
+        files = erase_jobs(opened, jids, sessions.open, namespace, print_progress, tags=tags)
+        what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
         print(
-            f"{files:,} files written again without {len(set(jid)):,} jobs"
+            f"{files:,} files written again without "
+            f"{' and '.join(each for each in what if not each.startswith('0'))}"
             if files
-            else "no file has these jobs"
+            else f"no file has these {'jobs' if jids else 'tags'}"
         )
 
 
