@@ -198,7 +198,7 @@ class Producer:
         await asyncio.sleep(0.05)  # the worker waits for the next job
 
 
-@job
+@job(klass="greet")  # a klass of this main script would be refused
 async def greet(job: Job, name: str) -> None:
     pass
 

@@ -6,7 +6,8 @@ timeouts.py                            default timeouts of a client
 queue.py             Queue             puts, pops, lists and clears jobs
 queue_clearing.py    ClearResult       clears a queue in steps
 queue_statistics.py  QueueCounts, ...  counts and statistics of queues
-put.py               NewJob, Jid       encodes and sends jobs: the one route of put
+put.py               NewJob, Jid       a job to be put, checked and encoded
+put_sender.py        PutSender         sends jobs: the one route of put
 put_options.py       PutOptions        the table of options of put, recurring jobs and `@job`
 constraints.py                         uniqueness, concurrency limits and rate limits
 workflows.py         chain, group      jobs that depend on each other

@@ -10,9 +10,9 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 
-from aioqless.client.codec import Codec
 from aioqless.client.extensions import ensure_private_server
-from aioqless.client.put import DefaultContext, PutSender
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.put_sender import DefaultContext, PutSender
 from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Topology, make_redis, make_topology
@@ -124,15 +124,9 @@ class RedisAccess:
         """Return what subscribes to the channels of the namespace."""
         return Subscriber(redis, self.namespace)
 
-    def make_sender(
-        self,
-        store: ScriptStore,
-        codec: Codec,
-        max_data: int,
-        default_context: DefaultContext | None,
-    ) -> PutSender:
+    def make_sender(self, backend: JobBackend, default_context: DefaultContext | None) -> PutSender:
         """Return what encodes and puts jobs."""
-        return PutSender(store, codec, max_data, default_context)
+        return PutSender(backend, default_context)
 
     def connect(self, name: str, timeout: float) -> CommandConnection:
         """Return a connection of its own, which connects when it is first used.

@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakSet
@@ -37,25 +36,19 @@ from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import (
-    DefaultContext,
-    Jid,
-    Klass,
-    NewJob,
-    check_jobs,
-    raise_failed,
-)
+from aioqless.client.put import Jid, Klass, NewJob
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
+from aioqless.client.put_sender import CLOSED, DefaultContext
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob, RecurringJobs, recur
 from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
-from aioqless.client.workflows import Flow, Step, check_size, lay_out
+from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_async_with, suggest_options, suggest_put
 from aioqless.redis import redact_url
-from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection
+from aioqless.redis.connection import CommandConnection
 from aioqless.redis.durability import Durability
 from aioqless.redis.resp_protocol import OTHER_LOOP
 from aioqless.store import ScriptStore, TickRow
@@ -170,6 +163,7 @@ class Client:
             self._loop = None
         if self._connected:
             connected, self._connected, self._was_closed = self._connected, None, True
+            connected.sender.close()
             connected.events.close()
             await connected.backend.aclose()
             await connected.store.aclose()
@@ -237,7 +231,7 @@ class Client:
         Args:
             name: Name of the queue.
         """
-        return Queue(self, self._open.sender, name)
+        return Queue(self._open.backend, self._open.sender, name, self.name)
 
     async def put(
         self,
@@ -273,11 +267,7 @@ class Client:
             TypeError: Put has no such option, or one has the wrong type.
             ValueError: An option is out of range.
         """
-        new, connected = NewJob.of(job, data, options), self._open
-        row = connected.sender.encode(new)
-        name = validation.check_name("queue", new.choose_queue(queue))
-        jid = await connected.sender.put(name, row, wait)
-        return Jid(jid, connected.backend, new.result_type)
+        return await self._open.sender.put(NewJob.of(job, data, options), queue, wait)
 
     async def put_many(
         self, jobs: Iterable[NewJob[R]], *, queue: str | None = None, wait: Seconds = 0
@@ -299,27 +289,7 @@ class Client:
                 ExceptionGroup with the jids.
             QueueFull: Redis has no memory left.
         """
-        new, sender = check_jobs(jobs), self._open.sender
-        rows = [sender.encode(job) for job in new]
-        if queue is not None:
-            validation.check_name("queue", queue)
-        numbers: dict[str, list[int]] = {}
-        for number, job in enumerate(new):
-            numbers.setdefault(job.choose_queue(queue), []).append(number)
-        answers: list[str | Exception] = [""] * len(new)
-        replies: list[str | Exception] = [""]
-        for name, own in numbers.items():
-            if all(isinstance(reply, REDIS_UNAVAILABLE) for reply in replies):
-                replies = replies[:1] * len(own)  # the other queues would take as long
-            else:
-                replies = await sender.put_many(name, [rows[number] for number in own], wait)
-            for number, reply in zip(own, replies, strict=True):
-                answers[number] = reply
-        raise_failed(rows, answers)
-        return [
-            Jid(str(jid), self._open.backend, job.result_type)
-            for jid, job in zip(answers, new, strict=True)
-        ]
+        return await self._open.sender.put_many(jobs, queue, wait)
 
     async def put_flow(
         self,
@@ -351,16 +321,7 @@ class Client:
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
         """
-        if queue is not None:
-            validation.check_name("queue", queue)
-        sender = self._open.sender
-        placed, put = lay_out(flow, queue, if_dependency_fails, once)
-        rows = [(name, sender.encode(job)) for name, job in placed]
-        check_size([row for _, row in rows])
-        existing = await sender.put_flow(rows, wait)
-        if existing is None or existing in put.jids:
-            return replace(put, existing=existing)
-        return Flow((existing,), (existing,), existing)
+        return await self._open.sender.put_flow(flow, queue, if_dependency_fails, once, wait)
 
     async def recur(
         self,
@@ -546,9 +507,10 @@ class Client:
     @property
     def _open(self) -> Internals:
         if self._connected is None:
-            state = "was closed at the end of its block" if self._was_closed else "isn't connected"
             raise RuntimeError(
-                f"the client {state}: use it within `async with Client(...) as client:`"
+                CLOSED
+                if self._was_closed
+                else "the client isn't connected: use it within `async with Client(...) as client:`"
             )
         return self._connected
 
@@ -562,9 +524,7 @@ class Client:
             redis=redis,
             store=store,
             backend=backend,
-            sender=self._access.make_sender(
-                store, self.codec, self.max_data, self._default_context
-            ),
+            sender=self._access.make_sender(backend, self._default_context),
             jobs=Jobs(backend),
             recurring=RecurringJobs(backend),
             workers=Workers(redis, store),

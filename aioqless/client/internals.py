@@ -11,7 +11,7 @@ from aioqless.client.config import Config
 from aioqless.client.events import Events
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.jobs import Jobs
-from aioqless.client.put import PutSender
+from aioqless.client.put_sender import PutSender
 from aioqless.client.recurring import RecurringJobs
 from aioqless.client.workers import Workers
 from aioqless.store import ScriptStore

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
 from aioqless.client.job import Job
+from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.put import Jid, Klass, NewJob, PutSender
+from aioqless.client.put import Jid, Klass, NewJob
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
+from aioqless.client.put_sender import PutSender
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
-from aioqless.client.recurring import RecurringJob
+from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_put
 from aioqless.store import Json, PutManyRow
 from aioqless.validation import Seconds
-
-if TYPE_CHECKING:
-    from aioqless.client.client import Client
 
 R = TypeVar("R", default=Any)
 
@@ -36,12 +35,20 @@ class Queue:
         name: Name of the queue.
     """
 
-    def __init__(self, client: Client, sender: PutSender, name: str) -> None:
+    def __init__(self, backend: JobBackend, sender: PutSender, name: str, worker: str) -> None:
+        """Make one; `client.queue` does.
+
+        Args:
+            backend: The collaborators of its jobs.
+            sender: Puts jobs.
+            name: Name of the queue.
+            worker: Name of the worker that holds what is popped.
+        """
         self.name = name
-        self._client = client
-        self._backend = client.internals.backend
-        self._store = client.internals.store
+        self._backend = backend
+        self._store = backend.store
         self._sender = sender
+        self._worker = worker
 
     async def put(
         self,
@@ -52,11 +59,11 @@ class Queue:
         **options: Unpack[PutOptions],
     ) -> Jid[R]:
         """Put (enqueue) one job into this queue: see `Client.put`."""
-        return await self._client.put(job, data, queue=self.name, wait=wait, **options)
+        return await self._sender.put(NewJob.of(job, data, options), self.name, wait)
 
     async def put_many(self, jobs: Iterable[NewJob[R]], *, wait: Seconds = 0) -> list[Jid[R]]:
         """Put many jobs into this queue: see `Client.put_many`."""
-        return await self._client.put_many(jobs, queue=self.name, wait=wait)
+        return await self._sender.put_many(jobs, self.name, wait)
 
     async def put_encoded(
         self, jobs: Sequence[PutManyRow], *, wait: Seconds = 0, keep_existing: bool = False
@@ -74,7 +81,7 @@ class Queue:
         Raises:
             QueueFull: Redis has no memory left.
         """
-        return await self._sender.put_many(
+        return await self._sender.put_rows(
             self._check_name(), jobs, wait, keep_existing=keep_existing
         )
 
@@ -87,9 +94,7 @@ class Queue:
         wait: Seconds = 0,
     ) -> Flow:
         """Put a workflow, its jobs without `in_queue` into this queue: see `Client.put_flow`."""
-        return await self._client.put_flow(
-            flow, queue=self.name, if_dependency_fails=if_dependency_fails, once=once, wait=wait
-        )
+        return await self._sender.put_flow(flow, self.name, if_dependency_fails, once, wait)
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job again that must exist.
@@ -117,7 +122,7 @@ class Queue:
             The jobs; none if the queue has none, is paused, or is at its limit.
         """
         return self._jobs(
-            await self._store.pop(queue=self.name, worker=worker or self._client.name, count=count)
+            await self._store.pop(queue=self.name, worker=worker or self._worker, count=count)
         )
 
     async def peek(self, *, offset: int = 0, count: int = 25) -> list[Job]:
@@ -133,7 +138,7 @@ class Queue:
         self, job: str | Klass | NewJob, data: object = None, **options: Unpack[RecurOptions]
     ) -> RecurringJob:
         """Make a recurring job of this queue, or change it: see `Client.recur`."""
-        return await self._client.recur(job, data, queue=self.name, **options)
+        return await recur(self._backend, job, data, self.name, options)
 
     async def unfail(self, group: str, count: int = 25) -> int:
         """Put failed jobs of a group into this queue, the oldest first.

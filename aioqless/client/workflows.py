@@ -20,7 +20,7 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client.put import NewJob, Placed, measure
 from aioqless.client.put_options import IfDependencyFails, PutOptions
-from aioqless.store import PutManyRow
+from aioqless.store import PutFlowRow
 
 MAX_JOBS = 1_000
 MAX_DEPENDENCIES = 10_000
@@ -151,7 +151,7 @@ def lay_out(
     return rows, Flow(jids, tuple(last))
 
 
-def check_size(jobs: Sequence[PutManyRow]) -> None:
+def check_size(jobs: Sequence[PutFlowRow]) -> None:
     """Check that a workflow is small enough to be put in one call.
 
     Raises:

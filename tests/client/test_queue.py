@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from aioqless import Client, InvalidData, Job, NewJob, NoSuchJob, chain, group, job
-from aioqless.client import put
+from aioqless.client import put_sender
 from aioqless.client.client import QUEUES_PER_CALL
 from aioqless.client.queue_clearing import ClearResult
 from aioqless.errors import InvalidArgument, PutManyError
@@ -238,7 +238,7 @@ async def test_concurrent_puts_keep_their_order(client: Client) -> None:
 async def test_puts_into_more_queues_than_are_remembered_all_arrive(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(put, "MAX_IDLE_BATCHERS", 2)
+    monkeypatch.setattr(put_sender, "MAX_IDLE_BATCHERS", 2)
     names = [f"mail-{number}" for number in range(6)] * 2
     await asyncio.gather(*(client.queue(name).put("Greet") for name in names))
     for name in names:

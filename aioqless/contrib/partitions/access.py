@@ -13,7 +13,8 @@ from typing_extensions import override
 from aioqless.client import Client, CommandConnection
 from aioqless.client.access import Connect, RedisAccess
 from aioqless.client.codec import Codec
-from aioqless.client.put import DefaultContext, PutSender
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.put_sender import DefaultContext, PutSender
 from aioqless.contrib.partitions.nodes import NodeConnections
 from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.store import PartitionedStore
@@ -135,14 +136,8 @@ class PartitionedAccess(RedisAccess):
         return PartitionedSubscriber(redis, self._namespaces[0], lambda: self.clients)
 
     @override
-    def make_sender(
-        self,
-        store: ScriptStore,
-        codec: Codec,
-        max_data: int,
-        default_context: DefaultContext | None,
-    ) -> PutSender:
-        return PartitionedSender(cast(PartitionedStore, store), codec, max_data, default_context)
+    def make_sender(self, backend: JobBackend, default_context: DefaultContext | None) -> PutSender:
+        return PartitionedSender(backend, default_context)
 
     def _unite(self, stores: Sequence[ScriptStore]) -> ScriptStore:
         return cast(ScriptStore, PartitionedStore(stores, clock=self.clock))

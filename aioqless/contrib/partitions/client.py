@@ -159,10 +159,11 @@ class PartitionedClient(Client):
         Raises:
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
-        once = once and recurring_jid(once, self.count)
-        placed = place_flow(flow, partition_key, self.count, once)
+        if partition_key is not None:
+            named = once and recurring_jid(once, self.count)
+            flow = place_flow(flow, partition_key, self.count, named)
         return await super().put_flow(
-            placed, queue=queue, if_dependency_fails=if_dependency_fails, once=once, wait=wait
+            flow, queue=queue, if_dependency_fails=if_dependency_fails, once=once, wait=wait
         )
 
     @contextmanager

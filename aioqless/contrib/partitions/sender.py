@@ -8,15 +8,25 @@ import random
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
 
 import msgspec
 
-from aioqless.client.codec import Codec
-from aioqless.client.put import DefaultContext, NewJob, Placed, PutSender, encode_job
-from aioqless.client.workflows import Chain, Group, Step
-from aioqless.contrib.partitions.routing import check_together, generate_jid, keys_of, partition_of
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.put import NewJob, Placed, encode_job
+from aioqless.client.put_options import IfDependencyFails
+from aioqless.client.put_sender import DefaultContext, PutSender
+from aioqless.client.workflows import Chain, Flow, Group, Step
+from aioqless.contrib.partitions.routing import (
+    check_together,
+    generate_jid,
+    keys_of,
+    partition_of,
+    recurring_jid,
+)
 from aioqless.contrib.partitions.store import PartitionedStore
-from aioqless.store import PutManyRow
+from aioqless.store import PutFlowRow, PutManyRow
 from aioqless.validation import Seconds
 
 # Jobs without keys that are put at the same time share a partition, and so a call, which costs
@@ -34,22 +44,15 @@ class PartitionedSender(PutSender):
     refused before anything is written. Jobs without keys go to all partitions in turn.
 
     Args:
-        store: The commands of the partitioned namespace.
-        codec: Encodes the data.
-        max_data: Maximum size of a job's data, in bytes.
+        backend: Has the store of the partitioned namespace, and encodes data.
         default_context: Returns the context of a job that is put without one.
     """
 
-    def __init__(
-        self,
-        store: PartitionedStore,
-        codec: Codec,
-        max_data: int,
-        default_context: DefaultContext | None = None,
-    ) -> None:
-        super().__init__(store, codec, max_data, default_context)
-        self._count = len(store.stores)
-        self._senders = [PutSender(each, codec, max_data) for each in store.stores]
+    def __init__(self, backend: JobBackend, default_context: DefaultContext | None = None) -> None:
+        super().__init__(backend, default_context)
+        stores = cast(PartitionedStore, backend.store).stores
+        self._count = len(stores)
+        self._senders = [PutSender(replace(backend, store=each)) for each in stores]
         self._turns = itertools.cycle(random.sample(range(self._count), self._count))
         self._turn = 0  # the partition of jobs without keys
         self._turn_left = 0  # how many more of them it gets
@@ -70,11 +73,24 @@ class PartitionedSender(PutSender):
         partition = _choose(names, self._count) if names else self._next_partition()
         return {**row, "jid": generate_jid(partition, self._count, row["jid"])}
 
-    async def put(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
-        """Put one job; return its jid."""
-        return await self._sender_of(job).put(queue, job, wait)
+    async def put_flow(
+        self,
+        flow: Step,
+        queue: str | None,
+        if_dependency_fails: IfDependencyFails | None,
+        once: str | None,
+        wait: Seconds,
+    ) -> Flow:
+        """Put a workflow, with all its jobs in one partition."""
+        once = once and recurring_jid(once, self._count)
+        placed = place_flow(flow, None, self._count, once)
+        return await super().put_flow(placed, queue, if_dependency_fails, once, wait)
 
-    async def put_many(
+    async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
+        """Put one job; return its jid."""
+        return await self._sender_of(job).put_row(queue, job, wait)
+
+    async def put_rows(
         self, queue: str, jobs: Sequence[PutManyRow], wait: Seconds, *, keep_existing: bool = False
     ) -> list[str | Exception]:
         """Put jobs, those of each partition in calls of a bounded size.
@@ -94,7 +110,7 @@ class PartitionedSender(PutSender):
                 numbers.setdefault(partition, []).append(number)
         replies = await asyncio.gather(
             *(
-                self._senders[partition].put_many(
+                self._senders[partition].put_rows(
                     queue, [jobs[number] for number in own], wait, keep_existing=keep_existing
                 )
                 for partition, own in numbers.items()
@@ -112,11 +128,11 @@ class PartitionedSender(PutSender):
                     answers[number] = answer
         return answers
 
-    async def put_flow(self, jobs: Sequence[tuple[str, PutManyRow]], wait: Seconds) -> str | None:
-        """Put jobs, each with its queue, in one step: all of them, or none."""
-        return await self._sender_of(jobs[0][1]).put_flow(jobs, wait)
+    async def put_flow_rows(self, jobs: Sequence[PutFlowRow], wait: Seconds) -> str | None:
+        """Put jobs in one step: all of them, or none."""
+        return await self._sender_of(jobs[0]).put_flow_rows(jobs, wait)
 
-    def _sender_of(self, job: PutManyRow) -> PutSender:
+    def _sender_of(self, job: PutManyRow | PutFlowRow) -> PutSender:
         return self._senders[partition_of(job["jid"], self._count)]
 
     def _next_partition(self) -> int:

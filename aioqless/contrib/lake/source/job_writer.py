@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from aioqless.client import Client, PutManyRow
-from aioqless.client.put import Backpressure
+from aioqless.client.put_sender import Backpressure
 from aioqless.contrib.lake.source.options import Options
 from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping, format_row
 from aioqless.errors import AioqlessError, QueueFull

@@ -1,0 +1,364 @@
+"""PutSender: sends jobs to Redis, in batches, and waits while a queue is full."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+from redis import exceptions
+from typing_extensions import TypeVar
+
+from aioqless import validation
+from aioqless.client import job_data
+from aioqless.client.job.backend import JobBackend
+from aioqless.client.put import Jid, NewJob, encode_job, measure
+from aioqless.client.put_options import IfDependencyFails
+from aioqless.client.workflows import Flow, Step, check_size, lay_out
+from aioqless.errors import AioqlessError, NotDurable, PutManyError, QueueFull
+from aioqless.redis.batcher import Batcher
+from aioqless.redis.connection import REDIS_UNAVAILABLE
+from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.store import Call, PutFlowRow, PutManyRow
+from aioqless.validation import Seconds
+
+MAX_JOBS_PER_CALL = 50  # keeps Redis busy for about a millisecond
+MAX_BYTES_PER_CALL = 1 << 18
+MAX_NAMES_PER_CALL = 5_000  # tags and dependencies of all its jobs
+PARALLEL_PUTS = 8  # batches of one queue's
+PARALLEL_BATCHES = 2  # of one put_many
+MAX_IDLE_BATCHERS = 1_000  # names of queues may come from outside, and need not repeat
+FIRST_PAUSE = 0.02  # seconds between two attempts; it doubles
+LONGEST_PAUSE = 1.0
+
+CLOSED = (
+    "the client was closed at the end of its block: use it within `async with Client(...) as "
+    "client:`"
+)
+
+R = TypeVar("R", default=Any)
+
+DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
+
+
+class PutSender:
+    """Encodes jobs and sends them.
+
+    A put is sent at once; those that are made while it is under way, to the same queue, share the
+    next call, and each caller gets its own result.
+
+    Owns a batcher for each queue that got single puts, and the puts of canceled callers.
+
+    Args:
+        backend: Has the store where jobs are put, and encodes their data.
+        default_context: Returns the context of a job that is put without one.
+    """
+
+    def __init__(self, backend: JobBackend, default_context: DefaultContext | None = None) -> None:
+        self._backend = backend
+        self._store = backend.store
+        self.default_context = default_context
+        self._batchers: dict[str, Batcher[PutManyRow, str]] = {}
+        self._of_canceled: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """Refuse further jobs."""
+        self._closed = True
+
+    def encode(self, job: NewJob) -> PutManyRow:
+        """Check and encode a job, with the default context if it has none.
+
+        Raises:
+            InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
+            RuntimeError: The client was closed.
+            TypeError: An option has the wrong type.
+            ValueError: An option is out of range.
+        """
+        if self._closed:
+            raise RuntimeError(CLOSED)
+        make = self.default_context
+        if make and job.options.get("context") is None and (context := make(job)):
+            job = job.with_options(context=context)
+        row = encode_job(job, self._backend.max_data, self._backend.codec)
+        return {"missing": "refuse", **row} if row.get("depends") else row
+
+    async def put(self, job: NewJob[R], queue: str | None, wait: Seconds) -> Jid[R]:
+        """Put one job: see `Client.put`."""
+        row = self.encode(job)
+        name = validation.check_name("queue", job.choose_queue(queue))
+        return Jid(await self.put_row(name, row, wait), self._backend, job.result_type)
+
+    async def put_many(
+        self, jobs: Iterable[NewJob[R]], queue: str | None, wait: Seconds
+    ) -> list[Jid[R]]:
+        """Put many jobs: see `Client.put_many`."""
+        new = _check_jobs(jobs)
+        rows = [self.encode(job) for job in new]
+        if queue is not None:
+            validation.check_name("queue", queue)
+        numbers: dict[str, list[int]] = {}
+        for number, job in enumerate(new):
+            numbers.setdefault(job.choose_queue(queue), []).append(number)
+        answers: list[str | Exception] = [""] * len(new)
+        replies: list[str | Exception] = [""]
+        for name, own in numbers.items():
+            if all(isinstance(reply, REDIS_UNAVAILABLE) for reply in replies):
+                replies = replies[:1] * len(own)  # the other queues would take as long
+            else:
+                replies = await self.put_rows(name, [rows[number] for number in own], wait)
+            for number, reply in zip(own, replies, strict=True):
+                answers[number] = reply
+        _raise_failed(rows, answers)
+        return [
+            Jid(str(jid), self._backend, job.result_type)
+            for jid, job in zip(answers, new, strict=True)
+        ]
+
+    async def put_flow(
+        self,
+        flow: Step,
+        queue: str | None,
+        if_dependency_fails: IfDependencyFails | None,
+        once: str | None,
+        wait: Seconds,
+    ) -> Flow:
+        """Put a workflow: see `Client.put_flow`."""
+        if queue is not None:
+            validation.check_name("queue", queue)
+        placed, put = lay_out(flow, queue, if_dependency_fails, once)
+        rows: list[PutFlowRow] = [{"queue": name, **self.encode(job)} for name, job in placed]
+        check_size(rows)
+        existing = await self.put_flow_rows(rows, wait)
+        if existing is None or existing in put.jids:
+            return replace(put, existing=existing)
+        return Flow((existing,), (existing,), existing)
+
+    async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
+        """Put one job; return its jid. If the caller is canceled, it may be put nevertheless.
+
+        Raises:
+            QueueFull: There was no room within `wait` seconds.
+        """
+        backpressure = Backpressure(wait)
+        while True:
+            try:
+                return await self._batcher(queue).send(job)
+            except QueueFull:
+                if not await backpressure.pause():
+                    raise
+
+    async def put_rows(
+        self, queue: str, jobs: Sequence[PutManyRow], wait: Seconds, *, keep_existing: bool = False
+    ) -> list[str | Exception]:
+        """Put jobs in calls of a bounded size; return the jid or the error of each.
+
+        While Redis works on a batch the next one is sent, unless some jobs depend on others, which
+        have to be there before. If Redis can't be reached, no further batch is sent.
+
+        Args:
+            queue: Name of the queue.
+            jobs: The jobs, in the order in which they are to run.
+            wait: Seconds to wait for room.
+            keep_existing: Leave a job alone whose jid exists; its result is an empty text.
+
+        Raises:
+            QueueFull: Redis has no memory left.
+        """
+        backpressure = Backpressure(wait)
+        ordered = any(job.get("depends") for job in jobs)
+        slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
+        outage: Exception | None = None
+
+        async def send(batch: list[PutManyRow]) -> list[str | Exception]:
+            nonlocal outage
+            async with slots:
+                if outage is None:
+                    try:
+                        return await self._put_batch(queue, batch, backpressure, keep_existing)
+                    except exceptions.AuthenticationError:
+                        raise
+                    except REDIS_UNAVAILABLE as error:
+                        outage = error
+                return [outage] * len(batch)
+
+        tasks = [asyncio.create_task(send(batch)) for batch in split(jobs)]
+        try:
+            answers = [answer for task in tasks for answer in await task]
+        finally:
+            await cancel_and_wait(*tasks)
+        if answers and all(isinstance(each, QueueFull) and each.code == "OOM" for each in answers):
+            raise cast(QueueFull, answers[0])
+        return answers
+
+    async def put_flow_rows(self, jobs: Sequence[PutFlowRow], wait: Seconds) -> str | None:
+        """Put jobs in one step: all of them, or none.
+
+        Returns:
+            The job for which none was put, since it has the jid or the unique key of one.
+
+        Raises:
+            QueueFull: There was no room within `wait` seconds.
+        """
+        backpressure = Backpressure(wait)
+        while True:
+            try:
+                jids = await self._store.put_flow(batch=jobs)
+                return None if jids[0] else jids[1]
+            except QueueFull:
+                if not await backpressure.pause():
+                    raise
+
+    def _batcher(self, queue: str) -> Batcher[PutManyRow, str]:
+        if (batcher := self._batchers.get(queue)) is None:
+            if len(self._batchers) >= MAX_IDLE_BATCHERS:
+                busy = {name: each for name, each in self._batchers.items() if not each.is_idle}
+                self._batchers = busy
+            batcher = self._batchers[queue] = Batcher(
+                partial(self._send, queue),
+                name="puts",
+                fitting=count_fitting,
+                parallel=PARALLEL_PUTS,
+            )
+        return batcher
+
+    def _send(self, queue: str, batch: list[PutManyRow]) -> Awaitable[Sequence[str | Exception]]:
+        if len(batch) == 1:
+            return self._put_one(queue, batch[0])
+        return self._call_put_many(queue, batch, keep=False)
+
+    async def _put_one(self, queue: str, job: PutManyRow) -> list[str]:
+        with self._store.request() as request:
+            put = self._store.put(queue=queue, **job, request=request)
+            try:
+                return [await put]
+            except asyncio.CancelledError:
+                task = asyncio.create_task(_put_again(put), name="aioqless put")
+                self._of_canceled.add(task)
+                task.add_done_callback(self._of_canceled.discard)
+                raise
+
+    async def _put_batch(
+        self, queue: str, batch: list[PutManyRow], backpressure: Backpressure, keep: bool
+    ) -> list[str | Exception]:
+        """Put a batch; put again those for which there was no room, as long as the caller waits."""
+        answers = await self._call_put_many(queue, batch, keep)
+        while (
+            refused := [n for n, answer in enumerate(answers) if isinstance(answer, QueueFull)]
+        ) and await backpressure.pause():
+            retried = await self._call_put_many(queue, [batch[n] for n in refused], keep)
+            for n, answer in zip(refused, retried, strict=True):
+                answers[n] = answer
+        return answers
+
+    async def _call_put_many(
+        self, queue: str, batch: list[PutManyRow], keep: bool
+    ) -> list[str | Exception]:
+        try:
+            return await self._store.put_many(
+                queue=queue, batch=batch, existing="keep" if keep else None
+            )
+        except QueueFull as full:  # Redis has no memory, so for none of them
+            return [full] * len(batch)
+        except NotDurable as late:
+            return [each if isinstance(each, Exception) else late for each in late.result]
+
+
+def _raise_failed(jobs: Sequence[PutManyRow], answers: Sequence[str | Exception]) -> None:
+    """Raise the errors among the answers to `put_many`, if there are any.
+
+    Raises:
+        PutManyError: There are.
+    """
+    failed = {n: each for n, each in enumerate(answers) if isinstance(each, Exception)}
+    if not failed:
+        return
+    late = {n: each for n, each in failed.items() if isinstance(each, NotDurable)}
+    unknown = {n: each for n, each in failed.items() if isinstance(each, REDIS_UNAVAILABLE)}
+    refused = {n: each for n, each in failed.items() if n not in late and n not in unknown}
+    jids = [
+        job["jid"] if isinstance(answer, Exception) else answer
+        for job, answer in zip(jobs, answers, strict=True)
+    ]
+    raise PutManyError(jids, refused, unknown, late)
+
+
+async def _put_again(put: Call[str]) -> None:
+    """Send the put of a canceled caller again: its first attempt may have stopped half-way.
+
+    Since the request id is the same, it is harmless if Redis has carried it out.
+    """
+    with suppress(exceptions.RedisError, AioqlessError):
+        await put
+
+
+class Backpressure:
+    """Paces the attempts of a caller that waits for a full queue, or a full Redis.
+
+    Args:
+        wait: Maximum time to wait, in seconds or as a timedelta.
+
+    Raises:
+        TypeError: `wait` is neither a number nor a timedelta.
+        ValueError: `wait` is negative.
+    """
+
+    def __init__(self, wait: Seconds) -> None:
+        self._until = time.monotonic() + validation.check_seconds("wait", wait)
+        self._pause = FIRST_PAUSE
+
+    @property
+    def left(self) -> float:
+        """Number of seconds that are left to wait."""
+        return max(0.0, self._until - time.monotonic())
+
+    async def pause(self) -> bool:
+        """Pause before the next attempt; return False, at once, if the time is up."""
+        left = self.left
+        if not left:
+            return False
+        await asyncio.sleep(min(left, self._pause * random.uniform(0.8, 1.2)))
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        return True
+
+
+def count_fitting(jobs: Sequence[PutManyRow]) -> int:
+    """Return how many of the leading jobs fit into one call, which Redis must handle quickly.
+
+    Limits are the number of jobs, of bytes, and of names in their lists.
+    """
+    size = names = 0
+    for count, job in enumerate(jobs[:MAX_JOBS_PER_CALL]):
+        size += measure(job)
+        names += len(job.get("tags") or ()) + len(job.get("depends") or ())
+        if count and (size > MAX_BYTES_PER_CALL or names > MAX_NAMES_PER_CALL):
+            return count
+    return min(len(jobs), MAX_JOBS_PER_CALL)
+
+
+def split(jobs: Sequence[PutManyRow]) -> Iterator[list[PutManyRow]]:
+    """Split jobs into batches that Redis handles quickly."""
+    start = 0
+    while start < len(jobs):
+        end = start + count_fitting(jobs[start : start + MAX_JOBS_PER_CALL])
+        yield list(jobs[start:end])
+        start = end
+
+
+def _check_jobs(jobs: Iterable[NewJob[R]]) -> list[NewJob[R]]:
+    """Return jobs as a list.
+
+    Raises:
+        TypeError: They are something else.
+    """
+    new = list(jobs) if isinstance(jobs, Iterable) else [jobs]
+    wrong = [each for each in new if not isinstance(each, NewJob)]
+    if wrong or not isinstance(jobs, Iterable):
+        got = job_data.shorten((wrong or new)[0])
+        raise TypeError(f"put_many takes jobs, such as `[handler.data(...)]` (got {got})")
+    return new
