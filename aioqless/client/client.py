@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Self
+from typing import Self
 from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
@@ -36,7 +36,7 @@ from aioqless.client.job.progress_reporter import ProgressReporter
 from aioqless.client.job.watcher import JobWatcher
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Jid, Klass, NewJob
+from aioqless.client.put import Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.put_sender import CLOSED, DefaultContext
 from aioqless.client.queue import Queue
@@ -53,8 +53,6 @@ from aioqless.redis.durability import Durability
 from aioqless.redis.resp_protocol import OTHER_LOOP
 from aioqless.store import ScriptStore, TickRow
 from aioqless.validation import Seconds
-
-R = TypeVar("R", default=Any)
 
 QUEUES_PER_PAGE = 1000
 QUEUES_PER_CALL = 250  # with their totals: 3 ms of Redis

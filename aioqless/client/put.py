@@ -31,6 +31,7 @@ from aioqless.validation import Seconds
 DEFAULT_QUEUE = "default"
 
 Result_co = TypeVar("Result_co", covariant=True, default=Any)
+R = TypeVar("R", default=Any)  # the result of a job that a method puts
 
 _MEMBERS = PutManyRow.__annotations__.keys()
 _OF_BRANCHES = TemplateOptions.__annotations__.keys() | {"delay", "context"}

@@ -9,15 +9,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from redis import exceptions
-from typing_extensions import TypeVar
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put import Jid, NewJob, encode_job, measure
+from aioqless.client.put import Jid, NewJob, R, encode_job, measure
 from aioqless.client.put_options import IfDependencyFails
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
 from aioqless.errors import AioqlessError, NotDurable, PutManyError, QueueFull
@@ -41,7 +40,6 @@ CLOSED = (
     "client:`"
 )
 
-R = TypeVar("R", default=Any)
 
 DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
 

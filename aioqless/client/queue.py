@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.put import Jid, Klass, NewJob
+from aioqless.client.put import Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.put_sender import PutSender
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
@@ -23,8 +22,6 @@ from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_put
 from aioqless.store import Json, PutManyRow
 from aioqless.validation import Seconds
-
-R = TypeVar("R", default=Any)
 
 
 @suggest_put("`await queue.put(handler.data(name=...), delay=60)`")

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any, Self, cast
 
 import msgspec
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import Unpack
 
 from aioqless.client import Client, worker_name
 from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Jid, Klass, NewJob
+from aioqless.client.put import Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
@@ -38,8 +38,6 @@ from aioqless.contrib.partitions.sender import place, place_flow
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.store import Keys, TickRow
 from aioqless.validation import Seconds
-
-R = TypeVar("R", default=Any)
 
 
 class PartitionedClient(Client):
