@@ -17,12 +17,10 @@ from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.constraints import encode_constraints, merge_options
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.job import wait_for_outcome
+from aioqless.client.job.job import read_job, wait_for_outcome
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions
 from aioqless.errors import (
     InvalidData,
-    NoSuchJob,
 )
 from aioqless.store import PutFlowRow, PutManyRow
 from aioqless.store.call import encode as encode_argument
@@ -102,10 +100,7 @@ class Jid(str, Generic[Result_co]):
         Raises:
             NoSuchJob: It was canceled, or is kept no longer.
         """
-        record = await self._backend.store.get(jid=self)
-        if record is None:
-            raise NoSuchJob("get", "NOJOB", {"jid": self, "why": "there is no such job"})
-        return Job(self._backend, decode_record(record))
+        return Job(self._backend, await read_job(self._backend, self))
 
     async def result(self, timeout: Seconds | None = None) -> Result_co:
         """Wait for the end of the job, and return its handler's result.

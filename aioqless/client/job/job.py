@@ -243,10 +243,7 @@ class Job(JobFields, Generic[Data]):
         Raises:
             NoSuchJob: It was canceled, or has expired.
         """
-        record = await self._store.get(jid=self.jid)
-        if record is None:
-            raise NoSuchJob("get", "NOJOB", {"jid": self.jid, "why": "there is no such job"})
-        self._load(decode_record(record))
+        self._load(await read_job(self._backend, self.jid))
         return self
 
     # Waiting
@@ -303,10 +300,7 @@ class Job(JobFields, Generic[Data]):
 
     async def _read_end(self) -> Self | None:
         """Read the job again if it has ended; else return None, and leave it as it is."""
-        record = await self._store.get(jid=self.jid)
-        if record is None:
-            raise NoSuchJob("get", "NOJOB", {"jid": self.jid, "why": "there is no such job"})
-        found = decode_record(record)
+        found = await read_job(self._backend, self.jid)
         if found.state not in ENDED:
             return None
         self._load(found)
@@ -772,6 +766,18 @@ class Job(JobFields, Generic[Data]):
 
     def __repr__(self) -> str:
         return f"<Job {self.jid} {self.klass} {self.state} in {self.queue!r}>"
+
+
+async def read_job(backend: JobBackend, jid: str) -> JobFields:
+    """Read a job with its details.
+
+    Raises:
+        NoSuchJob: It was canceled, or has expired.
+    """
+    record = await backend.store.get(jid=jid)
+    if record is None:
+        raise NoSuchJob("get", "NOJOB", {"jid": jid, "why": "there is no such job"})
+    return decode_record(record)
 
 
 def read_failure(codec: Codec, stored: Mapping[str, str]) -> Failure:
