@@ -27,7 +27,7 @@ from aioqless.client.archive import Archive
 from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
-from aioqless.client.coverage import Coverage, find_coverage, find_wait, read_limits
+from aioqless.client.coverage import Coverage, find_wait, read_coverage
 from aioqless.client.events import Events
 from aioqless.client.extensions import codec_from_environment
 from aioqless.client.internals import Internals
@@ -54,7 +54,6 @@ from aioqless.redis.resp_protocol import OTHER_LOOP
 from aioqless.store import ScriptStore, TickRow
 from aioqless.validation import Seconds
 
-QUEUES_PER_PAGE = 1000
 QUEUES_PER_CALL = 250  # with their totals: 3 ms of Redis
 
 # Parts of the URL, which other libraries take one by one.
@@ -401,10 +400,10 @@ class Client:
 
         Args:
             offset: Number of queues to skip.
-            count: Maximum number of queues, at most 1,000.
+            count: Maximum number of queues.
         """
         found: list[QueueOverview] = []
-        while left := min(count, QUEUES_PER_PAGE) - len(found):
+        while left := count - len(found):
             asked = min(left, QUEUES_PER_CALL)
             counts = await self._open.store.queues(
                 offset=offset + len(found), count=asked, totals="today"
@@ -420,16 +419,8 @@ class Client:
         Args:
             most: Maximum number of queues to look at.
         """
-        queues: list[QueueOverview] = []
-        while len(queues) < most:
-            page = await self.queues(offset=len(queues))
-            queues += page
-            if len(page) < QUEUES_PER_PAGE:
-                break
-        limits = await read_limits(self._open.store, queues)
-        return find_coverage(
-            queues, await self.workers.counts(), await self._open.store.now(), limits
-        )
+        queues = await self.queues(count=most)
+        return await read_coverage(self._open.store, queues, await self.workers.counts())
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:

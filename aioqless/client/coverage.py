@@ -161,7 +161,7 @@ def find_coverage(
         queues: All queues of the namespace.
         workers: All workers.
         now: The time, in seconds since 1970. Workers that were silent for long don't count.
-        limits: What `read_limits` returned for these queues.
+        limits: What may keep the next job of each queue from running.
     """
     alive = _find_alive(workers, now)
     subscribed = [worker for worker in alive if worker.queues is not None]
@@ -190,7 +190,21 @@ def find_coverage(
     )
 
 
-async def read_limits(store: Store, queues: Iterable[QueueCounts]) -> dict[str, QueueLimits]:
+async def read_coverage(
+    store: Store, queues: Sequence[QueueCounts], workers: Iterable[WorkerCounts]
+) -> Coverage:
+    """Return which queues workers serve, and read why jobs wait.
+
+    Args:
+        store: The commands of the namespace.
+        queues: The queues.
+        workers: All workers.
+    """
+    limits = await _read_limits(store, queues)
+    return find_coverage(queues, workers, await store.now(), limits)
+
+
+async def _read_limits(store: Store, queues: Iterable[QueueCounts]) -> dict[str, QueueLimits]:
     """Read what may keep the next jobs of queues from running; of those in which jobs wait."""
     names = [each.name for each in queues if (each.waiting or each.scheduled) and not each.paused]
     found: dict[str, QueueLimits] = {}

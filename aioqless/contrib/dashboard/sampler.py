@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from redis import exceptions
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.client.coverage import Coverage, find_coverage, read_limits
+from aioqless.client.coverage import Coverage, read_coverage
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.queue_statistics import QueueOverview, rates_between
 from aioqless.client.redis_server import ServerInfo
@@ -19,7 +19,6 @@ from aioqless.client.workers import WorkerCounts
 
 MAX_SAMPLES = 90
 MAX_QUEUES = 10_000
-QUEUES_PER_CALL = 500  # for which Redis is busy a few milliseconds
 WORKERS_PER_CALL = 100
 MAX_AGE = 2.0  # seconds
 # seconds without a pop or a renewed lock after which a worker that doesn't listen counts as lost
@@ -108,7 +107,7 @@ async def _take_sample(client: Client) -> Sample:
 
 
 async def _read_sample(client: Client) -> Sample:
-    queues = tuple(await _read_queues(client))
+    queues = tuple(await client.queues(count=MAX_QUEUES))
     failed = await client.jobs.failed_counts()
     workers = tuple(await client.workers.counts())
     archive, now = await client.archive.state(), time.time()
@@ -119,9 +118,7 @@ async def _read_sample(client: Client) -> Sample:
         workers=workers,
         archive_problem=archive.describe_problem(now),
         server=await client.server.info(),
-        coverage=find_coverage(
-            queues, workers, now, await read_limits(client.internals.store, queues)
-        ),
+        coverage=await read_coverage(client.internals.store, queues, workers),
         lost=await find_lost(client, [each.name for each in workers], now),
     )
 
@@ -154,13 +151,3 @@ async def find_lost(client: Client, names: Sequence[str], now: float) -> dict[st
     except (exceptions.ResponseError, *REDIS_UNAVAILABLE):  # not permitted, or a node is away
         return {}
     return {name: seen for name, seen in silent.items() if name not in listening}
-
-
-async def _read_queues(client: Client) -> list[QueueOverview]:
-    found: list[QueueOverview] = []
-    while len(found) < MAX_QUEUES:
-        page = await client.queues(offset=len(found), count=QUEUES_PER_CALL)
-        found += page
-        if len(page) < QUEUES_PER_CALL:
-            break
-    return found

@@ -13,7 +13,7 @@ from redis import exceptions
 
 from aioqless import Client
 from aioqless.client import REDIS_UNAVAILABLE
-from aioqless.client.coverage import find_coverage, read_limits
+from aioqless.client.coverage import read_coverage
 from aioqless.runtime.tasks import cancel_and_wait
 
 INTERVAL = 15.0  # seconds between two readings
@@ -69,9 +69,8 @@ async def read_queues(client: Client) -> QueueReading:
     """Read what Redis knows of all queues, failure groups and the archive."""
     queues = await client.queues()
     lags = await client.lags(*[counts.name for counts in queues])
-    limits = await read_limits(client.internals.store, queues)
-    workers, clock = await client.workers.counts(), await client.internals.store.now()
-    delays = find_coverage(queues, workers, clock, limits).delays
+    workers = await client.workers.counts()
+    delays = (await read_coverage(client.internals.store, queues, workers)).delays
     archive = await client.archive.state()
     now = time.time()
     return QueueReading(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from aioqless.client.coverage import find_coverage, read_limits
+from aioqless.client.coverage import read_coverage
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
 DAY = 86_400
@@ -18,11 +18,8 @@ async def show_queue(request: PageRequest) -> Page:
         raise KeyError(name)
     queue, sampler = request.client.queue(name), request.dashboard.sampler
     counts = await queue.counts()
-    limits = await read_limits(request.client.internals.store, [counts])
-    workers, clock = (
-        await request.client.workers.counts(),
-        await request.client.internals.store.now(),
-    )
+    workers = await request.client.workers.counts()
+    coverage = await read_coverage(request.client.internals.store, [counts], workers)
     groups = await request.client.jobs.failed_counts()
     values: dict[str, object] = {
         "queue": counts,
@@ -32,7 +29,7 @@ async def show_queue(request: PageRequest) -> Page:
         "total": 0,
         "rates": sampler.rates(name),
         "failed": sum(count for group, count in groups.items() if name.lower() in group.lower()),
-        "delay": find_coverage([counts], workers, clock, limits).delays.get(name),
+        "delay": coverage.delays.get(name),
         "known": any(each.name == name for each in sampler.latest.queues),
     }
     if tab == "statistics":
