@@ -10,8 +10,8 @@ import contextlib
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, MutableMapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import NamedTuple, Protocol, TypeAlias
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeAlias
 
 STARTING_INTERVAL = 0.1  # seconds between two looks at a service that is starting
 INTERVAL = 1.0  # and at one that has started
@@ -35,19 +35,6 @@ class ServiceState(NamedTuple):
 ReadState: TypeAlias = Callable[[], ServiceState]
 
 
-class Notifier(Protocol):
-    """Notifies the service manager."""
-
-    def stopping(self) -> None:
-        """Report that the graceful shutdown has started; callable from any thread."""
-
-    def watch(self, read_state: ReadState) -> AbstractAsyncContextManager[None]:
-        """Report the state while in the block.
-
-        It does so on the running loop: the watchdog isn't fed while that is blocked.
-        """
-
-
 class SystemdNotifier:
     """Notifies systemd.
 
@@ -66,7 +53,10 @@ class SystemdNotifier:
 
     @asynccontextmanager
     async def watch(self, read_state: ReadState) -> AsyncIterator[None]:
-        """Report the state while in the block."""
+        """Report the state while in the block.
+
+        It does so on the running loop: the watchdog isn't fed while that is blocked.
+        """
         reporting = asyncio.create_task(self._report(read_state), name="aioqless systemd")
         try:
             yield
@@ -97,20 +87,8 @@ class SystemdNotifier:
             unbound.sendto("\n".join(lines).encode(), self._address)
 
 
-class NoNotifier:
-    """Stands for a service manager that isn't there."""
-
-    def stopping(self) -> None:
-        """Do nothing."""
-
-    @asynccontextmanager
-    async def watch(self, _: ReadState) -> AsyncIterator[None]:
-        """Do nothing."""
-        yield
-
-
-def make_notifier(environment: MutableMapping[str, str] = os.environ) -> Notifier:
-    """Return the notifier that the environment asks for.
+def make_notifier(environment: MutableMapping[str, str] = os.environ) -> SystemdNotifier | None:
+    """Return the notifier that the environment asks for; None without systemd.
 
     The variables are removed: what this process starts must not notify in its place.
     """
@@ -118,6 +96,6 @@ def make_notifier(environment: MutableMapping[str, str] = os.environ) -> Notifie
     microseconds = environment.pop("WATCHDOG_USEC", "")
     process = environment.pop("WATCHDOG_PID", "")
     if not address.startswith(("/", "@")):
-        return NoNotifier()
+        return None
     watched = microseconds.isdecimal() and process in ("", str(os.getpid()))
     return SystemdNotifier(address, int(microseconds) / 1e6 if watched else None)

@@ -21,7 +21,7 @@ from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.shutdown import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
-from aioqless.cli.systemd import NoNotifier, ServiceState, make_notifier
+from aioqless.cli.systemd import ServiceState, make_notifier
 from aioqless.client import Client
 from aioqless.handlers import Source
 from aioqless.runtime.log import log
@@ -75,11 +75,12 @@ class WorkerProcess:
         name = f"{self.name}-{self.number}" if self.name and self.number else self.name
         seconds = self.settings.shutdown_timeout + self.settings.kill_after + SHUTDOWN_MARGIN
         timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis, OUTCOME_TIMEOUT)
-        notifier = make_notifier() if self.status_fd is None else NoNotifier()
+        notifier = make_notifier() if self.status_fd is None else None
 
         def stopping() -> None:
             timer.start()
-            notifier.stopping()
+            if notifier:
+                notifier.stopping()
 
         worker = kind(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
         if self.paused:
@@ -87,7 +88,8 @@ class WorkerProcess:
         install_worker_handlers(worker, timer, supervised=self.status_fd is not None)
         async with AsyncExitStack() as stack:
             await self._report(worker, timer, stack)
-            await stack.enter_async_context(notifier.watch(lambda: _service_state(worker)))
+            if notifier:
+                await stack.enter_async_context(notifier.watch(lambda: _service_state(worker)))
             # What stays for good: a full collection that visits it would block the loop for 30 ms.
             gc.freeze()
             try:

@@ -13,11 +13,7 @@ from aioqless.cli.connect import Act
 from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
 from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.missing_nodes import report_missing
-from aioqless.cli.presentation.printing import (
-    print_json,
-    print_table,
-    print_text,
-)
+from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.prompts import confirm, show_progress
 from aioqless.cli.presentation.queue_gaps import print_gaps
 from aioqless.cli.presentation.suggestions import describe_unknown_queue

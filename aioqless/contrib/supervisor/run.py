@@ -11,7 +11,7 @@ from pathlib import Path
 from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.signal_handlers import TERMINATING, loop_caller, on_signals
-from aioqless.cli.systemd import Notifier, ServiceState, make_notifier
+from aioqless.cli.systemd import ServiceState, SystemdNotifier, make_notifier
 from aioqless.contrib.supervisor.reload_watcher import Changes, watch_sources
 from aioqless.contrib.supervisor.supervisor import Supervisor, SupervisorSettings
 from aioqless.errors import AioqlessError
@@ -77,7 +77,8 @@ async def _run(
 
             shared = serve_shared_metrics(metrics, lambda: supervisor.numbers)
             await stack.enter_async_context(shared)
-        await stack.enter_async_context(notifier.watch(lambda: _service_state(supervisor)))
+        if notifier:
+            await stack.enter_async_context(notifier.watch(lambda: _service_state(supervisor)))
         if changes is not None:
             stack.callback(asyncio.create_task(_restart_on_change(supervisor, changes)).cancel)
         return await supervisor.run()
@@ -92,7 +93,7 @@ def _service_state(supervisor: Supervisor) -> ServiceState:
     )
 
 
-def _install_signal_handlers(supervisor: Supervisor, notifier: Notifier) -> None:
+def _install_signal_handlers(supervisor: Supervisor, notifier: SystemdNotifier | None) -> None:
     """Install the signal handlers of a supervisor.
 
     SIGTERM, SIGINT: graceful shutdown of all processes; the second one kills them. SIGHUP: rolling
@@ -113,7 +114,8 @@ def _install_signal_handlers(supervisor: Supervisor, notifier: Notifier) -> None
                 supervisor.kill(128 + number)
             case _:
                 stopping = True
-                notifier.stopping()
+                if notifier:
+                    notifier.stopping()
                 supervisor.stop()
 
     names = (*TERMINATING, "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
