@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from aioqless.client.workflows import chain, group, in_queue
     from aioqless.errors import (
         AioqlessError,
+        AlreadySignaled,
         InvalidData,
         JobFailed,
         LockLost,
@@ -41,6 +42,7 @@ if typing.TYPE_CHECKING:
 # The public names. Linters and type checkers compare them with the imports above.
 __all__ = [
     "AioqlessError",
+    "AlreadySignaled",
     "Client",
     "Durability",
     "Fail",

@@ -11,6 +11,7 @@
     │   ├── HasDependents      HELD       cancel: a job that depends on it isn't canceled
     │   ├── StaleRequest       REPEATED   a repeated call arrived after a later one of its caller
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
+    │   ├── AlreadySignaled    SIGNALED   signal: the job has a signal of this name
     │   ├── NoSuchWorker       NOWORKER   no running worker has this name
     │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose result was read or waited for has failed
@@ -124,6 +125,10 @@ class HasDependents(ScriptError):
 
     Cancel both in one call.
     """
+
+
+class AlreadySignaled(ScriptError):
+    """The job has a signal of this name; the first one counts."""
 
 
 class StaleRequest(ScriptError):
@@ -380,6 +385,7 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "OOM": QueueFull,
     "HELD": HasDependents,
     "REPEATED": StaleRequest,
+    "SIGNALED": AlreadySignaled,
     "NOWORKER": NoSuchWorker,
     "NORESULT": NoResult,
     "NAMETAKEN": NameTaken,

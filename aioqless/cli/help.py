@@ -40,6 +40,7 @@ COMMANDS = {
         "move": "Move a job to another queue, to run there.",
         "put": "Put a job; print its jid.",
         "retry": "Retry failed jobs by jid, group, or all.",
+        "signal": "Send a signal to a job, which waits for it now or later.",
         "tag": "Tag a job and show its tags.",
         "track": "Track jobs: publish their events one by one (`aioqless tail --tracked`).",
         "unfail": "Retry failed jobs of a group in a given queue; print how many.",

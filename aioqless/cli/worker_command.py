@@ -113,6 +113,7 @@ def _read_settings(options: WorkerOptions) -> Settings:
         poll=options.poll,
         shutdown_timeout=options.shutdown_timeout,
         stuck_after=options.stuck_after,
+        park_after=options.park_after,
         unknown_klass_delay=options.unknown_klass_delay,
         unknown_klass_timeout=options.unknown_klass_timeout,
         burst=options.burst,

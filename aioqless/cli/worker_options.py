@@ -113,6 +113,9 @@ class WorkerOptions:
     stuck_after: float = _option(
         Settings.stuck_after, "Seconds of a blocked event loop until locks are not renewed."
     )
+    park_after: float = _option(
+        Settings.park_after, "Seconds after which a job that waits leaves its slot."
+    )
     unknown_klass_delay: float = _option(
         Settings.unknown_klass_delay,
         "Seconds for which a job of an unknown klass is left to other workers.",

@@ -325,6 +325,26 @@ class Jobs:
         )
         return output
 
+    async def signal(
+        self, jid: str, name: str, value: object = None, *, replace: bool = False
+    ) -> None:
+        """Send a signal to a job, which gets it by `job.wait_for(name, ...)`, now or later.
+
+        Args:
+            jid: Jid of the job.
+            name: Name of the signal.
+            value: Its value, as the data of jobs.
+            replace: Replace a former value that the job has not received yet, also one for which
+                it failed.
+
+        Raises:
+            AlreadySignaled: It has a signal of this name.
+            WrongState: It has ended, or no longer waits for the signal.
+            NoSuchJob: There is no such job.
+            InvalidData: The value can't be encoded.
+        """
+        await extensions.durable().send_signal(self._backend, jid, name, value, replace=replace)
+
     async def retry_group(
         self,
         group: str,

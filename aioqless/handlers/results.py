@@ -116,6 +116,14 @@ class Parked(BaseException):
     """Ends a run that is to continue in another one; raised by methods of the job.
 
     `except Exception` doesn't catch it. Its job is released: that uses no retry, and is no failure.
+
+    Args:
+        message: Why.
+        waits: What the job waits for, as it is stored; without any it is to run again at once.
     """
 
-    delay: float = 0
+    waits: tuple[str, ...] = ()
+
+    def __init__(self, message: str = "", *, waits: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.waits = waits

@@ -934,7 +934,8 @@ class Store(Commands, ABC):
 
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
-        data: str | bytes | None = None, fence: int | str | None = None, request: str | None = None,
+        data: str | bytes | None = None, fence: int | str | None = None,
+        waiting: Sequence[str] | None = None, request: str | None = None,
     ) -> Call[str]:
         """Return a running job unfinished to its former place in the queue."""
         argv = [encode(jid), encode(worker), self._encode_time(now), encode_optional(delay)]
@@ -942,6 +943,8 @@ class Store(Commands, ABC):
             argv += [b"data", encode(data)]
         if fence is not None:
             argv += [b"fence", encode(fence)]
+        if waiting is not None:
+            argv += [b"waiting", encode(waiting)]
         return Call(
             self.send, "release", read_text, [encode(self.namespace)], argv, request, writes=True,
         )

@@ -54,6 +54,7 @@ async def _run(
         concurrency=concurrency,
         burst=True,
         shutdown_timeout=0,
+        park_after=0,
         unknown_klass_timeout=0,
     )
     with refuse_unawaited():

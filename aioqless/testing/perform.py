@@ -87,7 +87,8 @@ class _LockOnlyStore(OfflineStore):
         self._steps = [
             text
             for name, value in steps.items()
-            for text in (f"step:{name}", f"1 0 1 {json_types.encode(value).decode()}")
+            for kind in ("step", "received", "slept")
+            for text in (f"{kind}:{name}", f"1 0 1 {json_types.encode(value).decode()}")
         ]
         self.commands: list[tuple[str, dict[str, object]]] = []
 
@@ -129,6 +130,10 @@ class _LockOnlyStore(OfflineStore):
         """Note a step, and refuse a command that asks for anything else."""
         if call.command == "steps":
             return cast(T, self._steps)
+        if call.command == "wait":
+            kind, name, timeout = (decode_text(each) for each in call.argv[3:6])
+            self.commands.append(("wait", {"kind": kind, "name": name}))
+            return cast(T, [kind, timeout])
         if call.command == "step":
             _, _, _, kind, name, result, *_ = (decode_text(each) for each in call.argv)
             self.commands.append(("step", {"kind": kind, "name": name, "result": result}))
@@ -206,7 +211,7 @@ async def perform(
     output = _Output()
     job.emit_to(output)
     threads = ThreadPool()
-    job.join(RunContext(asyncio.get_running_loop(), lambda: False, threads.call))
+    job.join(RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0))
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     available = Resources(available=resources)
     needs = new.klass.takes.injected

@@ -62,6 +62,7 @@ class Released:
     delay: float = 0
     why: str = "the worker stops"
     data: bytes | None = None  # the job's data, where the handler changed it and raised Snooze
+    waits: tuple[str, ...] = ()  # until one of these waits is over
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,10 @@ def _overdue(run: Run) -> Failed:
 
 def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
     match error:
-        case Snooze() | Parked():
-            why = "snoozed" if isinstance(error, Snooze) else str(error)
-            return Released(error.delay, why, run.data)
+        case Snooze():
+            return Released(error.delay, "snoozed", run.data)
+        case Parked():
+            return Released(0, str(error), run.data, error.waits)
         case Fail():
             return Failed(error.group or group_of(run, error), error.message)
         case UnknownKlass() | InvalidData():

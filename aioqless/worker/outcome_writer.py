@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from redis import exceptions
 
-from aioqless.client.job.job import HeldLock
+from aioqless.client.job.job import MAX_JIDS_PER_CALL, HeldLock
 from aioqless.errors import ScriptError
 from aioqless.redis.batcher import Batcher, BatcherClosed
 from aioqless.runtime.log import log
@@ -155,8 +155,9 @@ class OutcomeWriter:
             case Declined(delay, timeout, group, message):
                 decline = partial(store.decline, **held, delay=delay, timeout=timeout)
                 return partial(decline, group=group, message=message)
-            case Released(delay, _, data):
-                return partial(store.release, **held, delay=delay or None, data=data)
+            case Released(delay, _, data, waits):
+                release = partial(store.release, **held, delay=delay or None, data=data)
+                return partial(release, waiting=waits[:MAX_JIDS_PER_CALL] or None)
 
 
 def _row(run: Run, completed: Completed) -> CompleteManyRow:

@@ -77,6 +77,7 @@ class Runner:
             asyncio.get_running_loop(),
             lambda: context.lifecycle.stopping,
             shared.threads.call,
+            context.settings.park_after,
             self._handlers.output_options,
         )
 

@@ -55,6 +55,7 @@ class Settings:
         burst: Stop when nothing is ready and nothing runs.
         scheduler: Declare the handlers' recurring jobs, and put those whose cron expression is due.
         retry: Retry policy of handlers without one of their own.
+        park_after: A job that waits for longer leaves its slot until it can continue.
         unknown_klass_delay: A job whose klass has no handler here is released for this long, for
             workers that have one.
         unknown_klass_timeout: It fails when workers have released it for this long; 0: at once.
@@ -82,6 +83,7 @@ class Settings:
     burst: bool = False
     scheduler: bool = True
     retry: RetryPolicy = NEVER
+    park_after: Duration = Duration(5.0)
     unknown_klass_delay: Duration = Duration(5.0, least=0.1)
     unknown_klass_timeout: Duration = Duration(600.0)
     allow_eviction: bool = False

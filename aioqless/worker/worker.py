@@ -107,6 +107,7 @@ class Consumer:
             self._renewer,
             self._poller,
             RemoteControl(context.store, shared),
+            shared.running,
             scheduler=self._scheduler,
             registration=registration,
         )

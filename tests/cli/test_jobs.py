@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client
+from aioqless.contrib.durable.commands import DurableCommands
 from tests.cli.conftest import Aioqless
 
 
@@ -355,3 +356,26 @@ async def test_clear_reports_kept_jobs_and_unknown_queues(client: Client, cli: A
         "aioqless: no job was ever put into mial; did you mean mail?\n",
     )
     assert (await cli("clear", "mail", "--state", "running")).code == 2
+
+
+async def test_signal_sends_a_value_once(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    assert (await cli("signal", "a", "approval", '{"ok": true}')).out == (
+        "signal approval sent to a\n"
+    )
+    assert "the job has this signal already" in (await cli("signal", "a", "approval")).err
+    assert (await cli("signal", "a", "approval", "7", "--replace")).code == 0
+    assert "the data is not JSON" in (await cli("signal", "a", "other", "yes")).err
+    [step] = await client.jobs.steps("a")
+    assert (step.kind, step.name, step.value) == ("signal", "approval", 7)
+
+
+async def test_get_shows_what_a_parked_job_waits_for(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put("Greet", jid="a")
+    await client.queue("mail").pop(worker="ann")
+    held: Any = {"jid": "a", "worker": "ann"}
+    await DurableCommands(client.internals.store).wait(
+        **held, wait_kind="wait", name="approval", timeout=60
+    )
+    await client.internals.store.release(**held, waiting=["wait:approval"])
+    assert "it waits for signal approval" in (await cli("get", "a")).out

@@ -221,6 +221,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
         Archive(client.internals.store).trim("1-0", "lake")),
     ("step", "a run stores a step", script("step", jid="a", worker="ann", kind="step", name="plan",
         result="1")),
+    ("wait", "a run waits", script("wait", jid="a", worker="ann", wait_kind="wait", name="go")),
+    ("signal", "signal", lambda client: client.jobs.signal("idle", "go", 1)),
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),
     ("on_failure", "a scheduler looks for failures", script("on_failure", "sweep")),

@@ -115,6 +115,7 @@ PAGES = {
     "limits.md": Page(),
     "locks.md": Page(BANK),
     "long-jobs.md": Page(ROWS),
+    "signals.md": Page(),
     "managing-jobs.md": Page(),
     "middleware.md": Page(PAGER),
     "operating.md": Page(DOWNLOAD),

@@ -96,6 +96,7 @@ async def samples(client: Client) -> Client:
         )
         await popped.fail("refused", group=group)
     await client.put("app.jobs.greet", {"name": "Bob"}, queue="mail")
+    await client.put("app.jobs.refund", {"order": 7}, queue="shop", jid="7b31f0")
     await client.queue("mail").recur("app.jobs.digest", every=3600, jid="app.jobs.digest")
     return client
 

@@ -131,6 +131,7 @@ def test_every_header_has_a_summary_and_a_return_type(name: str) -> None:
         "NOWORKER",
         "NORESULT",
         "NAMETAKEN",
+        "SIGNALED",
         "EXISTS",
         "FULL",
     }

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_failed_jid, complete_tag
 from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import find_job
+from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import (
     Count,
     DryRun,
@@ -138,6 +140,28 @@ async def move(
         )
     await job.move(queue, delay=delay, priority=priority)
     print_text(f"{plain(job.jid)} moved from {plain(job.queue or 'nowhere')} to {plain(queue)}")
+
+
+@app.command(
+    rich_help_panel=Section.JOBS,
+    epilog="Examples: aioqless signal 4f2a… approved true; aioqless signal 4f2a… paid @paid.json",
+)
+async def signal(
+    client: Client,
+    jid: Jid,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the signal.")],
+    value: Annotated[
+        str, typer.Argument(metavar="[JSON]", help="Its value: JSON, @FILE or - for stdin.")
+    ] = "null",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a value that the job has not received.")
+    ] = False,
+) -> None:
+    """Send a signal to a job, which waits for it now or later."""
+    job = await find_job(client, jid)
+    sent = msgspec.json.decode(validate_json(read_data(value)))
+    await client.jobs.signal(job.jid, name, sent, replace=replace)
+    print_text(f"signal {plain(name)} sent to {plain(job.jid)}")
 
 
 @app.command(

@@ -132,7 +132,8 @@ def _run_facts(job: Job) -> Iterator[tuple[str, str]]:
 def _limit_facts(job: Job) -> Iterator[tuple[str, str]]:
     if job.held_back:
         until = job.held_back.until
-        yield "held back by", plain(job.held_back.reason)
+        what = "parked" if job.held_back.waits_for else "held back by"
+        yield what, plain(job.held_back.reason)
         yield (
             "until",
             f"{_running_jobs(job.held_back)}{format_time(until)}, {format_relative_time(until)}",

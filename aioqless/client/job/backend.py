@@ -22,12 +22,14 @@ class RunContext:
         loop: The event loop that it runs on.
         is_draining: Whether it shuts down gracefully.
         call_in_thread: Calls a function in one of its threads.
+        park_after: For how many seconds a run waits before it parks.
         output_options: Returns the `output_ttl` and `keep_output` of a klass' handler.
     """
 
     loop: asyncio.AbstractEventLoop
     is_draining: Callable[[], bool]
     call_in_thread: Callable[[Callable[[], object]], Awaitable[object]]
+    park_after: float
     output_options: Callable[[str], tuple[float | None, bool]] = lambda _: (None, False)
 
 

@@ -154,11 +154,12 @@ def _decode_held_back(record: Mapping[str, Json] | None) -> HeldBack | None:
         return None
     rate = record.get("rate")
     return HeldBack(
-        key=record["key"],
+        key=record.get("key", ""),
         until=record["until"],
         limit=record.get("limit"),
         running=tuple(record.get("running", ())),
         rate=(int(rate[0]), float(rate[1])) if rate else None,
+        waits_for=tuple(record.get("waits_for", ())),
     )
 
 

@@ -530,7 +530,7 @@ class Job(JobFields, Generic[Data]):
         self.settled = True
         return state
 
-    # Steps and cursors of this run: aioqless.contrib.durable
+    # Steps, cursors and waits of this run: aioqless.contrib.durable
 
     @overload
     def step(
@@ -583,6 +583,61 @@ class Job(JobFields, Generic[Data]):
         """
         cursor: Cursor[V] = self._run.cursor(name, kind)
         return cursor
+
+    @overload
+    def wait_for(
+        self, name: str, kind: type[V], *, timeout: Seconds | None = None
+    ) -> Coroutine[object, object, V]: ...
+    @overload
+    def wait_for(
+        self, name: str, kind: None = None, *, timeout: Seconds | None = None
+    ) -> Coroutine[object, object, Any]: ...
+    def wait_for(self, name: str, kind: object = None, *, timeout: Seconds | None = None) -> object:
+        """Wait for a signal, `client.jobs.signal(jid, name, value)`, and return its value.
+
+        If it takes longer than a moment, the run ends, and another one begins when the signal is
+        there: what the handler did before the wait is done again, unless it was a step. In a
+        handler that is a plain function, the value itself is returned.
+
+        Args:
+            name: Name of the signal; unique in a run.
+            kind: The type of its value; default: any JSON.
+            timeout: How long to wait at most, in seconds or as a timedelta, from the first time on;
+                default: for ever.
+
+        Raises:
+            Parked: The run ends; don't catch this.
+            TimeoutError: The signal did not come in time.
+            InvalidData: Its value is not of the type.
+            ValueError: The name was used before in this run.
+            LockLost: Another run holds the job.
+            AioqlessError: The handler runs in a process.
+        """
+        wait: object = self._run.wait_for(name, kind, timeout)
+        return wait
+
+    def sleep(self, name: str, delay: Seconds) -> Coroutine[object, object, None]:
+        """Wait until a time after the first run that gets here, also if the worker is restarted.
+
+        A long sleep ends the run, as `wait_for` does.
+
+        Args:
+            name: The name by which later runs find when it ends; unique in a run.
+            delay: Seconds, or a timedelta.
+
+        Raises:
+            Parked: The run ends; don't catch this.
+            ValueError: The name was used before in this run.
+            LockLost: Another run holds the job.
+            AioqlessError: The handler runs in a process.
+        """
+        sleep: Coroutine[object, object, None] = self._run.sleep(name, delay)
+        return sleep
+
+    def wake(self, name: str) -> None:
+        """Note that something has come for which this run may wait; called by its worker."""
+        if self._durable is not None:
+            self._durable.wake(name)
 
     @property
     def _run(self) -> Any:

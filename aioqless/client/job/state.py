@@ -94,30 +94,40 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldBack:
-    """The limit that keeps a scheduled job from starting.
+    """The limit that keeps a scheduled job from starting, or what a parked one waits for.
 
     Attributes:
-        key: Key of the limit.
-        until: When the limit is checked again at the latest, in seconds since 1970.
+        key: Key of the limit; empty if there is none.
+        until: When the limit is checked again at the latest, or the job is, in seconds since 1970.
         limit: Maximum number of jobs of the key that run at once, if that is the limit.
         running: Jids of jobs of the key that run; at most 10.
         rate: Maximum number of starts and the period in seconds, if that is the limit.
+        waits_for: What a parked job waits for, each as kind and name: `wait:approval` for a signal,
+            or `sleep:cool-down`.
     """
 
-    key: str
     until: float
+    key: str = ""
     limit: int | None = None
     running: tuple[str, ...] = ()
     rate: tuple[int, float] | None = None
+    waits_for: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
-        """The limit in words."""
+        """The limit, or what it waits for, in words."""
+        if self.waits_for:
+            return f"it waits for {', '.join(map(_describe_wait, self.waits_for))}"
         if self.limit is not None:
             return f"concurrency limit of key {self.key}: {self.limit:,} at a time"
         if self.rate is not None:
             return f"rate limit of key {self.key}: {self.rate[0]:,} in {self.rate[1]:g} s"
         return f"limit of key {self.key}"
+
+
+def _describe_wait(field: str) -> str:
+    kind, _, name = field.partition(":")
+    return f"{'signal' if kind == 'wait' else kind} {name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +157,8 @@ class StoredStep:
     """What a run of a job has stored for later runs.
 
     Attributes:
-        kind: `step` or `cursor`.
+        kind: `step` or `cursor`; `signal` for one that was sent, `received` when the job has it,
+            `wait` (its value: until when, if not for ever) and `timeout`; `sleep` and `slept`.
         name: Its name.
         number: Its place in the order in which they were stored.
         when: When it was stored, in seconds since 1970.

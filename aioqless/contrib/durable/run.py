@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,17 +15,22 @@ from aioqless.client import job_data, json_types
 from aioqless.client.codec import Codec
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
+from aioqless.client.job.job import HeldLock
 from aioqless.client.job.state import StoredStep
 from aioqless.contrib.durable.commands import DurableCommands
 from aioqless.contrib.durable.cursor import Cursor
 from aioqless.contrib.durable.values import ValueType, type_returned_by
+from aioqless.contrib.durable.waits import Waits
 from aioqless.errors import AioqlessError, DecryptionError, LockLost, NoSuchJob, WrongState
+from aioqless.validation import Seconds
 
 T = TypeVar("T")
 
+ENCODED = ("step", "cursor", "signal", "received")  # kinds whose values aren't ours
+
 
 class DurableRun:
-    """The steps and cursors of one run.
+    """The steps, cursors and waits of one run.
 
     Owns the entries that earlier runs have stored, and the names that this run has used.
 
@@ -49,6 +56,7 @@ class DurableRun:
         self._entries: dict[str, str] | None = None
         self._loading = asyncio.Lock()
         self._names: set[str] = set()
+        self._waits = Waits(context)
 
     # What handlers call
 
@@ -64,23 +72,25 @@ class DurableRun:
         if self.is_on_loop():
             return self._step(name, function, call)
         values = self._begin_step(name, function)
-        if (found := self.wait(self.find("step", name))) is None:
-            result = call()
-            if inspect.isawaitable(result):
-                result = self.wait(_await(result))
-            found = self.wait(self.store("step", name, values.encode(result)))
+        with self._waits.delayed():
+            if (found := self.wait(self.find("step", name))) is None:
+                result = call()
+                if inspect.isawaitable(result):
+                    result = self.wait(_await(result))
+                found = self.wait(self.store("step", name, values.encode(result)))
         return values.decode(found)
 
     async def _step(
         self, name: str, function: Callable[..., Any], call: Callable[[], Any]
     ) -> object:
         values = self._begin_step(name, function)
-        if (found := await self.find("step", name)) is None:
-            if inspect.iscoroutinefunction(inspect.unwrap(function)):
-                result = values.encode(await call())
-                found = await _finish(self.store("step", name, result))
-            else:
-                found = await _finish(self._call_in_thread(name, call, values))
+        with self._waits.delayed():
+            if (found := await self.find("step", name)) is None:
+                if inspect.iscoroutinefunction(inspect.unwrap(function)):
+                    result = values.encode(await call())
+                    found = await _finish(self.store("step", name, result))
+                else:
+                    found = await _finish(self._call_in_thread(name, call, values))
         return values.decode(found)
 
     async def _call_in_thread(
@@ -101,6 +111,67 @@ class DurableRun:
             self, self._job, name, ValueType(f"cursor {name!r}", hint, self._job.max_data)
         )
 
+    def wait_for(self, name: str, hint: object, timeout: Seconds | None) -> Any:
+        """Return the value of a signal; `Job.wait_for` says more."""
+        seconds = None if timeout is None else validation.check_seconds("timeout", timeout)
+        work = self._wait_for(name, hint, seconds)
+        return work if self.is_on_loop() else self.wait(work)
+
+    async def _wait_for(self, name: str, hint: object, timeout: float | None) -> object:
+        self.claim(name)
+        values: ValueType[object] = ValueType(f"signal {name!r}", hint, self._job.max_data)
+        if (found := await self.find("received", name)) is not None:
+            return values.decode(found)
+        if await self.find("timeout", name) is None:
+            ending, entry = await self._wait("wait", name, timeout)
+            while ending == "signal":
+                value = values.decode(self._decode("signal", name, entry))
+                number = int(entry.partition(" ")[0])
+                ending, entry = await self._send_wait("wait", name, accept=number)
+                if ending == "received":
+                    return value
+            if ending == "received":
+                return values.decode(self._decode(ending, name, entry))
+        raise TimeoutError(f"signal {name!r} did not come in time")
+
+    def sleep(self, name: str, delay: Seconds) -> Any:
+        """Wait for a time; `Job.sleep` says more."""
+        work = self._sleep(name, validation.check_seconds("delay", delay))
+        return work if self.is_on_loop() else self.wait(work)
+
+    async def _sleep(self, name: str, delay: float) -> None:
+        self.claim(name)
+        if await self.find("slept", name) is None:
+            await self._wait("sleep", name, delay)
+
+    def wake(self, name: str) -> None:
+        """Let a wait look again; called on the worker's loop."""
+        self._waits.wake(name)
+
+    async def _wait(self, kind: str, name: str, timeout: float | None) -> tuple[str, str]:
+        """Wait until a wait is over; return how it has ended, and the entry of that.
+
+        Raises:
+            Parked: It takes too long.
+        """
+        with self._waits.wait(kind, name) as wait:
+            while True:
+                wait.woken.clear()
+                with self._waits.delayed():
+                    ending, text = await self._send_wait(kind, name, timeout)
+                if ending != kind:
+                    return ending, text
+                await wait.look_later(float(text) if text else math.inf)
+
+    async def _send_wait(
+        self, kind: str, name: str, timeout: float | None = None, *, accept: int | None = None
+    ) -> tuple[str, str]:
+        with self._lock_lost_if_gone():
+            ending, entry = await self._commands.wait(
+                **self._held, wait_kind=kind, name=name, timeout=timeout, accept=accept
+            )
+        return ending, entry
+
     # What is stored
 
     def claim(self, name: str) -> None:
@@ -108,7 +179,9 @@ class DurableRun:
 
         Raises:
             ValueError: It has been used, or can't be a name.
+            Parked: The run ends.
         """
+        self._waits.raise_if_parked()
         if validation.check_name("name", name) in self._names:
             raise ValueError(
                 f"the name {name!r} is used twice in one run: what is stored is found by its name"
@@ -127,6 +200,9 @@ class DurableRun:
                 self._entries = dict(zip(found[::2], found[1::2], strict=True))
         if (entry := self._entries.get(f"{kind}:{name}")) is None:
             return None
+        return self._decode(kind, name, entry)
+
+    def _decode(self, kind: str, name: str, entry: str) -> bytes:
         return json_types.encode(_decode(self._codec, self._job.jid, kind, name, entry).value)
 
     async def store(self, kind: str, name: str, text: bytes) -> bytes:
@@ -135,19 +211,23 @@ class DurableRun:
         Raises:
             LockLost: Another run holds the job. Nothing is stored.
         """
+        bound = _bound(self._job.jid, kind, name)
+        result = self._codec.encode_result(text, bound)
+        with self._lock_lost_if_gone():
+            await self._commands.step(**self._held, kind=kind, name=name, result=result)
+        return text
+
+    @property
+    def _held(self) -> HeldLock:
         job = self._job
+        return {"jid": job.jid, "worker": job.worker, "fence": job.fence or None}
+
+    @contextlib.contextmanager
+    def _lock_lost_if_gone(self) -> Iterator[None]:
         try:
-            await self._commands.step(
-                jid=job.jid,
-                worker=job.worker,
-                fence=job.fence or None,
-                kind=kind,
-                name=name,
-                result=self._codec.encode_result(text, _bound(job.jid, kind, name)),
-            )
+            yield
         except (NoSuchJob, WrongState) as gone:  # canceled, moved, ...
             raise LockLost(gone.command, "LOCKLOST", gone.detail) from None
-        return text
 
     # Threads
 
@@ -179,11 +259,25 @@ async def read_steps(backend: JobBackend, jid: str) -> list[StoredStep]:
     return sorted(entries, key=lambda entry: entry.number)
 
 
+async def send_signal(
+    backend: JobBackend, jid: str, name: str, value: object, *, replace: bool
+) -> None:
+    """Send a signal to a job; `Jobs.signal` says more."""
+    validation.check_name("name", name)
+    text = ValueType(f"signal {name!r}", max_bytes=backend.max_data).encode(value)
+    stored = backend.codec.encode_result(text, _bound(jid, "signal", name))
+    await DurableCommands(backend.store).signal(
+        jid=jid, name=name, result=stored, replace="yes" if replace else None
+    )
+
+
 def _decode(codec: Codec, jid: str, kind: str, name: str, entry: str) -> StoredStep:
     """Decode an entry: `number time attempt value`."""
     number, when, attempt, text = entry.split(" ", 3)
+    value = job_data.decode(text)
     try:
-        value = codec.decode_result(job_data.decode(text), _bound(jid, kind, name))
+        if kind in ENCODED:
+            value = codec.decode_result(value, _bound(jid, kind, name))
     except DecryptionError as error:
         raise DecryptionError(f"{kind} {name!r} of job {jid}: {error}") from None
     return StoredStep(kind, name, int(number), float(when), int(attempt), value)
@@ -191,7 +285,7 @@ def _decode(codec: Codec, jid: str, kind: str, name: str, entry: str) -> StoredS
 
 def _bound(jid: str, kind: str, name: str) -> str:
     """Return what a value is encoded for: as no jid can be called."""
-    return f"{jid}\0{kind}\0{name}"
+    return f"{jid}\0{'signal' if kind == 'received' else kind}\0{name}"
 
 
 async def _await(work: Awaitable[T]) -> T:

@@ -81,6 +81,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-archived  the `time` it had when its end was archived
 --   x-reserved  the fence and worker of a run that a person has reserved
 --   x-steps     its runs have stored steps
+--   x-parked    the fence of the run that parked it, and what it waits for
 -- in a recurring job's:
 --   x-coalesce  missed instances are coalesced into one
 --   x-paused    since when it is paused

@@ -13,7 +13,7 @@ end
 
 -- Delete the steps of a job that is complete or canceled, or is put by a new `put`.
 function steps.delete(jid)
-  record.delete_fields(jid, 'x-steps')
+  record.delete_fields(jid, 'x-steps', 'x-parked')
   redis.call('UNLINK', keys.steps(jid))
   redis.call('ZREM', keys.with_steps(), jid)
 end
@@ -37,6 +37,9 @@ end
 
 -- The number of an entry, which rises with each that is stored.
 function steps.read_number(entry) return tonumber(string.match(entry, '^(%d+) ')) or 0 end
+
+-- The value of an entry.
+function steps.read_value(entry) return string.match(entry, '^%S+ %S+ %S+ (.*)$') end
 
 -- Delete steps whose job is gone, or was ended by another qless client; a few per call.
 function steps.sweep(now)

@@ -27,7 +27,9 @@ function view.encode(jid, worker)
   local tracked = presence.has('tracked') and redis.call('ZSCORE', keys.tracked(), jid)
   local linked = redis.call('EXISTS', keys.dependencies(jid), keys.dependents(jid)) > 0
   local retries = tonumber(f[7]) or constants.DEFAULT_RETRIES
-  local held_back = f[3] == 'scheduled' and f[19] and limits.explain_hold(jid, f[4] or '', f[19])
+  local held_back = f[3] == 'scheduled'
+    and (f[19] and limits.explain_hold(jid, f[4] or '', f[19])
+      or waits.explain(jid, f[4] or '', f[15]))
   return '{"jid":' .. cjson.encode(jid)
     .. ',"klass":' .. cjson.encode(f[2] or '')
     .. ',"state":' .. cjson.encode(f[3] or '')

@@ -19,6 +19,7 @@ from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.parts.registration import Registration
 from aioqless.worker.parts.scheduler import Scheduler
 from aioqless.worker.poller import Poller
+from aioqless.worker.running_jobs import RunningJobs
 from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription
 
@@ -37,6 +38,7 @@ class Listener:
         renewer: LockRenewer,
         poller: Poller,
         remote_control: RemoteControl,
+        running: RunningJobs,
         *,
         scheduler: Scheduler | None = None,
         registration: Registration | None = None,
@@ -50,6 +52,7 @@ class Listener:
         self._renewer = renewer
         self._poller = poller
         self._remote_control = remote_control
+        self._running = running
         self._scheduler = scheduler
         self._registration = registration
 
@@ -116,6 +119,9 @@ class Listener:
                 # The lock may only have expired: within the grace period it can still be renewed.
                 case {"event": "canceled" | "lock_lost", "jid": str(jid)}:
                     self._renewer.check(jid)
+                case {"event": "signaled", "jid": str(jid), "name": str(name)}:
+                    if run := self._running.by_jid.get(jid):
+                        run.job.wake(name)
                 case {"event": "remote_control"}:
                     await self._remote_control.handle(message)
 

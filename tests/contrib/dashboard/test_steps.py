@@ -39,3 +39,22 @@ async def test_job_is_retried_from_a_step(
 
 async def test_unknown_step_is_a_message(http: httpx.AsyncClient, jid: str) -> None:
     assert "is not a stored step" in await do(http, "retry", jid=jid, from_step="unknown")
+
+
+async def test_form_sends_the_signal_that_a_job_waits_for(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("desk").put("Refund", {})
+    await client.queue("desk").pop(worker="ann")
+    commands = DurableCommands(client.internals.store)
+    await commands.wait(jid=jid, worker="ann", wait_kind="wait", name="approval", timeout=60)
+    await client.internals.store.release(jid=jid, worker="ann", waiting=["wait:approval"])
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert "it waits for signal approval" in page and "Send signal" in page
+    assert "not JSON" in await do(http, "signal", jid=jid, name="approval", value="yes")
+    assert "Signal approval sent" in await do(
+        http, "signal", jid=jid, name="approval", value='{"ok": true}'
+    )
+    assert "Send signal</button>" not in (await http.get(f"/job?jid={jid}")).text
+    sent = {step.kind: step.value for step in await client.jobs.steps(jid)}
+    assert sent["signal"] == {"ok": True}

@@ -24,6 +24,7 @@ ACTIONS: dict[str, Action] = {
     "untag": Action(jobs.untag),
     "track": Action(jobs.track),
     "untrack": Action(jobs.untrack),
+    "signal": Action(jobs.signal),
     "unlock": Action(jobs.unlock),
     "undepend": Action(jobs.remove_dependencies),
     "fail": Action(jobs.fail),

@@ -115,6 +115,17 @@ async def untrack(request: ActionRequest) -> str:
     return f"Job {request.text('jid')[:12]} is no longer tracked."
 
 
+async def signal(request: ActionRequest) -> str:
+    """Send a signal to a job, with any JSON value."""
+    job, name = await request.job(), request.text("name")
+    try:
+        value = msgspec.json.decode(request.text("value").encode())
+    except ValueError as error:
+        raise ValueError(f"the value is not JSON, nothing was sent: {error}") from None
+    await request.client.jobs.signal(job.jid, name, value)
+    return f"Signal {name} sent to job {job.jid[:12]}."
+
+
 async def unlock(request: ActionRequest) -> str:
     """Take a running job from its worker."""
     job = await request.job()

@@ -27,6 +27,7 @@ MAX_SUGGESTED_QUEUES = 200
 MAX_VALUE = 1000  # characters of what a step has stored
 MAX_OUTPUT = 20_000  # characters of what the job has emitted
 LATEST_OUTPUT = 100  # entries, each of the values of 50 ms
+UNKEPT = ("wait", "timeout", "sleep", "slept")  # kinds without values of their own
 
 
 async def show_job(request: PageRequest) -> Page:
@@ -60,6 +61,7 @@ async def show_job(request: PageRequest) -> Page:
         "steps": [(step, _shown_value(request, step)) for step in steps],
         "hidden_steps": hidden_steps,
         "output": await _read_output(request, jid),
+        "signaled": {step.name for step in steps if step.kind == "signal"},
         "nodes": graph.nodes if len(graph.nodes) > 1 else [],
         "edges": list(graph.edges),
         "failures": graph.failures,
@@ -110,7 +112,7 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
 
 def _shown_value(request: PageRequest, step: StoredStep) -> str:
     """Return the start of a stored value, redacted; empty where the role may not see data."""
-    if not request.sees_data:
+    if not request.sees_data or step.kind in UNKEPT:
         return ""
     text = request.dashboard.redaction.format(json_types.encode(step.value).decode())
     return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
