@@ -24,54 +24,99 @@ if typing.TYPE_CHECKING:
     from aioqless.client.put import Jid, NewJob
     from aioqless.client.put_options import Key
     from aioqless.client.queue import Queue
+    from aioqless.client.sync_client import SyncClient
     from aioqless.client.workflows import chain, group, in_queue
     from aioqless.errors import (
         AioqlessError,
         AlreadySignaled,
+        HasDependents,
         InvalidData,
+        JobExists,
         JobFailed,
         LockLost,
+        NoResult,
         NoSuchJob,
+        NotDurable,
+        ProcessDied,
+        PutManyError,
         QueueFull,
+        ScriptError,
         WrongState,
     )
-    from aioqless.handlers import Handler, Inject, job, middleware, on_finish, on_lag, resource
+    from aioqless.handlers import (
+        CallNext,
+        Handler,
+        Inject,
+        RetryPolicy,
+        exponential,
+        fixed,
+        job,
+        lifespan,
+        middleware,
+        on_finish,
+        on_lag,
+        resource,
+    )
     from aioqless.redis.durability import Durability
-    from aioqless.worker import Fail, Next, Parked, Retry, Settings, Snooze, Subscription, Worker
+    from aioqless.worker import (
+        Fail,
+        Next,
+        Parked,
+        ReconnectDelays,
+        Retry,
+        Settings,
+        Snooze,
+        Subscription,
+        Worker,
+    )
 
 # The public names. Linters and type checkers compare them with the imports above.
 __all__ = [
     "AioqlessError",
     "AlreadySignaled",
+    "CallNext",
     "Client",
     "Durability",
     "Fail",
     "Failure",
     "Handler",
+    "HasDependents",
     "Inject",
     "InvalidData",
     "Jid",
     "Job",
+    "JobExists",
     "JobFailed",
     "JobState",
     "Key",
     "LockLost",
     "NewJob",
     "Next",
+    "NoResult",
     "NoSuchJob",
+    "NotDurable",
     "Parked",
+    "ProcessDied",
+    "PutManyError",
     "Queue",
     "QueueFull",
+    "ReconnectDelays",
     "Retry",
+    "RetryPolicy",
+    "ScriptError",
     "Settings",
     "Snooze",
     "Subscription",
+    "SyncClient",
     "Worker",
     "WrongState",
     "chain",
+    "exponential",
+    "fixed",
     "group",
     "in_queue",
     "job",
+    "lifespan",
     "middleware",
     "on_finish",
     "on_lag",
@@ -91,6 +136,7 @@ _HOMES = (
         "client.put",
         "client.put_options",
         "client.queue",
+        "client.sync_client",
         "client.workflows",
     ),
     *("redis.durability", "handlers", "worker"),
@@ -108,4 +154,4 @@ if not typing.TYPE_CHECKING:  # type checkers would accept any name
         raise importlib.import_module(f"{__name__}.hints").no_export(name)
 
     def __dir__() -> list[str]:
-        return [*globals(), *__all__]
+        return [*__all__, *(name for name in globals() if name.startswith("__"))]

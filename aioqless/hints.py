@@ -118,7 +118,7 @@ def suggest_async_with(cls: C) -> C:
     def __enter__(*_: object) -> None:  # noqa: N807
         raise TypeError(
             f"write `async with {cls.__name__}(...)`; "
-            "without an event loop, `with aioqless.contrib.sync_client.Client(...)`"
+            "without an event loop, `with aioqless.SyncClient(...)`"
         )
 
     for name in ("__enter__", "__exit__"):  # `with` looks for both

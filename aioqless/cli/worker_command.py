@@ -82,7 +82,10 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
     sources = host.collect(modules) if host else modules
     handlers = Handlers.collect(*sources)  # raises before Redis is connected
     if host and host.queues and settings.queues is None:
-        settings = replace(settings, queues=_add_queues(host.queues, handlers))
+        given = tuple(map(Subscription, host.queues))
+        settings = replace(settings, queues=_add_queues(given, handlers))
+    elif any(text.startswith("+") for text in options.queue or ()):
+        settings = replace(settings, queues=_add_queues(settings.subscriptions, handlers))
     process = WorkerProcess(
         settings=settings,
         name=options.name,
@@ -98,14 +101,15 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
     return process.run(sources)
 
 
-def _add_queues(queues: Sequence[str], handlers: Handlers) -> tuple[Subscription, ...]:
-    """Return subscriptions to these queues, and to the others that handlers name."""
-    given = tuple(Subscription(queue) for queue in queues)
+def _add_queues(given: tuple[Subscription, ...], handlers: Handlers) -> tuple[Subscription, ...]:
+    """Return these subscriptions, and those to the other queues that handlers name."""
     return (*given, *(Subscription(queue) for queue in find_unserved(handlers.queues, given)))
 
 
 def _read_settings(options: WorkerOptions) -> Settings:
-    queues = options.queue and tuple(Subscription.read(text) for text in options.queue)
+    queues = options.queue and tuple(
+        Subscription.read(text.removeprefix("+")) for text in options.queue
+    )
     return Settings(
         queues=queues,
         order=cast(Order, options.order),  # Settings checks it

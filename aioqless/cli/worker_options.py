@@ -94,7 +94,7 @@ class WorkerOptions:
     queue: list[str] | None = _option(  # noqa: RUF009  # the others have simple types
         None,
         "A queue to serve: mail, reports=4 (at most 4 at once), urgent,5 (weight), 'mail-*'; "
-        "repeatable; default: the queues that the handlers name.",
+        "repeatable; default: the queues that the handlers name, to which +mail adds one.",
         "-q",
         metavar="QUEUE",
     )

@@ -373,7 +373,7 @@ class Client:
         except RuntimeError:
             raise RuntimeError(
                 "no event loop runs in this thread: code without one, such as a handler that is a "
-                "plain `def`, puts with a synchronous client, aioqless.contrib.sync_client.Client"
+                "plain `def`, puts with a synchronous client, aioqless.SyncClient"
             ) from None
         chosen = _current.get()
         clients = list(_open_clients.get(loop, ()))
@@ -421,6 +421,14 @@ class Client:
         """
         queues = await self.queues(count=most)
         return await read_coverage(self._open.store, queues, await self.workers.counts())
+
+    async def ping(self) -> None:
+        """Return when Redis answers, as a readiness check of a program that only puts jobs.
+
+        Raises:
+            redis.exceptions.RedisError: It doesn't answer in time, or refuses the client.
+        """
+        await self._open.store.now()
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:

@@ -84,7 +84,7 @@ class Config:
     """The options of qless.
 
     They are heartbeat, `<queue>-heartbeat`, `<queue>-max-concurrency`, `<queue>-max-length`,
-    `<queue>-rate-limit` (`100/60`: 100 starts a minute), grace-period, jobs-history,
+    `<queue>-rate-limit` (`(100, 60)`: 100 starts a minute), grace-period, jobs-history,
     jobs-history-count, max-lost, max-worker-age, max-job-history, stats-history, histogram-history,
     and with `force` any of your own.
 
@@ -108,12 +108,15 @@ class Config:
         options: dict[str, Value] = await self._store.config_get()
         return options
 
-    async def set(self, option: str, value: str | Seconds, *, force: bool = False) -> None:
+    async def set(
+        self, option: str, value: str | Seconds | tuple[int, Seconds], *, force: bool = False
+    ) -> None:
         """Set an option for all clients and workers.
 
         Args:
             option: Name of the option.
-            value: Its value; a duration is in seconds, or a timedelta.
+            value: Its value; a duration is in seconds, or a timedelta; a rate is a tuple, as in
+                `@job(rate_limit=(100, 60))`.
             force: Also store an option that no command reads, such as one of your own.
 
         Raises:
@@ -122,7 +125,10 @@ class Config:
         """
         if not is_known(validation.check_name("option", option)) and not force:
             raise ValueError(f"{describe_unknown(option)} Pass force=True to store it nevertheless")
-        if isinstance(value, timedelta):
+        if isinstance(value, tuple):
+            starts, period = value
+            value = f"{starts}/{validation.check_seconds(option, period):g}"
+        elif isinstance(value, timedelta):
             value = validation.check_seconds(option, value)
         await self._store.config_set(option=option, value=value)
 

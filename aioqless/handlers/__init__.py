@@ -31,6 +31,7 @@ from aioqless.handlers.middleware_stack import (
 )
 from aioqless.handlers.registry import Handlers
 from aioqless.handlers.resources import Resource, Resources, lifespan, resource
+from aioqless.handlers.retry_policy import RetryPolicy, exponential, fixed
 from aioqless.handlers.signature import Inject
 
 __all__ = [
@@ -45,8 +46,11 @@ __all__ = [
     "MiddlewareStack",
     "Resource",
     "Resources",
+    "RetryPolicy",
     "Source",
     "declared",
+    "exponential",
+    "fixed",
     "job",
     "lifespan",
     "middleware",

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, cast
 
 import msgspec
-from typing_extensions import ParamSpec, TypeVar
+from typing_extensions import ParamSpec, TypeVar, Unpack
 
 from aioqless.client import Client, json_types
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
 from aioqless.client.put import Branch, Jid, NewJob
-from aioqless.client.put_options import CheckedOptions
+from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.recurrence import Recurrence
 from aioqless.handlers.retry_policy import RetryPolicy
@@ -35,7 +35,7 @@ V_co = TypeVar("V_co", covariant=True, default=Any)  # what a call returns: R, o
 
 @suggest_put(
     "`await handler.put(name=...)`, or with options by "
-    "`await client.put(handler.data(name=...), delay=60)`"
+    "`await handler.using(delay=60).put(name=...)`"
 )
 @dataclass(frozen=True)
 class Handler(Generic[P, R_co, C, V_co]):
@@ -101,7 +101,7 @@ class Handler(Generic[P, R_co, C, V_co]):
         """Put (enqueue) a job for this handler: `await resize.put(path="a.png")`.
 
         It is put into the handler's queue, by the current client: `Client.current`. Options are
-        those of the handler; others go with `client.put(resize.data(path="a.png"), delay=60)`.
+        those of the handler; others go with `resize.using(delay=60).put(path="a.png")`.
 
         Args:
             *args: What its function takes after the job; a T if it takes `Job[T]` alone.
@@ -117,6 +117,21 @@ class Handler(Generic[P, R_co, C, V_co]):
             QueueFull: The queue, or Redis, has no room.
         """
         return await Client.current().put(self.data(*args, **kwargs))
+
+    def using(
+        self, *, queue: str | None = None, **options: Unpack[PutOptions]
+    ) -> PutUsing[P, R_co]:
+        """Return what puts with options: `await resize.using(delay=60).put(path="a.png")`.
+
+        Args:
+            queue: Name of the queue; default: the handler's, else "default".
+            options: See PutOptions.
+
+        Raises:
+            TypeError: Put has no such option.
+        """
+        PUT.refuse_unknown(options)
+        return PutUsing(self, queue, options)
 
     def check(self, text: bytes) -> None:
         """Check that the function takes this data.
@@ -187,6 +202,25 @@ class Handler(Generic[P, R_co, C, V_co]):
         if inspect.isclass(self.fn):
             return _method_of(self.fn, self.klass, job.queue), arguments
         return self.fn, arguments
+
+
+@dataclass(frozen=True)
+class PutUsing(Generic[P, R_co]):
+    """A handler with options of put, as `Handler.using` returns it."""
+
+    handler: Handler[P, R_co]
+    queue: str | None
+    options: PutOptions
+
+    async def put(self, *args: P.args, **kwargs: P.kwargs) -> Jid[R_co]:
+        """Put (enqueue) a job with these options, as `Handler.put` does.
+
+        Args:
+            *args: What the function takes after the job; a T if it takes `Job[T]` alone.
+            **kwargs: The same by name.
+        """
+        job = self.handler.data(*args, **kwargs)
+        return await Client.current().put(job, queue=self.queue, **self.options)
 
 
 def _method_of(cls: type, klass: str, queue: str) -> Callable[..., object]:

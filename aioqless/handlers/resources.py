@@ -18,34 +18,40 @@ from aioqless.handlers.signature import injected_parameters, type_hints
 class Resource:
     """A function that opens a value of some type for the life of a worker."""
 
-    fn: Callable[..., AsyncIterator[object]]
+    fn: Callable[..., object]
     type: object
     needs: Mapping[str, object]
 
 
-def resource(fn: Callable[..., AsyncIterator[object]]) -> Resource:
+def resource(fn: Callable[..., object]) -> Resource:
     """Make a resource: `async def pool() -> AsyncIterator[Pool]`, which yields once.
 
-    What it yields is injected into each handler of the worker, and into each other resource, that
-    has a parameter of this type with the default `Inject`: `async def charge(job: Job, invoice:
-    int, pool: Pool = Inject)`. Types are compared as they are written; for two of one type, use a
+    A value that needn't be closed is returned instead: `def bank() -> Bank`, or `async def`.
+    It is injected into each handler of the worker, and into each other resource, that has a
+    parameter of this type with the default `Inject`: `async def charge(job: Job, invoice: int,
+    pool: Pool = Inject)`. Types are compared as they are written; for two of one type, use a
     `NewType`.
 
     Args:
-        fn: The async generator.
+        fn: The async generator, coroutine or function.
 
     Raises:
-        TypeError: It is not an async generator, or its return type is missing.
+        TypeError: Its return type is missing, or it is another generator.
     """
-    if not inspect.isasyncgenfunction(fn):
+    if inspect.isgeneratorfunction(fn):
         raise TypeError(
             f"{fn.__qualname__} must be an async generator that yields once, "
-            "`async def ... -> AsyncIterator[T]`"
+            "`async def ... -> AsyncIterator[T]`, or return what it opens"
         )
-    yields = get_args(type_hints(fn).get("return"))
-    if not yields:
-        raise TypeError(f"{fn.__qualname__} must say what it yields, as `-> AsyncIterator[Pool]`")
-    return Resource(fn, yields[0], injected_parameters(fn))
+    returned = type_hints(fn).get("return")
+    if inspect.isasyncgenfunction(fn):
+        returned = next(iter(get_args(returned)), None)
+    if returned is None or returned is type(None):
+        raise TypeError(
+            f"{fn.__qualname__} must say what it opens, as `-> AsyncIterator[Pool]` if it yields, "
+            "or `-> Bank`"
+        )
+    return Resource(fn, returned, injected_parameters(fn))
 
 
 def lifespan(fn: Callable[..., AsyncIterator[None]]) -> Resource:
@@ -135,8 +141,15 @@ class Resources:
         """Open all, each after those it takes; they are closed in the reverse order."""
         async with contextlib.AsyncExitStack() as stack:
             for each in self._order:
-                opening = contextlib.asynccontextmanager(each.fn)(**self.values(each.needs))
-                self._open[each.type] = await stack.enter_async_context(opening)
+                values = self.values(each.needs)
+                if inspect.isasyncgenfunction(each.fn):
+                    opening = contextlib.asynccontextmanager(each.fn)(**values)
+                    opened = await stack.enter_async_context(opening)
+                elif inspect.iscoroutinefunction(each.fn):
+                    opened = await each.fn(**values)
+                else:
+                    opened = each.fn(**values)
+                self._open[each.type] = opened
             yield
 
 

@@ -38,6 +38,12 @@ async def test_put_prints_the_jid(client: Client, aioqless: Aioqless) -> None:
     assert (found.priority, found.tags, found.retries) == (-3, ["x", "y"], 2)
 
 
+async def test_put_depends_on_unknown_jobs_only_as_done(client: Client, cli: Aioqless) -> None:
+    put = ("put", "mail", "Greet", "--jid", "a", "--depends", "nobody")
+    assert "nobody" in (await cli(*put)).err and await client.jobs.get("a") is None
+    assert (await cli(*put, "--missing", "done")).out == "a\n"
+
+
 async def test_put_with_a_module_uses_the_options_of_its_handler(
     client: Client, cli: Aioqless, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,6 +253,11 @@ async def test_worker_has_the_given_name_and_queues(
         await until(lambda: worker.logged("job.completed"))
 
 
+async def test_queue_with_a_plus_is_added_to_those_of_the_handlers(start: Start) -> None:
+    async with start("-q", "+import-*") as worker:
+        assert worker.logged("worker.started")[0]["queues"] == ["mail", "import-*", "default"]
+
+
 async def test_running_worker_is_subscribed_by_its_name(
     client: Client, start: Start, until: Until, aioqless: Aioqless
 ) -> None:

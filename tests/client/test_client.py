@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -191,6 +192,8 @@ async def test_config_options_have_defaults_and_can_be_set(client: Client) -> No
     assert await client.config.get("unheard-of") is None
     await client.config.set("heartbeat", 30)
     await client.config.set("motto", "slow and steady", force=True)
+    await client.config.set("mail-rate-limit", (100, timedelta(minutes=1)))
+    assert await client.config.get("mail-rate-limit") == "100/60"
     assert (await client.config.get("heartbeat"), await client.config.get("motto")) == (
         "30",
         "slow and steady",

@@ -305,6 +305,13 @@ async def test_put_many_in_an_outage_says_which_jobs_may_be_missing(
     assert there == set(error.jids)
 
 
+async def test_ping_returns_while_redis_answers(proxied_client: Client, proxy: Proxy) -> None:
+    await proxied_client.ping()
+    await proxy.close()
+    with pytest.raises(exceptions.ConnectionError):
+        await proxied_client.ping()
+
+
 async def test_workflow_and_recurring_job_are_put_again_without_another_one(
     proxied_client: Client, proxy: Proxy, client: Client
 ) -> None:

@@ -106,6 +106,18 @@ async def test_declared_recurring_job_has_the_queue_priority_and_tags_of_its_han
 # On the client of the context
 
 
+async def test_handler_puts_with_options_on_the_open_client(client: Client) -> None:
+    jid = await greet.using(queue="urgent", priority=1, delay=60, jid="later").put(name="Ada")
+    assert jid == "later"
+    assert await fields(client, jid) == ("urgent", 1, ["welcome"], 2)
+    assert await fields(client, await greet.using(retries=0).put("Bob")) == (
+        *("mail", -3, ["welcome"]),
+        0,
+    )
+    with pytest.raises(TypeError, match="has no option 'name'"):
+        greet.using(name="Ada")  # type: ignore[call-arg]
+
+
 async def test_handler_puts_on_the_open_client(client: Client) -> None:
     jid = await greet.put(name="Ada")
     assert await fields(client, jid) == ("mail", -3, ["welcome"], 2)
@@ -201,5 +213,5 @@ def test_client_that_was_opened_on_another_event_loop_is_refused(redis_url: str)
 async def test_thread_without_an_event_loop_is_led_to_the_synchronous_client(
     client: Client,
 ) -> None:
-    with pytest.raises(RuntimeError, match=r"aioqless\.contrib\.sync_client\.Client"):
+    with pytest.raises(RuntimeError, match=r"aioqless\.SyncClient"):
         await asyncio.to_thread(Client.current)

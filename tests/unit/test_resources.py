@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, NewType
 
 import pytest
@@ -145,17 +145,34 @@ def test_circular_resources_are_refused() -> None:
         Resources([egg, hen])
 
 
-def test_provider_without_a_yield_or_type_is_refused() -> None:
-    async def opened() -> Pool:
-        return Pool()
+async def test_provider_may_be_a_function_or_a_coroutine() -> None:
+    @resource
+    def bank() -> str:
+        return "bank"
+
+    @resource
+    async def length(bank: str = Inject) -> int:
+        return len(bank)
+
+    resources = Resources([length, bank])
+    async with resources.opened():
+        assert resources.values({"name": str, "size": int}) == {"name": "bank", "size": 4}
+
+
+def test_provider_that_is_a_generator_or_has_no_type_is_refused() -> None:
+    def generator() -> Iterator[Pool]:
+        yield Pool()
 
     async def silent():  # type: ignore[no-untyped-def]
         yield Pool()
 
-    with pytest.raises(TypeError, match="opened must be an async generator"):
-        resource(opened)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="silent must say what it yields"):
-        resource(silent)
+    def nothing() -> None: ...
+
+    with pytest.raises(TypeError, match="generator must be an async generator"):
+        resource(generator)
+    for untyped in (silent, nothing):
+        with pytest.raises(TypeError, match=f"{untyped.__name__} must say what it opens"):
+            resource(untyped)
 
 
 def test_injected_parameter_without_a_type_is_refused() -> None:

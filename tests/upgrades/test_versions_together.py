@@ -24,7 +24,7 @@ GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 # The tag of the last release; before the first, a commit with the API of 0.1.0.
-EARLIER = "84330f38ebcc0fb24e8e832cca8e1c44109e9211"
+EARLIER = "d39c449cd9db39bdd264678c674a2e0e69e58f2b"
 NEEDED = ("aioqless", "tests/__init__.py", "tests/command_calls.py")
 PATIENCE = 60.0  # seconds
 

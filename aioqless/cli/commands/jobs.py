@@ -33,6 +33,7 @@ from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.put import NewJob
+from aioqless.client.put_options import Missing
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers
 from aioqless.validation import plain
@@ -67,6 +68,10 @@ def put(
     depends: Annotated[
         list[str] | None, typer.Option(help="A jid to wait for; repeatable.")
     ] = None,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(help="What a jid of --depends is that doesn't exist: refused, or done."),
+    ] = None,
     module: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +100,7 @@ def put(
             tags=tag,
             retries=retries,
             depends=depends,
+            missing=missing,
         )
         async with watch_jobs(client, [own_jid or ""], wait=wait):
             put_jid = await client.queue(queue).put(new)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from django.core.exceptions import ImproperlyConfigured
 
-from aioqless.contrib.sync_client import Client
+from aioqless import SyncClient
 from aioqless.handlers import JobOptions
 
 Enqueue = Literal["now", "on_commit", "outbox"]
@@ -63,11 +63,11 @@ class BackendOptions:
             raise ImproperlyConfigured(f"{where}: {error}") from None
         return found
 
-    def client(self) -> Client:
+    def client(self) -> SyncClient:
         """Return the client of this process, which all its threads share."""
         return _client(self.url, self.namespace, self.timeout)
 
 
 @lru_cache
-def _client(url: str | None, namespace: str | None, timeout: float | None) -> Client:
-    return Client(url, namespace=namespace, timeout=timeout)
+def _client(url: str | None, namespace: str | None, timeout: float | None) -> SyncClient:
+    return SyncClient(url, namespace=namespace, timeout=timeout)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from flask import Flask, current_app
 
-from aioqless import Handler
+from aioqless import Handler, SyncClient
 from aioqless.contrib.flask.app_context import AppSource, with_app_context
 from aioqless.contrib.flask.worker_group import make_group
-from aioqless.contrib.sync_client import Client
 from aioqless.handlers import Hook, Middleware, Resource, Source, declared
 
 NAME = "aioqless"
@@ -40,7 +39,7 @@ class Aioqless:
             TypeError: A value in its configuration has the wrong type.
             ValueError: A value in its configuration is out of range.
         """
-        app.extensions[NAME] = Client(
+        app.extensions[NAME] = SyncClient(
             app.config.get("AIOQLESS_URL"),
             namespace=app.config.get("AIOQLESS_NAMESPACE"),
             timeout=app.config.get("AIOQLESS_TIMEOUT"),
@@ -48,14 +47,14 @@ class Aioqless:
         app.cli.add_command(make_group(worker_sources))
 
     @property
-    def client(self) -> Client:
+    def client(self) -> SyncClient:
         """The synchronous client of the current application; all threads share it.
 
         Raises:
             RuntimeError: No application is current, or it has no `init_app`.
         """
         client = current_app.extensions.get(NAME)
-        if not isinstance(client, Client):
+        if not isinstance(client, SyncClient):
             raise RuntimeError(f"call init_app first: {current_app.name} has no aioqless")
         return client
 

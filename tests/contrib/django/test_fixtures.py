@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import override_settings
 
+from aioqless import SyncClient
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.fixtures import RunTasks
 from aioqless.contrib.django.task_framework import TaskResultStatus, task_backends
-from aioqless.contrib.sync_client import Client
 from tests.contrib.django.shop import tasks
 
 pytest_plugins = ["aioqless.contrib.django.fixtures"]
@@ -39,7 +39,7 @@ def test_fixture_runs_tasks_on_the_redis_of_tests_in_the_namespace_of_the_settin
 def test_test_begins_without_the_jobs_of_another(
     project: object, aioqless_url: str, request: pytest.FixtureRequest
 ) -> None:
-    client = Client(aioqless_url, namespace="shop")
+    client = SyncClient(aioqless_url, namespace="shop")
     client.put("Left")
     assert client.call(lambda each: each.queues())
     request.getfixturevalue("aioqless_run_tasks")

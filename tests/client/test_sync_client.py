@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import subprocess
@@ -16,13 +17,19 @@ import flask
 import pytest
 from redis import exceptions
 
-from aioqless import Client as AsyncClient
-from aioqless import InvalidData, Job, NewJob, job
-from aioqless.contrib.sync_client import Client
+from aioqless import Client, InvalidData, Job, NewJob, SyncClient, chain, job
+from aioqless.client import sync_client
+from aioqless.client.archive import Archive
+from aioqless.client.config import Config
+from aioqless.client.jobs import Jobs
+from aioqless.client.queue import Queue
+from aioqless.client.recurring import RecurringJobs
+from aioqless.client.redis_server import Server
+from aioqless.client.workers import Workers
 from aioqless.errors import HasDependents
 from tests.server import OwnServer
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @job(klass="Greet")
@@ -30,14 +37,14 @@ async def greet(job: Job, name: str) -> None: ...
 
 
 @pytest.fixture
-def blocking(redis_url: str, namespace: str) -> Iterator[Client]:
-    with Client(redis_url, namespace=namespace) as client:
+def blocking(redis_url: str, namespace: str) -> Iterator[SyncClient]:
+    with SyncClient(redis_url, namespace=namespace) as client:
         yield client
 
 
-def test_job_is_put_read_and_canceled_without_a_loop(blocking: Client) -> None:
+def test_job_is_put_read_and_canceled_without_a_loop(blocking: SyncClient) -> None:
     jid = blocking.put(greet, {"name": "Ann"}, priority=-1, queue="mail")
-    found = blocking.get(jid)
+    found = blocking.jobs.get(jid)
     assert found
     assert (found.klass, found.data, found.queue, found.priority) == (
         "Greet",
@@ -45,73 +52,109 @@ def test_job_is_put_read_and_canceled_without_a_loop(blocking: Client) -> None:
         "mail",
         -1,
     )
-    assert blocking.cancel(jid) == [jid]
-    assert blocking.get(jid) is None
+    assert blocking.jobs.cancel(jid) == [jid]
+    assert blocking.jobs.get(jid) is None
 
 
-def test_put_many_keeps_the_order(blocking: Client) -> None:
+def test_parts_are_those_of_the_async_client(blocking: SyncClient) -> None:
+    flow = blocking.put_flow(chain(greet.data(name="Ann"), greet.data(name="Bob")))
+    assert blocking.queue("default").jids("depends") == list(flow.last)
+    blocking.recur(greet.data(name="Ann"), every=60, offset=60, jid="often")
+    (recurring,) = blocking.recurring.all()
+    assert blocking.recurring.page("default")[0].jid == recurring.jid == "often"
+    blocking.call(lambda _: recurring.cancel())
+    assert blocking.recurring.get("often") is None
+    blocking.config.set("heartbeat", 30)
+    assert blocking.config.get("heartbeat") == "30" and blocking.workers.counts() == []
+    assert blocking.server.info().version
+    blocking.ping()
+
+
+@pytest.mark.parametrize(
+    ("sync", "other"),
+    [
+        (SyncClient, Client),
+        (sync_client.SyncQueue, Queue),
+        (sync_client.SyncJobs, Jobs),
+        (sync_client.SyncRecurringJobs, RecurringJobs),
+        (sync_client.SyncWorkers, Workers),
+        (sync_client.SyncConfig, Config),
+        (sync_client.SyncServer, Server),
+        (sync_client.SyncArchive, Archive),
+    ],
+)
+def test_every_method_that_waits_is_there(sync: type, other: type) -> None:
+    waiting = {
+        name
+        for name, value in vars(other).items()
+        if not name.startswith("_") and inspect.iscoroutinefunction(value)
+    }
+    assert waiting - vars(sync).keys() == set()
+
+
+def test_put_many_keeps_the_order(blocking: SyncClient) -> None:
     jids = blocking.put_many([NewJob("K", n) for n in range(250)], queue="mail")
-    waiting = blocking.call(lambda client: client.queue("mail").peek(count=300))
+    waiting = blocking.queue("mail").peek(count=300)
     assert [(each.jid, each.data) for each in waiting] == [(jid, n) for n, jid in enumerate(jids)]
 
 
-def test_queue_is_cleared_without_a_loop(blocking: Client) -> None:
+def test_queue_is_cleared_without_a_loop(blocking: SyncClient) -> None:
     blocking.put_many([NewJob("K", n) for n in range(3)], queue="mail")
-    assert blocking.clear("mail", dry_run=True).canceled == 3
-    assert blocking.clear("mail", ["waiting"]).canceled == 3
+    assert blocking.queue("mail").clear(dry_run=True).canceled == 3
+    assert blocking.queue("mail").clear(["waiting"]).canceled == 3
 
 
-def test_errors_are_those_of_the_async_client(blocking: Client) -> None:
+def test_errors_are_those_of_the_async_client(blocking: SyncClient) -> None:
     with pytest.raises(InvalidData, match="Greet can't take this data"):
         blocking.put(greet, {"name": 3}, queue="mail")
     a = blocking.put("K", queue="mail")
     blocking.put("K", depends=[a], queue="mail")
     with pytest.raises(HasDependents):
-        blocking.cancel(a)
+        blocking.jobs.cancel(a)
     with pytest.raises(TypeError):
-        Client(colour="red")
+        SyncClient(colour="red")
     with pytest.raises(ValueError, match="timeout"):
-        Client(timeout=-1)
+        SyncClient(timeout=-1)
 
 
-def test_threads_can_share_a_client(blocking: Client) -> None:
+def test_threads_can_share_a_client(blocking: SyncClient) -> None:
     before = threading.active_count()
     with ThreadPoolExecutor(8) as threads:
         jids = list(threads.map(lambda n: blocking.put("K", n, queue="mail"), range(200)))
         assert threading.active_count() <= before + 9
     assert len(set(jids)) == 200
-    assert blocking.call(lambda client: client.queue("mail").length()) == 200
+    assert blocking.queue("mail").length() == 200
 
 
-async def test_calls_on_an_event_loop_are_refused(blocking: Client) -> None:
+async def test_calls_on_an_event_loop_are_refused(blocking: SyncClient) -> None:
     with pytest.raises(RuntimeError, match="event loop"):
         blocking.put("K", queue="mail")
 
 
-def test_call_after_close_connects_again(blocking: Client) -> None:
+def test_call_after_close_connects_again(blocking: SyncClient) -> None:
     blocking.put("K", queue="mail")
     blocking.close()
     assert "aioqless" not in [thread.name for thread in threading.enumerate()]
     blocking.close()
     blocking.put("K", queue="mail")
-    assert blocking.call(lambda client: client.queue("mail").length()) == 2
+    assert blocking.queue("mail").length() == 2
 
 
 def test_outage_raises_and_later_calls_work(own_server: OwnServer) -> None:
-    with Client(own_server.url) as client:
+    with SyncClient(own_server.url) as client:
         client.put("K", queue="mail")
         own_server.kill()
         with pytest.raises(exceptions.ConnectionError):
             client.put("K", queue="mail")
         own_server.start()
         client.put("K", queue="mail")
-        assert client.call(lambda client: client.queue("mail").length()) == 2
+        assert client.queue("mail").length() == 2
 
 
 FORKING = """
 import os, sys
-from aioqless.contrib.sync_client import Client
-client = Client(sys.argv[1], namespace=sys.argv[2])
+from aioqless import SyncClient
+client = SyncClient(sys.argv[1], namespace=sys.argv[2])
 client.put("Parent", queue="mail")
 for _ in range(3):
     if os.fork() == 0:
@@ -124,7 +167,7 @@ client.put("Parent", queue="mail")
 
 
 async def test_forked_processes_have_their_own_connections_and_end_without_closing_them(
-    client: AsyncClient, redis_url: str
+    client: Client, redis_url: str
 ) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -149,8 +192,8 @@ def test_keyboard_interrupt_reaches_the_caller(redis_url: str, namespace: str) -
     waiting = f"""
 import asyncio, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from aioqless.contrib.sync_client import Client
-client = Client({redis_url!r}, namespace={namespace!r})
+from aioqless import SyncClient
+client = SyncClient({redis_url!r}, namespace={namespace!r})
 client.put("K", queue="mail")
 print("waiting", flush=True)
 client.call(lambda client: asyncio.Event().wait())
@@ -169,7 +212,7 @@ client.call(lambda client: asyncio.Event().wait())
     assert b"KeyboardInterrupt" in err
 
 
-def test_flask_view_puts_a_job(blocking: Client) -> None:
+def test_flask_view_puts_a_job(blocking: SyncClient) -> None:
     app = flask.Flask(__name__)
 
     @app.post("/greet/<name>")
@@ -177,5 +220,5 @@ def test_flask_view_puts_a_job(blocking: Client) -> None:
         return blocking.put(greet, {"name": name}, queue="mail")
 
     jid = app.test_client().post("/greet/Ann").text
-    found = blocking.get(jid)
+    found = blocking.jobs.get(jid)
     assert found and found.data == {"name": "Ann"}
