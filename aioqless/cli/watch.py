@@ -65,14 +65,14 @@ async def warn_if_left(client: Client, jid: str) -> None:
     """
     end = time.monotonic() + PICKUP
     with suppress(RedisError):  # a user that may put needn't be allowed to look
-        while (wait := await find_wait(client.internals.store, jid)) and wait.reason:
+        while wait := await find_wait(client.internals.store, jid):
             if wait.reason in ("no_worker", "unknown_klass"):
                 text = plain(f"{jid}: {wait}")
                 make_console(errors=True).print(text, style="yellow", markup=False, soft_wrap=True)
-            elif time.monotonic() < end:
-                await asyncio.sleep(POLL)
-                continue
-            return
+                return
+            if not (wait.reason or wait.running) or time.monotonic() >= end:
+                return
+            await asyncio.sleep(POLL)
 
 
 async def _print_events(events: Stream) -> None:

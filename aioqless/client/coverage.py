@@ -119,10 +119,12 @@ class JobWait:
     Attributes:
         reason: What keeps it from running; None if it runs, or nothing is known.
         text: The reason as a clause about the job.
+        running: Whether a worker has it; it may still decline it.
     """
 
     reason: Reason | None
     text: str
+    running: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -224,7 +226,7 @@ async def find_wait(store: Store, jid: str) -> JobWait | None:
         return JobWait(None, "it waits for the jobs that it depends on")
     place = f"it is {job.state} in {job.queue}"
     if job.state not in (JobState.WAITING, JobState.SCHEDULED):
-        return JobWait(None, place)
+        return JobWait(None, place, job.state == JobState.RUNNING)
     counts = msgspec.convert(await store.queues(queue=job.queue), QueueCounts)
     (record,), now = await store.delays(queues=[job.queue]), await store.now()
     of = msgspec.convert(record, QueueLimits)
