@@ -262,9 +262,9 @@ def check_branch(name: str, branch: Branch) -> Branch:
     if not (isinstance(job, NewJob) or hasattr(job, "klass")):
         raise TypeError(f"{name} must be a job, such as handler.data(...), or a handler ({job!r})")
     if isinstance(job, NewJob) and (wrong := job.options.keys() - _OF_BRANCHES):
-        raise ValueError(f"a job that a failure puts has no option {', '.join(sorted(wrong))}")
+        raise ValueError(f"a job for {name} can't have the option {', '.join(sorted(wrong))}")
     if isinstance(job, NewJob) and job.branch is not None:
-        raise ValueError("a job that a failure puts has no on_failure of its own: let it retry")
+        raise ValueError(f"a job for {name} can't have an on_failure of its own: let it retry")
     return branch
 
 

@@ -10,7 +10,8 @@
 -- @option  depends  jids          with next only
 -- @option  fence    string        must be that of the run
 -- @option  result   text          the result to keep: TTL in seconds, a space, JSON; not with next
--- @option  durable  string        its runs may have stored steps, which are deleted
+-- @option  durable  string        its runs may have stored steps, which are deleted, or another job
+--                                 has called it: 1, or 1, a space and its result as JSON
 -- @flags   allow-oom
 -- @role    worker people
 -- @durable

@@ -25,4 +25,5 @@ if page then recurring_review.run(page, now) end
 local made = cron.tick(each, now)
 cron.remove_orphans(now, offset or 0)
 steps.sweep(now)
+calls.cancel_orphans(now)
 return made

@@ -15,7 +15,7 @@ from aioqless.client.job import Failure, Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.put import NewJob, encode_job
-from aioqless.errors import AioqlessError
+from aioqless.errors import AioqlessError, JobFailed
 from aioqless.handlers import Handler, Handlers, Middleware, MiddlewareStack, Resources
 from aioqless.handlers.results import Parked
 from aioqless.handlers.retry_policy import NEVER, RetryPolicy
@@ -39,6 +39,7 @@ from aioqless.worker.runner import perform as call_handler
 from aioqless.worker.running_jobs import Run
 
 LOCK = 60.0
+STORED = ("step", "received", "slept", "called")  # kinds of steps that may have a value
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class _LockOnlyStore(OfflineStore):
         self._steps = [
             text
             for name, value in steps.items()
-            for kind in ("step", "received", "slept")
-            for text in (f"{kind}:{name}", f"1 0 1 {json_types.encode(value).decode()}")
+            for kind in (("called",) if isinstance(value, JobFailed) else STORED)
+            for text in (f"{kind}:{name}", f"1 0 1 {_encode_step(kind, value)}")
         ]
         self.commands: list[tuple[str, dict[str, object]]] = []
 
@@ -130,6 +131,10 @@ class _LockOnlyStore(OfflineStore):
         """Note a step, and refuse a command that asks for anything else."""
         if call.command == "steps":
             return cast(T, self._steps)
+        if call.command == "call":
+            name, child = (decode_text(each) for each in call.argv[3:5])
+            self.commands.append(("call", {"name": name, "child": job_data.decode(child)}))
+            return cast(T, ["call", "-"])
         if call.command == "wait":
             kind, name, timeout = (decode_text(each) for each in call.argv[3:6])
             self.commands.append(("wait", {"kind": kind, "name": name}))
@@ -227,6 +232,16 @@ async def perform(
             record_error(run, error)
     outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)
     return Performed(outcome, run.result, run.error, run.job, store.commands, output.values)
+
+
+def _encode_step(kind: str, value: object) -> str:
+    if kind != "called":
+        ended = value
+    elif isinstance(value, JobFailed):
+        ended = {"jid": value.jid, "group": value.group, "message": value.traceback}
+    else:
+        ended = {"jid": "called", "result": value}
+    return json_types.encode(ended).decode()
 
 
 def _encode_cause(failure: Failure | None) -> dict[str, str] | None:

@@ -32,6 +32,7 @@ class Completed:
     next: Next | None = None
     data: bytes | None = None  # the job's data, where the handler changed it
     result: bytes | None = None  # for how many seconds to keep what, as the script takes it
+    answer: bytes | None = None  # the result for the job that has called it
 
 
 NOTHING_KEPT = Completed()  # the outcome of most runs
@@ -111,9 +112,9 @@ def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
         return _overdue(run)
     if run.error is None:
         following = run.result if isinstance(run.result, Next) else None
-        if following is None and run.data is None and run.kept is None:
+        if following is None and run.data is None and run.kept is None and run.answer is None:
             return NOTHING_KEPT
-        return Completed(following, run.data, run.kept)
+        return Completed(following, run.data, run.kept, run.answer)
     return _outcome_of_error(run, run.error, settings)
 
 
@@ -252,14 +253,20 @@ def record_result(run: Run, result: object) -> None:
         InvalidData: It can't be stored.
     """
     run.result, run.data = result, run.job.changed_data()
-    if run.handler is None or not run.handler.result_ttl or isinstance(result, Next):
+    if run.handler is None or isinstance(result, Next):
+        return
+    if not (run.handler.result_ttl or run.job.is_called):
         return
     text = encode_result(result, run.job.max_data)
     try:
         run.handler.check_result(text)
     except InvalidData as wrong:
         raise InvalidData(f"the result can't be stored: {wrong}") from None
-    run.kept = b"%d %s" % (run.handler.result_ttl, run.job.encode_result(text))
+    stored = run.job.encode_result(text)
+    if run.handler.result_ttl:
+        run.kept = b"%d %s" % (run.handler.result_ttl, stored)
+    if run.job.is_called:
+        run.answer = stored
 
 
 def record_error(run: Run, error: BaseException) -> None:

@@ -169,7 +169,9 @@ def _row(run: Run, completed: Completed) -> CompleteManyRow:
         "data": completed.data,
         "result": completed.result,
     }
-    if run.job.has_steps:
+    if completed.answer is not None:
+        row["durable"] = "1 " + completed.answer.decode("utf-8", "surrogateescape")
+    elif run.job.is_durable:
         row["durable"] = "1"
     if following := completed.next:
         row["next"] = following.queue

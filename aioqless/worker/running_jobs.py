@@ -35,6 +35,7 @@ class Run:
     stopped_by: StopReason | None = None
     result: object = None
     kept: bytes | None = None  # the result as it is stored
+    answer: bytes | None = None  # the result for the job that has called it
     data: bytes | None = None  # the job's data, where the handler changed it
     error: BaseException | None = None
     abandoned: bool = False  # its code does not stop, and the worker ends without it

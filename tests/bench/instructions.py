@@ -39,6 +39,7 @@ _RUN: Arguments = {"worker": "ann", "now": None}
 _DECLARED: Arguments = {
     "queue": "mail", "klass": "Greet", "data": DATA, "now": None, "next": 5e9,
 }  # fmt: skip
+_CHILD = '{"queue":"mail","klass":"Charge","data":"{}"}'
 _HELD: Arguments = {"worker": "person:ann", "now": None}
 
 
@@ -113,6 +114,7 @@ MEASURED: dict[str, _Each] = {
     "step": ("step", None, {"kind": "step", "name": "plan", "result": DATA, **_RUN}, _jid("r")),
     "steps": ("steps", None, {}, _jid("r")),
     "wait": ("wait", None, {"wait_kind": "wait", "name": "go", "timeout": 60, **_RUN}, _jid("r")),
+    "call": ("call", None, {"name": "charge", "child": _CHILD, **_RUN}, _jid("r")),
     "signal": ("signal", None, {"name": "approval", "result": DATA, "now": None}, _jid("w")),
     "dependency_failures": ("dependency_failures", None, {}, lambda n: {"jids": [f"f{n}"]}),
     "on_failure": ("on_failure", "sweep", {"now": None}, _none),

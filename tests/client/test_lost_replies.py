@@ -222,6 +222,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("step", "a run stores a step", script("step", jid="a", worker="ann", kind="step", name="plan",
         result="1")),
     ("wait", "a run waits", script("wait", jid="a", worker="ann", wait_kind="wait", name="go")),
+    ("call", "a run calls a job", script("call", jid="a", worker="ann", name="pay",
+        child='{"queue":"mail","klass":"Pay","data":"{}"}')),
     ("signal", "signal", lambda client: client.jobs.signal("idle", "go", 1)),
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),

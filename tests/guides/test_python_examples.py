@@ -116,6 +116,7 @@ PAGES = {
     "locks.md": Page(BANK),
     "long-jobs.md": Page(ROWS),
     "signals.md": Page(),
+    "calls.md": Page(),
     "managing-jobs.md": Page(),
     "middleware.md": Page(PAGER),
     "operating.md": Page(DOWNLOAD),

@@ -30,6 +30,7 @@ ROW: dict[str, bytes | None] = {
     "x-context": b'{"trace": "1"}',
     "x-expiry": b"99.5",
     "x-cause": b'{"jid": "b"}',
+    "x-parent": b'["p","charge"]',
 }
 
 
@@ -57,7 +58,7 @@ def test_row_becomes_a_record() -> None:
         fence=9, tracked=False,
         context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"},
         failure=FailureReason("typo", "m", 7, "w"),
-        waited=2.5,
+        waited=2.5, is_called=True,
     ))  # fmt: skip
 
 

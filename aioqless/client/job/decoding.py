@@ -22,7 +22,7 @@ from aioqless.redis.encoding import Json, decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 _EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
-_NO_RARE_FIELDS = (None, None, None, None, None)
+_NO_RARE_FIELDS = (None, None, None, None, None, None)
 
 T = TypeVar("T", list[Any], dict[str, Any])
 
@@ -54,6 +54,7 @@ class JobFields:
     raw_cause: dict[str, str] | None = None  # of a Failure, its data perhaps encrypted
     branch: dict[str, str] | None = None  # the queue and klass of the job that its failure puts
     failures_seen: int = 0
+    is_called: bool = False  # another job has called it; known of popped jobs
     _details: JobDetails | None = None
 
 
@@ -63,7 +64,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     Other qless clients may have written parts of it. lib/job_row.lua has the order of its fields.
     """
     jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row
-    failure, spawned_from, context, expiry, cause = rare or _NO_RARE_FIELDS
+    failure, spawned_from, context, expiry, cause, parent = rare or _NO_RARE_FIELDS
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
         decode_text(jid or b""),
@@ -84,6 +85,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
         (_decode_number(expiry, 0) or None) if expiry else None,
         waited=None if waited is None else _decode_number(waited, 0),
         raw_cause=json.loads(decode_text(cause)) if cause else None,
+        is_called=parent is not None,
     )
 
 

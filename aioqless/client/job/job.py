@@ -8,7 +8,18 @@ import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from operator import attrgetter
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeAlias, TypedDict, cast, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypedDict,
+    cast,
+    overload,
+)
 
 from typing_extensions import TypeVar
 
@@ -35,12 +46,28 @@ from aioqless.validation import Seconds
 
 Data = TypeVar("Data", default=Any)
 V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
 P = ParamSpec("P")
 StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 
 MAX_PROGRESS_MESSAGE = 1_000  # characters
 MAX_JIDS_PER_CALL = 1_000
 _values = attrgetter(*(field.name for field in dataclasses.fields(JobFields)))
+
+
+class Callee(Protocol[V_co]):
+    """A new job whose result is known; `aioqless.NewJob` is one."""
+
+    @property
+    def result_type(self) -> ResultType[V_co] | None:
+        """What its result is read by."""
+
+
+class ResultType(Protocol[V_co]):
+    """Reads results of a handler; the handler is one."""
+
+    def read_result(self, value: object) -> V_co:
+        """Return the value that the handler returned, of its JSON."""
 
 
 class HeldLock(TypedDict):
@@ -457,6 +484,7 @@ class Job(JobFields, Generic[Data]):
             next=next,
             delay=None if delay is None else validation.check_seconds("delay", delay),
             depends=depends,
+            durable="1" if self.is_durable else None,
         )
         self.settled = True
         return state
@@ -634,6 +662,35 @@ class Job(JobFields, Generic[Data]):
         sleep: Coroutine[object, object, None] = self._run.sleep(name, delay)
         return sleep
 
+    def call(
+        self, name: str, job: Callee[V], *, detach: bool = False
+    ) -> Coroutine[object, object, V]:
+        """Put another job, once, wait for its end as `wait_for` does, and return its result.
+
+        The other job gets the jid of this one and a number. Its result is kept for this job, also
+        without `result_ttl`. Several calls in `asyncio.gather` or a task group run at once. In a
+        handler that is a plain function, the result itself is returned.
+
+        Args:
+            name: The name by which later runs find the other job; unique in a run.
+            job: A new job, `handler.data(...)`.
+            detach: Don't cancel it when this job is canceled.
+
+        Returns:
+            What its handler returned, in the type that it says it returns.
+
+        Raises:
+            Parked: The run ends; don't catch this.
+            JobFailed: The other job failed, or was canceled (the group is "canceled").
+            JobExists: Its unique key is taken.
+            ValueError: The name was used before in this run, or the job has an option that a
+                called job can't have.
+            LockLost: Another run holds the job.
+            AioqlessError: The handler runs in a process.
+        """
+        result: Coroutine[object, object, V] = self._run.call(name, job, detach=detach)
+        return result
+
     def wake(self, name: str) -> None:
         """Note that something has come for which this run may wait; called by its worker."""
         if self._durable is not None:
@@ -646,9 +703,9 @@ class Job(JobFields, Generic[Data]):
         return self._durable
 
     @property
-    def has_steps(self) -> bool:
-        """Whether this run has used steps or cursors."""
-        return self._durable is not None
+    def is_durable(self) -> bool:
+        """Whether this run has used steps, cursors or waits, or another job has called it."""
+        return self._durable is not None or self.is_called
 
     def join(self, context: RunContext) -> None:
         """Note what the worker gives to this run; called by its worker."""

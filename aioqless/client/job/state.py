@@ -158,7 +158,8 @@ class StoredStep:
 
     Attributes:
         kind: `step` or `cursor`; `signal` for one that was sent, `received` when the job has it,
-            `wait` (its value: until when, if not for ever) and `timeout`; `sleep` and `slept`.
+            `wait` (its value: until when, if not for ever) and `timeout`; `sleep` and `slept`;
+            `call` (its value: the job) and `called`.
         name: Its name.
         number: Its place in the order in which they were stored.
         when: When it was stored, in seconds since 1970.

@@ -30,6 +30,8 @@ EVENTS = {
     "timeout": "Signal {name} did not come in time",
     "sleep": "Sleep {name} began",
     "slept": "Sleep {name} ended",
+    "call": "Job called: {name}",
+    "called": "Called job ended: {name}",
     "abandoned": "Reservation of {worker} expired",
     "skipped": "Skipped by {worker}",
     "handed-over": "Handed over by {worker} to {to}",

@@ -13,6 +13,21 @@ from aioqless.store.call import encode, encode_optional, read_nothing, read_text
 class DurableCommands(ExtensionCommands):
     """The commands of this extension, each to be awaited."""
 
+    def call(
+        self, *, jid: str, worker: str, now: float | None = None, name: str, child: str | bytes,
+        fence: int | str | None = None, detach: str | None = None, request: str | None = None,
+    ) -> Call[list[str]]:
+        """Put a job for a running one, once, and return how it has ended, if it has."""
+        argv = [encode(jid), encode(worker), self._encode_time(now), encode(name), encode(child)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
+        if detach is not None:
+            argv += [b"detach", encode(detach)]
+        return Call(
+            self.send, "call", read_texts, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
+
     def signal(
         self, *, jid: str, now: float | None = None, name: str, result: str | bytes,
         replace: str | None = None, request: str | None = None,

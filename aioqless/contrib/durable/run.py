@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
+
 from aioqless import validation
 from aioqless.client import job_data, json_types
 from aioqless.client.codec import Codec
@@ -17,11 +19,19 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.job import HeldLock
 from aioqless.client.job.state import StoredStep
+from aioqless.client.put import NewJob, check_branch, encode_branch
 from aioqless.contrib.durable.commands import DurableCommands
 from aioqless.contrib.durable.cursor import Cursor
 from aioqless.contrib.durable.values import ValueType, type_returned_by
 from aioqless.contrib.durable.waits import Waits
-from aioqless.errors import AioqlessError, DecryptionError, LockLost, NoSuchJob, WrongState
+from aioqless.errors import (
+    AioqlessError,
+    DecryptionError,
+    JobFailed,
+    LockLost,
+    NoSuchJob,
+    WrongState,
+)
 from aioqless.validation import Seconds
 
 T = TypeVar("T")
@@ -30,7 +40,7 @@ ENCODED = ("step", "cursor", "signal", "received")  # kinds whose values aren't 
 
 
 class DurableRun:
-    """The steps, cursors and waits of one run.
+    """The steps, cursors, waits and calls of one run.
 
     Owns the entries that earlier runs have stored, and the names that this run has used.
 
@@ -123,7 +133,8 @@ class DurableRun:
         if (found := await self.find("received", name)) is not None:
             return values.decode(found)
         if await self.find("timeout", name) is None:
-            ending, entry = await self._wait("wait", name, timeout)
+            look = partial(self._send_wait, "wait", name, timeout)
+            ending, entry = await self._wait("wait", name, look)
             while ending == "signal":
                 value = values.decode(self._decode("signal", name, entry))
                 number = int(entry.partition(" ")[0])
@@ -142,14 +153,44 @@ class DurableRun:
     async def _sleep(self, name: str, delay: float) -> None:
         self.claim(name)
         if await self.find("slept", name) is None:
-            await self._wait("sleep", name, delay)
+            await self._wait("sleep", name, partial(self._send_wait, "sleep", name, delay))
+
+    def call(self, name: str, job: NewJob[Any], *, detach: bool) -> Any:
+        """Return the result of another job; `Job.call` says more."""
+        if not isinstance(job, NewJob):
+            raise TypeError(f"call takes a new job, such as `handler.data(...)` (got {job!r})")
+        check_branch("call", job)
+        work = self._call(name, job, detach)
+        return work if self.is_on_loop() else self.wait(work)
+
+    async def _call(self, name: str, job: NewJob[Any], detach: bool) -> object:
+        self.claim(name)
+        if (found := await self.find("called", name)) is None:
+            child = encode_branch(job, self._job.max_data, self._codec)
+
+            async def look() -> tuple[str, str]:
+                with self._lock_lost_if_gone():
+                    ending, entry = await self._commands.call(
+                        **self._held, name=name, child=child, detach="yes" if detach else None
+                    )
+                return ending, entry if ending == "called" else ""
+
+            _, entry = await self._wait("call", name, look)
+            found = self._decode("called", name, entry)
+        ended = msgspec.json.decode(found)
+        if "group" in ended:
+            raise JobFailed(ended["jid"], ended["group"], ended["message"])
+        value = self._codec.decode_result(ended["result"], ended["jid"])
+        return value if job.result_type is None else job.result_type.read_result(value)
 
     def wake(self, name: str) -> None:
         """Let a wait look again; called on the worker's loop."""
         self._waits.wake(name)
 
-    async def _wait(self, kind: str, name: str, timeout: float | None) -> tuple[str, str]:
-        """Wait until a wait is over; return how it has ended, and the entry of that.
+    async def _wait(
+        self, kind: str, name: str, look: Callable[[], Awaitable[tuple[str, str]]]
+    ) -> tuple[str, str]:
+        """Look until a wait is over; return how it has ended, and the entry of that.
 
         Raises:
             Parked: It takes too long.
@@ -158,7 +199,7 @@ class DurableRun:
             while True:
                 wait.woken.clear()
                 with self._waits.delayed():
-                    ending, text = await self._send_wait(kind, name, timeout)
+                    ending, text = await look()
                 if ending != kind:
                     return ending, text
                 await wait.look_later(float(text) if text else math.inf)

@@ -157,10 +157,10 @@ class Reservation:
             InvalidData: An answer that is not JSON or too large, or data that is no object.
         """
         text = b"false" if answer is False else job_data.encode(answer, self.job.max_data)
-        result = None
+        result = durable = None
         if self.policy.next is None:
-            kept = b"%d %s" % (self.policy.result_ttl, self.job.encode_result(text))
-            result = kept.decode("utf-8", "surrogateescape")
+            stored = self.job.encode_result(text).decode("utf-8", "surrogateescape")
+            result, durable = f"{self.policy.result_ttl} {stored}", f"1 {stored}"
         elif not isinstance(self.job.data, dict):
             raise InvalidData(
                 f"the data of job {self.job.jid} is no object, so it has no place for an answer "
@@ -174,6 +174,7 @@ class Reservation:
             data=self.job.changed_data(),
             next=self.policy.next,
             result=result,
+            durable=durable,
             request=self._request_id(request),
         )
 

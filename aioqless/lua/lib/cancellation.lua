@@ -40,11 +40,12 @@ function cancellation.check(jids)
 end
 
 -- Delete a job. One that `expired` was archived when it failed.
-function cancellation.delete(job, expired)
+function cancellation.delete(job, expired, now)
   local jid = job.jid
+  now = now or args.time('now')
   if archive.is_on() then
     if job.state == 'failed' then archive_backfill.append(job) end
-    if not expired then archive.append(job, 'cancel', args.time('now'), {state = 'cancelled'}) end
+    if not expired then archive.append(job, 'cancel', now, {state = 'cancelled'}) end
   end
   local event = {event = 'canceled', jid = jid, queue = job.queue, worker = job.worker}
   events.publish(event)
@@ -55,13 +56,21 @@ function cancellation.delete(job, expired)
   queue_sets.remove(job.queue, jid)
   if job.constraints then
     job_constraints.release(job, true)
-    limits.release(job, args.time('now'))
+    limits.release(job, now)
   end
   dependency.unlink_all(jid)
-  if redis.call('HEXISTS', keys.job(jid), 'x-steps') == 1 then steps.delete(jid) end
+  local f = redis.call('HMGET', keys.job(jid), 'x-steps', 'x-parent')
+  if f[1] then
+    calls.note_orphans(jid)
+    steps.delete(jid)
+  end
+  if f[2] then
+    calls.note_end(jid, f[2], calls.encode_failure(jid, 'canceled', 'the job was canceled'), now)
+  end
   if job.state == 'failed' then failures.leave_group(job) end
   tagging.detach(jid, json.parse_texts(job.tags))
   events.publish_tracked('canceled', jid)
   redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid),
     keys.output(jid))
+  if f[1] then calls.cancel_orphans(now) end
 end

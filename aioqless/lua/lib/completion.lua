@@ -21,7 +21,10 @@ function completion.complete(done)
   if job.grace or job.scheduled then record.delete_fields(jid, 'grace', 'scheduled') end
   if done.next then return completion.advance(job, done) end
   if result then results.store(job, result) end
-  if done.durable then steps.delete(jid) end
+  if done.durable then
+    steps.delete(jid)
+    calls.complete(jid, string.match(done.durable, '^%S+ (.+)$'), now)
+  end
   if call.encoded_queue ~= job.queue then
     call.encoded_queue, call.encoded_end = job.queue, ',"queue":' .. cjson.encode(job.queue) .. '}'
   end

@@ -47,10 +47,14 @@ function failures.store(job, group, message, worker, now)
   redis.call('SADD', keys.failures(), group)
   redis.call('LPUSH', keys.group(group), job.jid)
   retention.schedule_failed(job, now)
-  local f = redis.call('HMGET', keys.job(job.jid), 'x-cascade', 'x-on-failure', 'klass')
+  local f = redis.call('HMGET', keys.job(job.jid), 'x-cascade', 'x-on-failure', 'klass',
+    'x-parent')
   local declared = redis.call('HGET', keys.on_failure(), f[3] or '')
   if f[1] or f[2] or declared then
     branches.react(job, f, declared, group, message, now)
+  end
+  if f[4] then
+    calls.note_end(job.jid, f[4], calls.encode_failure(job.jid, group, message), now)
   end
 end
 

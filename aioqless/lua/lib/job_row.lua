@@ -1,15 +1,15 @@
 -- job_row: a popped job as its worker gets it: its fields in a fixed order, cheaper than JSON.
 
 -- The order of the fields; Python reads this list. Only a job with one of the rare fields, the last
--- five, has these in its row. Its state and its worker are those of all rows. Behind the fields is
+-- six, has these in its row. Its state and its worker are those of all rows. Behind the fields is
 -- for how many seconds the job could have been running, if that is known.
 local ROW = {
   'jid', 'queue', 'priority', 'retries', 'remaining', 'tags', 'klass', 'data', 'expires', 'x-fence',
-  'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause',
+  'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause', 'x-parent',
 }
 local EXPIRES = 9
 local FENCE = 10
-local RAREST = 15
+local RAREST = 16
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
@@ -42,7 +42,7 @@ end
 
 function job_row.has_rare(values, first)
   return values[first] or values[first + 1] or values[first + 2] or values[first + 3]
-    or values[first + 4]
+    or values[first + 4] or values[first + 5]
 end
 
 -- Keep the row of a job that this call has locked.

@@ -81,6 +81,8 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-archived  the `time` it had when its end was archived
 --   x-reserved  the fence and worker of a run that a person has reserved
 --   x-steps     its runs have stored steps
+--   x-calls     the number of its latest child
+--   x-parent    the job that has called it, and the name of the call
 --   x-parked    the fence of the run that parked it, and what it waits for
 -- in a recurring job's:
 --   x-coalesce  missed instances are coalesced into one
@@ -143,6 +145,8 @@ function keys.steps(jid) return ns .. ':x:steps:' .. jid end
 function keys.with_steps() return ns .. ':x:with-steps' end
 -- stream of what a job's runs have emitted; expires
 function keys.output(jid) return ns .. ':x:output:' .. jid end
+-- S children of deleted jobs, which must be canceled
+function keys.orphans() return ns .. ':x:orphans' end
 -- T when a unique key expires, if ever, and the jid of its holder
 function keys.unique(key) return ns .. ':x:unique:' .. key end
 -- Z running jobs of a limited key by when they are checked again

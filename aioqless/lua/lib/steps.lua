@@ -48,6 +48,7 @@ function steps.sweep(now)
     if steps.are_needed(jid) then
       redis.call('ZADD', keys.with_steps(), now + CHECKED_EVERY, jid)
     else
+      if redis.call('EXISTS', keys.job(jid)) == 0 then calls.note_orphans(jid) end
       steps.delete(jid)
     end
   end

@@ -3,6 +3,7 @@
 -- the run that parked it, and what it waits for: any other run makes it void.
 
 local LOOKS_EVERY = 3600
+local LOOKS_FOR_CALLS_EVERY = 60  -- another qless client may have ended a child
 
 -- Park a running job until the first of these waits is over; if one is already, it is to run again
 -- at once. Return its state.
@@ -24,6 +25,7 @@ function waits.read_due(jid, field, now)
   local kind, name = string.match(field, '^(%l+):(.*)$')
   local found = redis.call('HMGET', keys.steps(jid), field, 'signal:' .. (name or ''))
   if not found[1] or kind == 'wait' and found[2] then return now end
+  if kind == 'call' then return now + LOOKS_FOR_CALLS_EVERY end
   return tonumber(steps.read_value(found[1])) or now + LOOKS_EVERY
 end
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import signal
 from pathlib import Path
 
@@ -86,3 +87,35 @@ async def approved(job: Job, deaths: list[str]) -> None:
         await job.step(f"use {name}", effect, f"use {name} {answer}")
     await job.sleep("nap", 0.01)
     die_at("end")
+
+
+def count_children(path: str, seed: int) -> int:
+    """Return how many jobs a node of a random tree calls."""
+    return random.Random(f"{seed}:{path}").randrange(4) if path.count("/") < 3 else 0
+
+
+@job(klass="Node", queue="mail", retries=100)
+async def node(job: Job, path: str, seed: int) -> int:
+    """Have an effect, call others of the same kind, and count them; die at some places, once."""
+    chance = random.Random(f"death {seed}:{path}")
+
+    def die(place: str) -> None:
+        if chance.random() < 0.05 and not count(f"{seed} died {place} {path}"):
+            write(f"{seed} died {place} {path}")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async def effect() -> int:
+        write(f"{seed} effect {path}")
+        die("in")
+        return 1
+
+    one = await job.step("effect", effect)
+    chance = random.Random(f"later {seed}:{path}")
+    die("before")
+    calls = (
+        job.call(f"child {number}", node.data(path=f"{path}/{number}", seed=seed))
+        for number in range(count_children(path, seed))
+    )
+    counts: list[int] = list(await asyncio.gather(*calls))
+    die("after")
+    return one + sum(counts)

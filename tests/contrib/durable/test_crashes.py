@@ -22,7 +22,7 @@ from tests.contrib.durable import programs
 
 ROOT = Path(__file__).parents[3]
 Process: TypeAlias = asyncio.subprocess.Process
-Start: TypeAlias = Callable[[], AbstractAsyncContextManager[Process]]
+Start: TypeAlias = Callable[..., AbstractAsyncContextManager[Process]]
 
 
 @pytest.fixture
@@ -41,9 +41,10 @@ def start(redis_url: str, namespace: str, ledger: Path) -> Start:
     ]
 
     @asynccontextmanager
-    async def start() -> AsyncIterator[Process]:
+    async def start(*options: str) -> AsyncIterator[Process]:
         process = await asyncio.create_subprocess_exec(
             *command,
+            *options,
             cwd=ROOT,
             env={**os.environ, "LEDGER": str(ledger)},
             stderr=subprocess.DEVNULL,
@@ -165,3 +166,34 @@ async def test_waits_continue_after_kills_at_each_place(
         "use second 2": 2,
     }
     assert await client.jobs.steps(jid) == []
+
+
+def paths_of(seed: int, path: str = "") -> list[str]:
+    """Return the nodes of a random tree."""
+    below = (f"{path}/{number}" for number in range(programs.count_children(path, seed)))
+    return [path, *(each for child in below for each in paths_of(seed, child))]
+
+
+@pytest.mark.parametrize("trees", [5, pytest.param(300, marks=pytest.mark.long)])
+async def test_trees_of_calls_end_whatever_dies(
+    client: Client, start: Start, ledger: Path, trees: int
+) -> None:
+    jids = [await client.put(programs.node.data(path="", seed=seed)) for seed in range(trees)]
+
+    async def all_end() -> None:
+        for jid in jids:
+            assert (await client.jobs.wait(jid, 3600)).state == JobState.COMPLETE
+
+    ends = asyncio.create_task(all_end())
+    while not ends.done():
+        async with start("--concurrency", "1", "--park-after", "0") as worker:
+            died = asyncio.create_task(worker.wait())
+            await asyncio.wait([ends, died], return_when=asyncio.FIRST_COMPLETED)
+        for jid in await client.queue("mail").jids("running"):
+            await client.jobs.unlock(jid)  # rather than wait for its lock
+    await ends
+    done = lines(ledger)
+    expected = {f"{seed} effect {path}" for seed in range(trees) for path in paths_of(seed)}
+    assert {line for line in done if " effect " in line} == expected
+    for line in expected:
+        assert done[line] == 1 + done[line.replace(" effect ", " died in ")], line

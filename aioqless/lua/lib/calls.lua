@@ -1,0 +1,110 @@
+-- calls: jobs that another job, their parent, has put and waits for. A parent's steps have `call:`
+-- and the call's name with the child, and `called:` with how it has ended; a child's field
+-- `x-parent` names both.
+
+local PORTION = 100
+
+-- Put the child of a running job, once. Return how it has ended, if it has; else its jid.
+function calls.put(job, name, text, detach, now)
+  local key = keys.steps(job.jid)
+  if redis.call('HEXISTS', keys.job(job.jid), 'x-steps') == 0 then steps.begin(job.jid, now) end
+  local found = redis.call('HMGET', key, 'called:' .. name, 'call:' .. name)
+  if found[1] then return {'called', found[1]} end
+  local child = found[2] and calls.read_child(found[2])
+  if not child then return {'call', calls.put_child(job, key, name, text, detach, now)} end
+  local outcome = calls.look(child.jid)
+  if not outcome then return {'call', child.jid} end
+  calls.store_outcome(job, name, outcome, now)
+  return {'called', redis.call('HGET', key, 'called:' .. name)}
+end
+
+-- Its number has never been used, also if the parent was put again meanwhile.
+function calls.put_child(job, key, name, text, detach, now)
+  local put, options = branches.parse(text)
+  local number = tonumber(redis.call('HGET', keys.job(job.jid), 'x-calls')) or 0
+  repeat
+    number = number + 1
+    put.jid, put.now = string.format('%s-%d', job.jid, number), now
+  until redis.call('EXISTS', keys.job(put.jid)) == 0
+  local entry = cjson.encode({jid = put.jid, detach = detach and true or nil})
+  step_entries.check_limits(key, name, true, #entry)
+  options.context = options.context or redis.call('HGET', keys.job(job.jid), 'x-context') or nil
+  local other = enqueue.write(put, options)
+  if other ~= put.jid then
+    errors.raise('EXISTS', 'the unique key of the called job is taken', {jid = other})
+  end
+  record.set_fields(job.jid, 'x-calls', number)
+  record.set_fields(put.jid, 'x-parent', json.texts({job.jid, name}))
+  step_entries.store(job, 'call', name, entry, now)
+  return put.jid
+end
+
+function calls.read_child(entry) return json.parse_object(steps.read_value(entry)) end
+
+-- How a job has ended that another qless client may have ended; nil if it hasn't.
+function calls.look(jid)
+  local f = redis.call('HMGET', keys.job(jid), 'state', 'failure')
+  if f[1] == 'failed' then
+    local failure = json.parse_object(f[2])
+    return calls.encode_failure(jid, json.to_text(failure.group or ''),
+      json.to_text(failure.message or ''))
+  end
+  local text = (not f[1] or f[1] == 'complete') and results.read(jid)
+  if text or f[1] == 'complete' then return calls.encode_result(jid, text) end
+  return not f[1] and calls.encode_failure(jid, 'canceled', 'the job was canceled') or nil
+end
+
+function calls.encode_result(jid, text)
+  return '{"jid":' .. cjson.encode(jid) .. ',"result":' .. (text or 'null') .. '}'
+end
+
+function calls.encode_failure(jid, group, message)
+  return '{"jid":' .. cjson.encode(jid) .. ',"group":' .. cjson.encode(group) .. ',"message":'
+    .. cjson.encode(message) .. '}'
+end
+
+-- A child has ended: store how among the steps of its parent, if that still waits for it, and make
+-- the parent due.
+function calls.note_end(jid, parent, outcome, now)
+  local of = json.parse_texts(parent)
+  local job = record.read(of[1])
+  local entry = job and redis.call('HGET', keys.steps(of[1]), 'call:' .. of[2])
+  if not entry or calls.read_child(entry).jid ~= jid then return end
+  calls.store_outcome(job, of[2], outcome, now)
+  waits.wake(job, 'call:' .. of[2], now)
+end
+
+function calls.store_outcome(job, name, outcome, now)
+  step_entries.replace(job, 'call', 'called', name, outcome, now)
+end
+
+-- A run of a job completes that may be a child. `text` is what its handler returned, as JSON.
+function calls.complete(jid, text, now)
+  local parent = redis.call('HGET', keys.job(jid), 'x-parent')
+  if parent then calls.note_end(jid, parent, calls.encode_result(jid, text), now) end
+end
+
+-- A job with steps is deleted: note the jobs that it has called and that have not ended.
+function calls.note_orphans(jid)
+  local entries = redis.call('HGETALL', keys.steps(jid))
+  for i = 1, #entries, 2 do
+    local child = string.find(entries[i], '^call:') and calls.read_child(entries[i + 1])
+    if child and not child.detach then redis.call('SADD', keys.orphans(), child.jid) end
+  end
+end
+
+-- Cancel children of jobs that were deleted, which may have children themselves: a bounded number
+-- now, the others by later calls.
+function calls.cancel_orphans(now)
+  if call.canceling then return end
+  call.canceling = true
+  for _ = 1, PORTION do
+    local jid = redis.call('SPOP', keys.orphans())
+    if not jid then break end
+    local job = record.read(jid)
+    if job and job.state ~= 'complete' and redis.call('EXISTS', keys.dependents(jid)) == 0 then
+      cancellation.delete(job, false, now)
+    end
+  end
+  call.canceling = nil
+end

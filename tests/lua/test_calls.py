@@ -1,0 +1,198 @@
+"""call: jobs that another job has put and waits for, and how it learns of their end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument, JobExists, LockLost
+from tests.lua.story import Story
+from tests.lua.test_steps import read
+
+CALL = "call:charge"
+CHILD = {"queue": "pay", "klass": "Charge", "data": '{"order":7}'}
+
+
+async def call(story: Story, at: float, name: str = "charge", **more: Any) -> list[str]:
+    child = json.dumps({**CHILD, **more.pop("child", {})})
+    given = {"jid": "a", "worker": "ann", "child": child, **more}
+    found: list[str] = await story.call("call", now=at, name=name, **given)
+    return found
+
+
+async def parked(story: Story, *names: str, **more: Any) -> None:
+    """Put a job that runs at 1, calls others from 2 on, and is parked at 3."""
+    await story.running("a")
+    for name in names or ("charge",):
+        await call(story, 2, name, **more)
+    fields = [f"call:{name}" for name in names or ("charge",)]
+    assert await story.release("a", 3, waiting=fields) == "scheduled"
+
+
+async def pop_child(story: Story, at: float = 4, jid: str = "a-1") -> None:
+    assert await story.pop(at, queue="pay", worker="bob") == [jid]
+
+
+async def complete_child(story: Story, at: float, answer: str = "42") -> None:
+    await pop_child(story, at - 1)
+    given = {"worker": "bob", "queue": "pay", "durable": f"1 {answer}"}
+    assert await story.complete("a-1", at, **given) == "complete"
+
+
+async def outcome(story: Story, at: float, name: str = "charge") -> Any:
+    """Pop the parent, and return how the call has ended."""
+    assert await story.pop(at) == ["a"]
+    kind, entry = await call(story, at, name)
+    assert kind == "called"
+    return json.loads(entry.split(" ", 3)[3])
+
+
+async def test_child_is_put_once(story: Story) -> None:
+    await story.running("a")
+    assert await call(story, 2) == ["call", "a-1"]
+    assert await call(story, 3) == ["call", "a-1"]
+    child = await story.get("a-1")
+    assert (child["queue"], child["klass"], child["data"]) == ("pay", "Charge", '{"order":7}')
+    assert await read(story) == {CALL: '1 2.000 1 {"jid":"a-1"}'}
+    assert await call(story, 4, "other") == ["call", "a-2"]
+
+
+async def test_end_of_the_child_wakes_the_parent_with_its_result(story: Story) -> None:
+    await parked(story)
+    assert (await story.get("a"))["held_back"] == {"waits_for": [CALL], "until": 63}
+    await complete_child(story, 10, '{"paid":true}')
+    assert await outcome(story, 10) == {"jid": "a-1", "result": {"paid": True}}
+    assert [*await read(story)] == ["called:charge"]
+
+
+async def test_failure_of_the_child_wakes_the_parent(story: Story) -> None:
+    await parked(story)
+    await pop_child(story)
+    await story.fail("a-1", 10, worker="bob", group="g", message="no")
+    assert await outcome(story, 10) == {"jid": "a-1", "group": "g", "message": "no"}
+
+
+async def test_canceled_child_wakes_the_parent(story: Story) -> None:
+    await parked(story)
+    await story.cancel("a-1")
+    ended = await outcome(story, 10)
+    assert (ended["jid"], ended["group"]) == ("a-1", "canceled")
+
+
+async def test_child_that_ends_before_the_parent_parks_is_not_missed(story: Story) -> None:
+    await story.running("a")
+    await call(story, 2)
+    await complete_child(story, 5)
+    assert await story.release("a", 6, waiting=[CALL]) == "waiting"
+
+
+async def test_worker_of_a_running_parent_is_told(story: Story) -> None:
+    await story.running("a")
+    await call(story, 2)
+    async with story.published("log", "x:ready") as messages:
+        await complete_child(story, 5)
+    assert ("w:ann", {"event": "signaled", "jid": "a", "name": "charge"}) in messages
+
+
+@pytest.mark.parametrize("end", ["complete", "fail", "delete"])
+async def test_child_that_another_client_ended_is_found_within_a_minute(
+    story: Story, end: str
+) -> None:
+    await parked(story)
+    if end == "complete":
+        await pop_child(story)
+        await story.complete("a-1", 5, worker="bob", queue="pay", result="60 42")
+    elif end == "fail":
+        failure = '{"group":"g","message":"no","when":5,"worker":"x"}'
+        await story.ask("HSET", story.key("j:a-1"), "state", "failed", "failure", failure)
+    else:
+        await story.ask("DEL", story.key("j:a-1"))
+    assert await story.pop(62) == []
+    ended = await outcome(story, 63)
+    assert ended.get("result", ended.get("group")) == {
+        "complete": 42, "fail": "g", "delete": "canceled",
+    }[end]  # fmt: skip
+
+
+async def test_later_end_of_the_child_changes_nothing(story: Story) -> None:
+    await parked(story)
+    await pop_child(story)
+    await story.fail("a-1", 10, worker="bob", group="g", message="no")
+    await story.call("revive", "job", jid="a-1", now=11)
+    await complete_child(story, 13)
+    assert (await outcome(story, 14))["group"] == "g"
+
+
+async def test_parent_that_is_put_anew_gets_new_children(story: Story) -> None:
+    await parked(story)
+    await story.put("a", 5)
+    await story.pop(6)
+    assert await call(story, 7) == ["call", "a-2"]
+    await complete_child(story, 9)  # that of the former life
+    assert (await call(story, 10))[0] == "call"
+
+
+async def test_number_that_is_in_use_is_left_out(story: Story) -> None:
+    await story.put("a-1", 0, queue="pay")
+    await story.running("a")
+    assert await call(story, 2) == ["call", "a-2"]
+
+
+async def test_child_with_a_taken_unique_key_is_refused(story: Story) -> None:
+    key = '{"unique":"k","until":"done"}'
+    await story.put("b", 0, queue="pay", constraints=key)
+    await story.running("a")
+    await call(story, 2, "first")
+    async with story.refused(JobExists, jid="b"):
+        await call(story, 2, child={"constraints": key})
+
+
+async def test_run_that_lost_its_lock_puts_nothing(story: Story) -> None:
+    await story.running("a")
+    async with story.refused(LockLost, jid="a"):
+        await call(story, 2, fence=99)
+    assert await story.get("a-1") is None
+
+
+async def test_canceling_the_parent_cancels_its_children_and_theirs(story: Story) -> None:
+    await parked(story, "charge")
+    await pop_child(story)
+    held = {"jid": "a-1", "worker": "bob"}
+    await story.call("call", now=5, name="deep", child=json.dumps(CHILD), **held)
+    await story.cancel("a")
+    assert [await story.get(jid) for jid in ("a", "a-1", "a-1-1")] == [None] * 3
+    assert not await story.scores("x:with-steps")
+
+
+async def test_detached_child_stays(story: Story) -> None:
+    await parked(story, detach="yes")
+    await story.cancel("a")
+    assert (await story.get("a-1"))["state"] == "waiting"
+
+
+async def test_many_children_are_canceled_in_portions(story: Story) -> None:
+    await parked(story, *(f"n{n}" for n in range(150)))
+    await story.cancel("a")
+    left = await story.ask("SCARD", story.key("x:orphans"))
+    assert left == 50
+    await story.call("tick", now=10, batch=[])
+    assert await story.ask("EXISTS", story.key("x:orphans"), story.key("j:a-150")) == 0
+
+
+async def test_children_of_a_job_that_another_client_deleted_are_canceled(story: Story) -> None:
+    await parked(story)
+    await story.ask("DEL", story.key("j:a"))
+    await story.call("tick", now=603, batch=[])
+    assert await story.get("a-1") is None
+
+
+async def test_limit_of_steps_is_one_of_children(story: Story) -> None:
+    await story.store.config_set(option="max-steps", value="2")
+    await story.running("a")
+    await call(story, 2, "one")
+    await call(story, 2, "two")
+    async with story.refused(InvalidArgument, argument="name"):
+        await call(story, 2, "three")
+    assert await story.get("a-3") is None
