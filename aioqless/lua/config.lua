@@ -15,10 +15,10 @@
 -- @durable
 
 if word == 'get' then
-  if option then return settings.get(option) end
-  return settings.get_all()
+  if option then return config.get(option) end
+  return config.get_all()
 elseif word == 'set' and value then
-  settings.set(option, value)
+  config.set(option, value)
 else
-  settings.unset(option)
+  config.unset(option)
 end

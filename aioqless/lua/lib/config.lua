@@ -90,10 +90,6 @@ function config.stored_name(option)
   return (string.gsub(option, '^heartbeat%-(.+)$', '%1-heartbeat'))
 end
 
-function config.default(option) return DEFAULTS[option] end
-
-function config.defaults() return DEFAULTS end
-
 local ARCHIVE = {
   ['archive'] = 'off', ['archive-length'] = 1000000, ['archive-when-full'] = 'hold',
   ['archive-data'] = 0,
@@ -123,6 +119,61 @@ function config.archive_settings()
   return call.archive_settings
 end
 
-function config.archive_defaults() return ARCHIVE end
+-- JSON: the value, else the default, else nil.
+function config.get(option)
+  local name = config.stored_name(option)
+  local set = redis.call('HMGET', keys.config(), name, option)
+  local value = set[1] or set[2] or DEFAULTS[name] or ARCHIVE[name] or STEPS[name]
+  return value and cjson.encode(value) or nil
+end
 
-function config.steps_defaults() return STEPS end
+function config.get_all()
+  local all = {}
+  for _, defaults in ipairs({DEFAULTS, ARCHIVE, STEPS}) do
+    for option, value in pairs(defaults) do all[option] = value end
+  end
+  local set = redis.call('HGETALL', keys.config())
+  for i = 1, #set, 2 do all[set[i]] = set[i + 1] end
+  return cjson.encode(all)
+end
+
+-- Options that commands read as a number must be one.
+function config.set(option, value)
+  local name = config.stored_name(option)
+  local number = type(DEFAULTS[name]) == 'number' or string.find(name, '%-heartbeat$')
+    or string.find(name, '%-max%-concurrency$')
+    or string.find(name, '%-max%-length$')
+  if number then args.number(option, value) end
+  if string.find(name, '%-rate%-limit$') and not rates.parse(value) then
+    errors.bad_argument(option, value,
+      'must be number/seconds, at most ' .. constants.MAX_RATE_STARTS
+        .. ': 100/60 for 100 per minute')
+  end
+  if name == 'archive' or name == 'archive-when-full' then
+    local words = name == 'archive' and {'on', 'off'} or {'hold', 'count'}
+    if value ~= words[1] and value ~= words[2] then
+      errors.bad_argument(option, value, 'must be ' .. words[1] .. ' or ' .. words[2])
+    end
+  elseif name == 'archive-length' or name == 'archive-data' or STEPS[name] then
+    args.count(option, value)
+  end
+  if config.is_retention_rule(name) then
+    args.seconds(option, value)
+    redis.call('SADD', keys.retention_rules(), name)
+  end
+  redis.call('HSET', keys.config(), name, value)
+  events.publish({event = 'config_set', option = name, value = value})
+end
+
+function config.unset(option)
+  local name = config.stored_name(option)
+  redis.call('HDEL', keys.config(), name, option)
+  redis.call('SREM', keys.retention_rules(), name)
+  events.publish({event = 'config_unset', option = name})
+end
+
+-- `<queue or klass>-jobs-history`, and `failed-history` alone or for one of these.
+function config.is_retention_rule(name)
+  return name == 'failed-history' or string.find(name, '.%-jobs%-history$') ~= nil
+    or string.find(name, '.%-failed%-history$') ~= nil
+end
