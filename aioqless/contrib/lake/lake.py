@@ -13,10 +13,9 @@ from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from aioqless.contrib.lake.schema import EVENTS, PARTITION_COLUMNS, TABLES, Table
-from aioqless.contrib.lake.snapshot import Snapshot
+from aioqless.contrib.lake.snapshot import VERSION_PROPERTY, Snapshot
 from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
 
-VERSION_PROPERTY: Final = "aioqless.version"
 _LAYERS: Final = {name.partition("/")[0] for name in TABLES}
 _READER_VERSION: Final = 1  # of Delta's protocol; newer ones have features that pyarrow can't read
 _FIELDS: Final = {
@@ -73,30 +72,27 @@ class Lake:
                 f"{self.url} has no table {table}"
                 + (f" of version {version}" if version is not None else "")
             )
-        return Snapshot(_with_columns_of(opened, declared), self.storage.within(table), opened)
+        return self._wrap(opened, declared)
 
-    def upgrade(self) -> None:
-        """Create the tables that are missing, and add the columns that are missing.
+    def upgrade(self) -> dict[str, Snapshot]:
+        """Create the tables and columns that are missing, and return all tables.
 
         Raises:
             LakeError: A table can't be used; nothing was changed.
         """
         opened = {name: self._open(name) for name in TABLES}
+        found = {}
         for name, table in TABLES.items():
-            if (existing := opened[name]) is None:
-                self._create(table)
-                continue
-            known = {each.name for each in existing.schema().fields}
+            latest = opened[name] or self._create(table)
+            known = {each.name for each in latest.schema().fields}
             if added := [field for name, field in _FIELDS[name].items() if name not in known]:
-                existing.alter.add_columns(added)
+                latest.alter.add_columns(added)
+            found[name] = self._wrap(latest, table)
+        return found
 
     def outdated(self) -> list[str]:
         """List the tables whose columns had another meaning when they were written."""
-        return [
-            name
-            for name, table in TABLES.items()
-            if (opened := self._open(name)) is not None and _version_of(opened) < table.version
-        ]
+        return [name for name in TABLES if self.snapshot(name).is_outdated]
 
     def mark_current(self, table: str) -> None:
         """Record that a table was rebuilt with the present meaning of its columns."""
@@ -105,6 +101,10 @@ class Lake:
             opened.alter.set_table_properties(
                 {VERSION_PROPERTY: str(_declared(table).version)}, raise_if_not_exists=False
             )
+
+    def _wrap(self, opened: DeltaTable, declared: Table) -> Snapshot:
+        place = self.storage.within(declared.name)
+        return Snapshot(_with_columns_of(opened, declared), place, opened)
 
     def _list_names(self, create: bool) -> list[str]:
         folder = Path(self.url) if self.storage.is_local else None
@@ -170,32 +170,36 @@ class Lake:
                     f"of {_type_name(expected)}: {_remedy(name)}"
                 )
 
-    def _create(self, table: Table) -> None:
+    def _create(self, table: Table) -> DeltaTable:
         place = self.storage.within(table.name)
         if place.is_local:
             Path(place.url).mkdir(parents=True, exist_ok=True)
         try:
-            DeltaTable.create(
+            return DeltaTable.create(
                 place.url,
                 Schema.from_arrow(table.schema),
                 mode="ignore",
                 partition_by=list(PARTITION_COLUMNS),
                 name=table.name.replace("/", "_"),
                 description=table.description,
-                configuration={VERSION_PROPERTY: str(table.version), **_statistics_of(table)},
+                configuration=_properties_of(table),
                 storage_options=dict(place.options),
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError) as error:
-            if self._open(table.name) is None:  # otherwise another process made it meanwhile
+            if (opened := self._open(table.name)) is None:
                 raise explain_failure(place.url, error) from None
+            return opened  # which another process made meanwhile
 
 
-def _statistics_of(table: Table) -> dict[str, str | None]:
-    """Return the columns of which delta-rs writes values into the log: none that names a job."""
-    if not table.statistics:
-        return {"delta.dataSkippingNumIndexedCols": "0"}
-    return {"delta.dataSkippingStatsColumns": ",".join(table.statistics)}
+def _properties_of(table: Table) -> dict[str, str | None]:
+    """Return the properties of a new table; Delta's log has no values of columns that name jobs."""
+    statistics = "StatsColumns" if table.statistics else "NumIndexedCols"
+    return {
+        VERSION_PROPERTY: str(table.version),
+        "delta.checkpointInterval": "10",  # later commits are read one by one
+        f"delta.dataSkipping{statistics}": ",".join(table.statistics) or "0",
+    }
 
 
 def _remedy(name: str) -> str:

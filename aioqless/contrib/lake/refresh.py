@@ -77,14 +77,14 @@ def refresh(
     Raises:
         ConcurrentCommit: Other processes change the tables all the time.
     """
-    lake.upgrade()
-    outdated = set(DERIVED) if rebuild else set(DERIVED) & set(lake.outdated())
-    events = lake.snapshot(EVENTS)
+    opened = lake.upgrade()
+    outdated = {name for name in DERIVED if rebuild or opened[name].is_outdated}
+    events = opened[EVENTS]
     done = Refreshed()
     for namespace in sorted({each.namespace for each in events.all_files}):
         _Refresh(
             lake,
-            events,
+            opened,
             namespace,
             done,
             open_session=open_session,
@@ -107,7 +107,7 @@ class _Refresh:
     def __init__(
         self,
         lake: Lake,
-        events: Snapshot,
+        opened: dict[str, Snapshot],
         namespace: str,
         done: Refreshed,
         *,
@@ -116,14 +116,14 @@ class _Refresh:
         local_events: int,
     ) -> None:
         self._lake = lake
-        self._events = events
+        self._events = opened[EVENTS]
         self._namespace = namespace
         self._open_session = open_session
         self._progress = progress
         self._local_events = local_events
         self._done = done
-        self._files = events.files(namespace)
-        self._snapshots: dict[str, Snapshot] = {}
+        self._files = self._events.files(namespace)
+        self._snapshots = opened  # the latest versions, also for the next namespace
 
     def run(self, rebuilt: Iterable[str]) -> None:
         """Merge rounds of events until every table has the last one."""
@@ -131,12 +131,11 @@ class _Refresh:
         last = max(each.greatest["ordinal"] for each in self._files)
         rebuilt, conflicts = set(rebuilt), 0
         while True:
-            self._snapshots = {name: self._lake.snapshot(name) for name in DERIVED}
             after = {
                 name: 0
                 if name in rebuilt
                 else snapshot.transaction(position_name(self._namespace)) or 0
-                for name, snapshot in self._snapshots.items()
+                for name, snapshot in ((each, self._snapshots[each]) for each in DERIVED)
             }
             after = {name: max(ordinal, first - 1) for name, ordinal in after.items()}
             start = min(after.values())
@@ -152,7 +151,8 @@ class _Refresh:
                 conflicts += 1
                 if conflicts >= _CONFLICTS:
                     raise ConcurrentCommit(str(error)) from None
-                self._events = self._lake.snapshot(EVENTS)
+                self._snapshots.update(self._lake.upgrade())
+                self._events = self._snapshots[EVENTS]
                 self._files = self._events.files(self._namespace)
                 continue
             self._done.events += self._count(start, until)
@@ -160,15 +160,9 @@ class _Refresh:
 
     def _count(self, start: int, until: int) -> int:
         """Return the number of events behind an ordinal, up to another."""
-        whole, parts = 0, []
-        for each in self._events.files(self._namespace, ranges={"ordinal": (start + 1, until)}):
-            if each.least["ordinal"] > start and each.greatest["ordinal"] <= until:
-                whole += each.rows
-            else:
-                parts.append(each)
-        work = Work(self._lake.storage, parts, {}, until, {})
+        work = Work(self._lake.storage, self._files, {}, until, {})
         rows: int = work.read_events(start, until, ["ordinal"]).num_rows
-        return whole + rows
+        return rows
 
     def _round(
         self,

@@ -19,6 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from aioqless.contrib.lake.schema import PARTITION_COLUMNS, Table
 from aioqless.contrib.lake.storage import LakeError, Storage, explain_failure
 
+VERSION_PROPERTY: Final = "aioqless.version"
 ORPHAN_HOURS: Final = 24  # writers may take so long from writing files to committing them
 _FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
 _WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
@@ -94,6 +95,12 @@ class Snapshot:
     def table_id(self) -> str:
         """The id that the table got when it was made; copies of the lake have the same."""
         return str(self._opened.metadata().id)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether columns had another meaning when the table was written."""
+        properties = self._opened.metadata().configuration
+        return int(properties.get(VERSION_PROPERTY) or 1) < self.table.version
 
     def transaction(self, name: str) -> int | None:
         """Return the number that was last committed under a transaction name, or None."""

@@ -203,3 +203,18 @@ def test_jobs_are_found_in_their_files(
     assert set(read(["jid"], others=True)["jid"].to_pylist()) == set(expected) - set(
         some.to_pylist()
     )
+
+
+def test_a_refresh_without_new_events_opens_each_table_once(
+    whole: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    open_table = Lake._open  # noqa: SLF001
+
+    def count(self: Lake, name: str, version: int | None = None) -> DeltaTable | None:
+        names.append(name)
+        return open_table(self, name, version)
+
+    monkeypatch.setattr(Lake, "_open", count)
+    assert refresh(whole, no_spark).events == 0
+    assert sorted(names) == sorted(TABLES)

@@ -31,7 +31,7 @@ from aioqless.contrib.lake.report.charts import (
 from aioqless.contrib.lake.report.report_data import Report, count_by_slot, day_moment
 from aioqless.contrib.lake.statistics import Period
 
-_LIBRARIES: Final = ("vega-6.4.0", "vega-lite-6.5.0")
+_SCRIPTS: Final = ("vega-6.4.0.min.js", "vega-lite-6.5.0.min.js", "page.js")
 _AGAIN: Final = ("retried", "released", "timed_out", "lost")
 _TREND_HOURS: Final = (1, 3, 6, 12, 24, 7 * 24, 28 * 24)
 _TREND_SLOTS: Final = 72
@@ -64,7 +64,7 @@ def render(report: Report, now: datetime | None = None) -> str:
         tiles=_tiles(report),
         kinds=_KINDS,
         css=_css(),
-        script=_read_script(),
+        script="\n".join((Path(__file__).parent / name).read_text("utf-8") for name in _SCRIPTS),
         now=now or datetime.now(UTC),
         busiest=_busiest_hours(report),
     )
@@ -119,13 +119,6 @@ def _draw_times(report: Report, kind: str) -> dict[str, Any]:
         "histogram": _place(draw_histogram(bars, color, marks, f"{title}, distribution")),
         "over_time": _place(over_time) if len(slots) > 1 else "",
     }
-
-
-def _read_script() -> str:
-    """Return the program that draws the charts; nothing in it ends its element."""
-    folder = Path(__file__).parent
-    names = (*(f"{name}.min.js" for name in _LIBRARIES), "page.js")
-    return "\n".join((folder / name).read_text("utf-8") for name in names)
 
 
 def _css() -> str:
