@@ -224,6 +224,8 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("wait", "a run waits", script("wait", jid="a", worker="ann", wait_kind="wait", name="go")),
     ("call", "a run calls a job", script("call", jid="a", worker="ann", name="pay",
         child='{"queue":"mail","klass":"Pay","data":"{}"}')),
+    ("emit", "a worker sends output", script("emit", worker="ann", batch=[{"jid": "a", "fence": 1,
+        "start": 0, "count": 1, "values": "[1]", "ttl": 60}])),
     ("signal", "signal", lambda client: client.jobs.signal("idle", "go", 1)),
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),

@@ -23,6 +23,7 @@ from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.contrib.human_tasks import TaskQueue
+from aioqless.contrib.output.commands import OutputCommands
 from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"
@@ -179,11 +180,7 @@ async def put_extensions(client: Client) -> None:
         who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
     await client.internals.store.declare_begin(id="1")
-    await client.queue("durable").put("Greet", jid="with-steps")
-    (job,) = await client.queue("durable").pop(worker="worker-durable")
-    await DurableCommands(client.internals.store).step(
-        jid=job.jid, worker="worker-durable", now=THEN, kind="step", name="plan", result="[1]"
-    )
+    await put_durable(client)
     await HttpSessionsCommands(client.internals.store).session_keep(
         id="known", proof="of-a-password", seconds=10**9
     )
@@ -194,6 +191,34 @@ async def put_extensions(client: Client) -> None:
     await ForeignQueuesCommands(client.internals.store).import_queue(
         prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
+
+
+async def put_durable(client: Client) -> None:
+    """Put a running job with steps, output and a child, and a parked one with a signal."""
+    store, worker = client.internals.store, "worker-durable"
+    commands, queue = DurableCommands(store), client.queue("durable")
+    await queue.put("Greet", jid="with-steps")
+    await queue.put("Greet", jid="parked")
+    job, _ = await queue.pop(2, worker=worker)
+    assert job.fence is not None
+    await commands.step(
+        jid="with-steps", worker=worker, now=THEN, kind="step", name="plan", result="[1]"
+    )
+    child = '{"queue":"children","klass":"Greet","data":"{}"}'
+    await commands.call(jid="with-steps", worker=worker, now=THEN, name="pay", child=child)
+    await OutputCommands(store).emit(
+        worker=worker,
+        now=THEN,
+        batch=[{
+            "jid": "with-steps", "fence": job.fence, "start": 0, "count": 1, "values": "[1]",
+            "ttl": 10**9,
+        }],
+    )  # fmt: skip
+    await commands.wait(
+        jid="parked", worker=worker, now=THEN, wait_kind="wait", name="approval", timeout=60
+    )
+    await store.release(jid="parked", worker=worker, now=THEN, waiting=["wait:approval"])
+    await commands.signal(jid="parked", name="another", result="true", now=THEN)
 
 
 async def dump(redis: Redis, namespace: str = "ql") -> list[dict[str, Any]]:
