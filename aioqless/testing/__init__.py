@@ -16,6 +16,7 @@ from aioqless.testing.event_recorder import EventRecorder, record_events
 from aioqless.testing.memory_client import MemoryClient, PutJob, put_jobs
 from aioqless.testing.perform import Performed, perform
 from aioqless.testing.server import server
+from aioqless.worker.outcome import RunCompleted, RunFailed, RunReleased, RunRetried
 
 __all__ = [
     "Clock",
@@ -23,6 +24,10 @@ __all__ = [
     "MemoryClient",
     "Performed",
     "PutJob",
+    "RunCompleted",
+    "RunFailed",
+    "RunReleased",
+    "RunRetried",
     "drain",
     "perform",
     "put_jobs",

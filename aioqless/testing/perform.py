@@ -28,9 +28,9 @@ from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.failure_text import describe_exhausted
 from aioqless.worker.outcome import (
     FAIL_UNKNOWN,
-    Failed,
     Outcome,
-    Retried,
+    RunFailed,
+    RunRetried,
     outcome_of,
     record_error,
     record_result,
@@ -47,9 +47,9 @@ class Performed:
     """How a run ended.
 
     Attributes:
-        outcome: What a worker would have stored (Completed, Retried, Failed, Released: of
-            aioqless.worker.outcome), so Failed for a retry when none remains; None if the handler
-            itself completed, failed, retried or released the job.
+        outcome: What a worker would have stored: RunCompleted, RunRetried, RunFailed (also for a
+            retry when none remains) or RunReleased; None if the handler itself completed, failed,
+            retried or released the job.
         result: What the handler returned.
         error: What it raised.
         job: The job, with the data as it left it.
@@ -252,10 +252,10 @@ def _encode_cause(failure: Failure | None) -> dict[str, str] | None:
 
 def _stored(outcome: Outcome | None, job: Job) -> Outcome | None:
     """Return what Redis makes of an outcome: a retry when none remains fails the job."""
-    if not isinstance(outcome, Retried) or job.remaining > 0:
+    if not isinstance(outcome, RunRetried) or job.remaining > 0:
         return outcome
     message = outcome.message if outcome.group else None
-    return Failed(
+    return RunFailed(
         outcome.group or exhausted_group(job.queue),
         message or describe_exhausted(job.queue),
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Completed:
+class RunCompleted:
     """The handler returned."""
 
     next: Next | None = None
@@ -35,11 +35,11 @@ class Completed:
     answer: bytes | None = None  # the result for the job that has called it
 
 
-NOTHING_KEPT = Completed()  # the outcome of most runs
+NOTHING_KEPT = RunCompleted()  # the outcome of most runs
 
 
 @dataclass(frozen=True)
-class Retried:
+class RunRetried:
     """The job is to run again."""
 
     delay: float
@@ -49,7 +49,7 @@ class Retried:
 
 
 @dataclass(frozen=True)
-class Failed:
+class RunFailed:
     """The job itself is at fault."""
 
     group: str
@@ -57,7 +57,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Released:
+class RunReleased:
     """The job goes back to its queue, at once or after `delay` seconds; it uses no retry."""
 
     delay: float = 0
@@ -67,7 +67,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Declined:
+class RunDeclined:
     """No handler here claims the klass: the job goes back for `delay` seconds, without a trace.
 
     It fails when workers have declined it for `timeout` seconds.
@@ -79,7 +79,7 @@ class Declined:
     message: str
 
 
-Outcome: TypeAlias = Completed | Retried | Failed | Released | Declined
+Outcome: TypeAlias = RunCompleted | RunRetried | RunFailed | RunReleased | RunDeclined
 # What Redis said: a state, or how many retries remain; a refusal; None: it could not be stored.
 StoreReply: TypeAlias = str | int | Exception | None
 
@@ -114,40 +114,42 @@ def outcome_of(run: Run, settings: Settings = FAIL_UNKNOWN) -> Outcome | None:
         following = run.result if isinstance(run.result, Next) else None
         if following is None and run.data is None and run.kept is None and run.answer is None:
             return NOTHING_KEPT
-        return Completed(following, run.data, run.kept, run.answer)
+        return RunCompleted(following, run.data, run.kept, run.answer)
     return _outcome_of_error(run, run.error, settings)
 
 
-def _overdue(run: Run) -> Failed:
+def _overdue(run: Run) -> RunFailed:
     group = "timeout" if run.stopped_by == "timeout" else "expired"
-    return Failed(validation.fit_name(f"{run.job.queue}-{group}"), describe_overdue(run))
+    return RunFailed(validation.fit_name(f"{run.job.queue}-{group}"), describe_overdue(run))
 
 
 def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
     match error:
         case Snooze():
-            return Released(error.delay, "snoozed", run.data)
+            return RunReleased(error.delay, "snoozed", run.data)
         case Parked():
-            return Released(0, str(error), run.data, error.waits)
+            return RunReleased(0, str(error), run.data, error.waits)
         case Fail():
-            return Failed(error.group or group_of(run, error), error.message)
+            return RunFailed(error.group or group_of(run, error), error.message)
         case UnknownKlass() | InvalidData():
             return _declined_or_failed(run, error, settings)
         case _ if run.stopped_by == "shutdown" and not isinstance(error, Retry):
-            return Released()
+            return RunReleased()
         case _:
             return _retried_or_failed(run, error, settings.retry)
 
 
-def _declined_or_failed(run: Run, error: Exception, settings: Settings) -> Declined | Failed:
+def _declined_or_failed(run: Run, error: Exception, settings: Settings) -> RunDeclined | RunFailed:
     group, message = group_of(run, error), validation.to_text(error)
     if isinstance(error, UnknownKlass) and settings.unknown_klass_timeout > 0:
         delay, timeout = settings.unknown_klass_delay, settings.unknown_klass_timeout
-        return Declined(delay, timeout, group, message)
-    return Failed(group, message)
+        return RunDeclined(delay, timeout, group, message)
+    return RunFailed(group, message)
 
 
-def _retried_or_failed(run: Run, error: BaseException, policy: RetryPolicy) -> Retried | Failed:
+def _retried_or_failed(
+    run: Run, error: BaseException, policy: RetryPolicy
+) -> RunRetried | RunFailed:
     """Decide by a Retry, or by the retry policy of the handler, or else that of the worker."""
     if run.handler and run.handler.retry:
         policy = run.handler.retry
@@ -157,19 +159,19 @@ def _retried_or_failed(run: Run, error: BaseException, policy: RetryPolicy) -> R
             return _retried(run, error, policy.pause(used) if error.delay is None else error.delay)
         delay = policy.delay(error, used)
     except Exception as wrong:  # a backoff function is the application's code, too
-        return Failed(group_of(run, wrong), format_error(wrong))
+        return RunFailed(group_of(run, wrong), format_error(wrong))
     group, message = group_of(run, error), format_error(error)
-    return Failed(group, message) if delay is None else Retried(delay, group, message)
+    return RunFailed(group, message) if delay is None else RunRetried(delay, group, message)
 
 
-def _retried(run: Run, error: Retry, delay: float) -> Retried:
+def _retried(run: Run, error: Retry, delay: float) -> RunRetried:
     """Return the outcome of a Retry; the failure of its last one says why."""
     group, message, reason = error.group, error.message, reason_of(error)
     if reason and run.job.remaining <= 0 and not (group and message):
         group = group or validation.fit_name(exhausted_group(run.job.queue))
         why = reason if message is None else message
         message = describe_exhausted(run.job.queue, why)
-    return Retried(delay, group, message, run.data)
+    return RunRetried(delay, group, message, run.data)
 
 
 def end_of(run: Run, outcome: Outcome | None, reply: StoreReply) -> End | None:
@@ -190,9 +192,9 @@ def end_of(run: Run, outcome: Outcome | None, reply: StoreReply) -> End | None:
             return None
         case _, Exception() as refusal:
             return _end_of_refused(refusal)
-        case Completed(), "complete":
+        case RunCompleted(), "complete":
             return End("info", "job.completed", {})
-        case Completed(following), state:
+        case RunCompleted(following), state:
             to = following.queue if following else None
             return End("info", "job.advanced", {"to": to, "state": state})
     return _end_of_unfinished(run, outcome, reply)
@@ -206,19 +208,21 @@ def _end_of_refused(refusal: Exception) -> End:
 
 def _end_of_unfinished(run: Run, outcome: Outcome, reply: StoreReply) -> End | None:
     match outcome, reply:
-        case Retried(delay), int() as remaining if remaining >= 0:
+        case RunRetried(delay), int() as remaining if remaining >= 0:
             why = summarize(run.error) if run.error else ""
             return End("info", "job.retried", {"delay": delay, "remaining": remaining, "why": why})
-        case Released(delay, why), _:
+        case RunReleased(delay, why), _:
             return End("info", "job.released", {"delay": delay, "why": why})
-        case Declined(), state if state != "failed":  # logged once for its klass
+        case RunDeclined(), state if state != "failed":  # logged once for its klass
             return None
         case (
-            Retried(_, group, message) | Failed(group, message) | Declined(_, _, group, message),
+            RunRetried(_, group, message)
+            | RunFailed(group, message)
+            | RunDeclined(_, _, group, message),
             _,
         ):
             group = group or exhausted_group(run.job.queue)
-            exhausted = isinstance(outcome, Retried)  # it had no retries left
+            exhausted = isinstance(outcome, RunRetried)  # it had no retries left
             return End(
                 "warning",
                 "job.failed",

@@ -23,12 +23,12 @@ from aioqless.store import Call, CompleteManyRow
 from aioqless.store.script_store import RETRY_WINDOW
 from aioqless.worker.context import NOT_NOW, WorkerContext
 from aioqless.worker.outcome import (
-    Completed,
-    Declined,
-    Failed,
     Outcome,
-    Released,
-    Retried,
+    RunCompleted,
+    RunDeclined,
+    RunFailed,
+    RunReleased,
+    RunRetried,
     StoreReply,
 )
 from aioqless.worker.running_jobs import Run
@@ -62,7 +62,7 @@ class OutcomeWriter:
         self._worker = context.name
         self._outage = context.outage
         self._lifecycle = context.lifecycle
-        self._completions: Batcher[tuple[Run, Completed], StoreReply] = Batcher(
+        self._completions: Batcher[tuple[Run, RunCompleted], StoreReply] = Batcher(
             self._complete, name="completions", max_items=MOST_PER_CALL, parallel=CALLS_AT_ONCE
         )
         self._broken = asyncio.Event()
@@ -84,7 +84,7 @@ class OutcomeWriter:
     async def store(self, run: Run, outcome: Outcome) -> StoreReply:
         """Store an outcome; return what Redis says of it, or None if it is dropped."""
         try:
-            if isinstance(outcome, Completed):
+            if isinstance(outcome, RunCompleted):
                 return await self._completions.submit((run, outcome))
             (reply,) = await self._send([run], self._command(run, outcome))
             if isinstance(reply, Exception):
@@ -107,7 +107,7 @@ class OutcomeWriter:
         kind = type(outcome).__name__
         log.error("job.outcome_dropped", **run.log_fields, outcome=kind, why=why)
 
-    async def _complete(self, batch: list[tuple[Run, Completed]]) -> list[StoreReply]:
+    async def _complete(self, batch: list[tuple[Run, RunCompleted]]) -> list[StoreReply]:
         """Store completions. Refusals are returned in their places."""
         rows = [_row(run, completed) for run, completed in batch]
         command = partial(self._store.complete_many, worker=self._worker, batch=rows)
@@ -143,24 +143,26 @@ class OutcomeWriter:
             return [unknown if isinstance(each, ScriptError) else each for each in replies]
         return replies
 
-    def _command(self, run: Run, outcome: Failed | Retried | Released | Declined) -> MakeCall:
+    def _command(
+        self, run: Run, outcome: RunFailed | RunRetried | RunReleased | RunDeclined
+    ) -> MakeCall:
         job, store = run.job, self._store
         held: HeldLock = {"jid": job.jid, "worker": self._worker, "fence": job.fence}
         match outcome:
-            case Failed(group, message):
+            case RunFailed(group, message):
                 return partial(store.fail, **held, group=group, message=message)
-            case Retried(delay, group, message, data):
+            case RunRetried(delay, group, message, data):
                 retry = partial(store.retry, **held, queue=job.queue, delay=delay, data=data)
                 return partial(retry, group=group, message=message)
-            case Declined(delay, timeout, group, message):
+            case RunDeclined(delay, timeout, group, message):
                 decline = partial(store.decline, **held, delay=delay, timeout=timeout)
                 return partial(decline, group=group, message=message)
-            case Released(delay, _, data, waits):
+            case RunReleased(delay, _, data, waits):
                 release = partial(store.release, **held, delay=delay or None, data=data)
                 return partial(release, waiting=waits[:MAX_JIDS_PER_CALL] or None)
 
 
-def _row(run: Run, completed: Completed) -> CompleteManyRow:
+def _row(run: Run, completed: RunCompleted) -> CompleteManyRow:
     """Return a completed run as a row of `complete_many`."""
     row: CompleteManyRow = {
         "jid": run.job.jid,

@@ -24,8 +24,8 @@ from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.failure_text import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
-    Declined,
-    Failed,
+    RunDeclined,
+    RunFailed,
     StoreReply,
     end_of,
     outcome_of,
@@ -180,12 +180,12 @@ class Runner:
         if run.job.has_output and run.stopped_by != "lost":
             await self._flush_output(run)
         outcome = outcome_of(run, self._settings)
-        if isinstance(outcome, Declined):
+        if isinstance(outcome, RunDeclined):
             self._log_unknown(run.job.klass, outcome)
         if outcome is not None:
             reply = await self._writer.store(run, outcome)
-            if isinstance(reply, InvalidArgument) and not isinstance(outcome, Failed):
-                outcome = Failed(group_of(run, reply), str(reply))
+            if isinstance(reply, InvalidArgument) and not isinstance(outcome, RunFailed):
+                outcome = RunFailed(group_of(run, reply), str(reply))
                 reply = await self._writer.store(run, outcome)
             run.job.settle()
         if end := end_of(run, outcome, reply):
@@ -211,7 +211,7 @@ class Runner:
         finally:
             flushing.cancel()
 
-    def _log_unknown(self, klass: str, declined: Declined) -> None:
+    def _log_unknown(self, klass: str, declined: RunDeclined) -> None:
         """Log an unknown klass, once: a job may be offered many times."""
         if klass in self._logged or len(self._logged) >= MOST_UNKNOWN:
             return

@@ -18,8 +18,7 @@ from starlette.requests import HTTPConnection
 from aioqless import Client
 from aioqless.contrib import private_redis
 from aioqless.contrib.encryption import Encryption
-from aioqless.testing import perform
-from aioqless.worker.outcome import Completed
+from aioqless.testing import RunCompleted, perform
 from tests.guides.examples import Program, modules
 from tests.guides.test_python_examples import PAGER
 from tests.guides.test_python_examples import PAGES as GUIDES
@@ -119,7 +118,7 @@ async def test_fencing_token_is_written(client: Client) -> None:
             return "UPDATE 0"
 
     done = await perform(names["settle"].data(invoice=7), resources={names["asyncpg"].Pool: Pool()})
-    assert isinstance(done.outcome, Completed)
+    assert isinstance(done.outcome, RunCompleted)
     assert statements[0][1:3] == (7, True)
 
 
@@ -140,7 +139,7 @@ async def test_scratch_folder_holds_a_download(client: Client) -> None:
     names = await run_page(client, "operating.md")
     names["download"] = download
     done = await perform(names["unpack"].data("https://example.com"))
-    assert isinstance(done.outcome, Completed)
+    assert isinstance(done.outcome, RunCompleted)
     assert not folders[0].exists()
 
 

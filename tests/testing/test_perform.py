@@ -22,8 +22,16 @@ from aioqless import (
 )
 from aioqless.client.put import NewJob
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
-from aioqless.testing import MemoryClient, drain, perform, put_jobs
-from aioqless.worker.outcome import Completed, Failed, Released, Retried
+from aioqless.testing import (
+    MemoryClient,
+    RunCompleted,
+    RunFailed,
+    RunReleased,
+    RunRetried,
+    drain,
+    perform,
+    put_jobs,
+)
 
 
 class Pool:
@@ -51,14 +59,14 @@ async def charge(job: Job[Any], invoice: int, pool: Pool = Inject) -> Next | Non
 
 async def test_outcome_is_that_of_a_worker() -> None:
     ended = await perform(charge.data(invoice=1), resources={Pool: Pool()})
-    assert ended.outcome == Completed(Next("mail", delay=5), None)
+    assert ended.outcome == RunCompleted(Next("mail", delay=5), None)
     assert ended.job.data == {"invoice": 1, "receipt": "fake"}
     assert [command for command, _ in ended.commands] == ["heartbeat", "log"]
 
 
 @pytest.mark.parametrize(
     ("invoice", "outcome"),
-    [(2, Retried(30)), (3, Failed("refused", "no money")), (4, None)],
+    [(2, RunRetried(30)), (3, RunFailed("refused", "no money")), (4, None)],
 )
 async def test_outcome_raised_by_the_handler_is_returned(invoice: int, outcome: object) -> None:
     assert (
@@ -68,11 +76,11 @@ async def test_outcome_raised_by_the_handler_is_returned(invoice: int, outcome: 
 
 async def test_error_fails_the_job_or_is_retried_by_the_policy() -> None:
     ended = await perform(charge.data(invoice=6), resources={Pool: Pool()}, queue="bank")
-    assert isinstance(ended.outcome, Failed) and ended.outcome.group == "bank-ConnectionError"
+    assert isinstance(ended.outcome, RunFailed) and ended.outcome.group == "bank-ConnectionError"
     assert isinstance(ended.error, ConnectionError)
     policy = RetryPolicy(ConnectionError, backoff=fixed(7))
     again = (await perform(charge.data(invoice=6), resources={Pool: Pool()}, retry=policy)).outcome
-    assert isinstance(again, Retried) and again.delay == 7
+    assert isinstance(again, RunRetried) and again.delay == 7
 
 
 async def test_plain_function_is_performed() -> None:
@@ -110,7 +118,7 @@ async def test_result_and_progress_of_a_handler_are_returned() -> None:
         return len(text)
 
     done = await perform(count.data(text="abc"))
-    assert done.outcome == Completed(result=b"60 3")
+    assert done.outcome == RunCompleted(result=b"60 3")
     assert done.commands == [("progress", {"share": 0.5, "message": "halfway"})]
 
 
@@ -122,7 +130,7 @@ async def test_changed_data_is_part_of_the_outcome_of_retry_and_snooze(end: Exce
         raise end
 
     done = await perform(NewJob(page, {"page": 1}))
-    assert isinstance(done.outcome, Retried | Released)
+    assert isinstance(done.outcome, RunRetried | RunReleased)
     assert (done.outcome.data, done.job.data) == (b'{"page":2}', {"page": 2})
 
 
@@ -176,7 +184,7 @@ async def test_job_without_retries_left_fails_as_with_a_worker(aioqless_client: 
         for end, jid in jids.items():
             failure = (await client.jobs.get(jid)).failure
             outcome = (await perform(last_run.data(end=end))).outcome
-            assert isinstance(outcome, Failed), end
+            assert isinstance(outcome, RunFailed), end
             assert failure is not None
             assert (outcome.group, outcome.message) == (failure.group, failure.message)
 

@@ -16,12 +16,12 @@ from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
 from aioqless.worker.failure_text import LONGEST_MESSAGE, format_error
 from aioqless.worker.outcome import (
-    Completed,
-    Declined,
     End,
-    Failed,
-    Released,
-    Retried,
+    RunCompleted,
+    RunDeclined,
+    RunFailed,
+    RunReleased,
+    RunRetried,
     end_of,
     outcome_of,
 )
@@ -65,24 +65,24 @@ def raised(function: Callable[[], object]) -> BaseException:
 
 
 def test_returned_handler_completes_the_job() -> None:
-    assert outcome_of(ended()) == Completed()
+    assert outcome_of(ended()) == RunCompleted()
 
 
 def test_other_return_values_are_ignored() -> None:
-    assert outcome_of(ended(result={"billing": 1})) == Completed()
+    assert outcome_of(ended(result={"billing": 1})) == RunCompleted()
 
 
 def test_changed_data_is_stored_with_the_completion() -> None:
-    assert outcome_of(ended(data=b"[1]")) == Completed(data=b"[1]")
+    assert outcome_of(ended(data=b"[1]")) == RunCompleted(data=b"[1]")
 
 
 def test_next_moves_the_job_with_its_changed_data() -> None:
     on = Next("billing", delay=10)
-    assert outcome_of(ended(result=on, data=b"[1]")) == Completed(on, b"[1]")
+    assert outcome_of(ended(result=on, data=b"[1]")) == RunCompleted(on, b"[1]")
 
 
 def test_retry_has_a_delay_and_a_message() -> None:
-    assert outcome_of(ended(error=Retry("come back", delay=30, group="busy"))) == Retried(
+    assert outcome_of(ended(error=Retry("come back", delay=30, group="busy"))) == RunRetried(
         30, "busy", "come back"
     )
 
@@ -107,7 +107,7 @@ def _retry_for_an_error() -> None:
 )
 def test_end_of_a_retried_job_says_why(error: BaseException, why: str) -> None:
     run = ended(error=error)
-    end = end_of(run, Retried(5), 3)
+    end = end_of(run, RunRetried(5), 3)
     assert end == End("info", "job.retried", {"delay": 5, "remaining": 3, "why": why})
 
 
@@ -121,7 +121,7 @@ def test_end_of_a_retried_job_says_why(error: BaseException, why: str) -> None:
 def test_last_retry_without_a_group_fails_with_the_reason(error: BaseException, why: str) -> None:
     run = ended(error=error)
     run.job.remaining = 0
-    assert outcome_of(run) == Retried(
+    assert outcome_of(run) == RunRetried(
         5, "failed-retries-mail", f'Job exhausted retries in queue "mail": {why}'
     )
 
@@ -130,8 +130,8 @@ def test_retry_without_a_delay_waits_as_the_policy_says() -> None:
     policy = RetryPolicy(backoff=lambda used: 7 + used)
     run = ended(error=Retry("busy"))
     run.job.remaining = run.job.retries - 2
-    assert outcome_of(run, Settings(retry=policy)) == Retried(9, None, "busy")
-    assert outcome_of(ended(error=Retry(delay=0)), Settings(retry=policy)) == Retried(0)
+    assert outcome_of(run, Settings(retry=policy)) == RunRetried(9, None, "busy")
+    assert outcome_of(ended(error=Retry(delay=0)), Settings(retry=policy)) == RunRetried(0)
 
 
 def test_last_retry_with_a_group_alone_fails_with_the_error_that_was_handled() -> None:
@@ -141,7 +141,7 @@ def test_last_retry_with_a_group_alone_fails_with_the_error_that_was_handled() -
     run = ended(error=raised(retry))
     run.job.remaining = 0
     why = 'Job exhausted retries in queue "mail": ConnectionError: away'
-    assert outcome_of(run) == Retried(5, "bank", why)
+    assert outcome_of(run) == RunRetried(5, "bank", why)
 
 
 @pytest.mark.parametrize("end", [Retry, Fail])
@@ -151,18 +151,18 @@ def test_message_of_an_end_must_be_a_string(end: Any) -> None:
 
 
 def test_fail_without_a_group_uses_that_of_its_class() -> None:
-    assert outcome_of(ended(error=Fail("no postcode"))) == Failed("mail-Fail", "no postcode")
+    assert outcome_of(ended(error=Fail("no postcode"))) == RunFailed("mail-Fail", "no postcode")
 
 
 def test_fail_uses_the_given_group() -> None:
-    assert outcome_of(ended(error=Fail("no postcode", group="bad-address"))) == Failed(
+    assert outcome_of(ended(error=Fail("no postcode", group="bad-address"))) == RunFailed(
         "bad-address", "no postcode"
     )
 
 
 def test_other_exceptions_fail_in_a_group_of_queue_and_exception_with_the_traceback() -> None:
     outcome = outcome_of(ended(error=raised([].pop)))
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, RunFailed)
     assert outcome.group == "mail-IndexError"
     assert outcome.message.startswith("Traceback") and outcome.message.endswith(
         "IndexError: pop from empty list\n"
@@ -170,20 +170,20 @@ def test_other_exceptions_fail_in_a_group_of_queue_and_exception_with_the_traceb
 
 
 def test_unknown_klass_has_its_own_group_and_lists_known_ones() -> None:
-    assert outcome_of(ended(error=UnknownKlass("no handler"))) == Failed(
+    assert outcome_of(ended(error=UnknownKlass("no handler"))) == RunFailed(
         "mail-UnknownKlass", "no handler"
     )
 
 
 def test_unknown_klass_is_declined_for_other_workers() -> None:
-    assert outcome_of(ended(error=UnknownKlass("no handler")), Settings()) == Declined(
+    assert outcome_of(ended(error=UnknownKlass("no handler")), Settings()) == RunDeclined(
         5, 600, "mail-UnknownKlass", "no handler"
     )
 
 
 @pytest.mark.parametrize("delay", [30, timedelta(seconds=30)])
 def test_snoozed_job_is_released_for_that_time(delay: float | timedelta) -> None:
-    assert outcome_of(ended(error=Snooze(delay))) == Released(30, "snoozed")
+    assert outcome_of(ended(error=Snooze(delay))) == RunReleased(30, "snoozed")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,9 @@ def test_snooze_survives_the_way_between_processes() -> None:
 
 
 def test_invalid_data_has_its_own_group() -> None:
-    assert outcome_of(ended(error=InvalidData("no path"))) == Failed("mail-InvalidData", "no path")
+    assert outcome_of(ended(error=InvalidData("no path"))) == RunFailed(
+        "mail-InvalidData", "no path"
+    )
 
 
 def test_lost_lock_stores_nothing() -> None:
@@ -218,24 +220,24 @@ def test_job_ended_by_its_handler_is_left_unchanged() -> None:
 
 
 def test_job_of_a_handler_stopped_by_shutdown_is_released() -> None:
-    assert outcome_of(ended(stopped_by="shutdown", error=asyncio.CancelledError())) == Released()
+    assert outcome_of(ended(stopped_by="shutdown", error=asyncio.CancelledError())) == RunReleased()
 
 
 def test_error_during_shutdown_releases_the_job() -> None:
-    assert outcome_of(ended(stopped_by="shutdown", error=ConnectionResetError())) == Released()
+    assert outcome_of(ended(stopped_by="shutdown", error=ConnectionResetError())) == RunReleased()
 
 
 def test_outcome_of_a_handler_that_returns_during_shutdown_counts() -> None:
-    assert outcome_of(ended(stopped_by="shutdown")) == Completed()
-    assert outcome_of(ended(stopped_by="shutdown", error=Retry(delay=5))) == Retried(5)
-    assert outcome_of(ended(stopped_by="shutdown", error=Fail("x", group="typo"))) == Failed(
+    assert outcome_of(ended(stopped_by="shutdown")) == RunCompleted()
+    assert outcome_of(ended(stopped_by="shutdown", error=Retry(delay=5))) == RunRetried(5)
+    assert outcome_of(ended(stopped_by="shutdown", error=Fail("x", group="typo"))) == RunFailed(
         "typo", "x"
     )
 
 
 def test_cancellation_from_outside_the_worker_fails_the_job() -> None:
     outcome = outcome_of(ended(error=asyncio.CancelledError()))
-    assert isinstance(outcome, Failed) and outcome.group == "mail-CancelledError"
+    assert isinstance(outcome, RunFailed) and outcome.group == "mail-CancelledError"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_cancellation_from_outside_the_worker_fails_the_job() -> None:
 )
 def test_base_exception_fails_the_job(error: BaseException) -> None:
     outcome = outcome_of(ended(error=error))
-    assert isinstance(outcome, Failed) and outcome.group == f"mail-{type(error).__name__}"
+    assert isinstance(outcome, RunFailed) and outcome.group == f"mail-{type(error).__name__}"
 
 
 def test_timed_out_run_fails_whatever_its_code_returns() -> None:
@@ -255,20 +257,21 @@ def test_timed_out_run_fails_whatever_its_code_returns() -> None:
         {"result": Next("billing")},
     ):
         outcome = outcome_of(ended(stopped_by="timeout", **end))
-        assert isinstance(outcome, Failed) and outcome.group == "mail-timeout"
+        assert isinstance(outcome, RunFailed) and outcome.group == "mail-timeout"
 
 
 def test_retry_policy_retries_listed_exceptions_only() -> None:
     policy = RetryPolicy((LookupError,), fixed(7))
     again = outcome_of(ended(error=KeyError("postcode")), Settings(retry=policy))
     assert (
-        isinstance(again, Retried)
+        isinstance(again, RunRetried)
         and (again.delay, again.group) == (7, "mail-KeyError")
         and "postcode" in (again.message or "")
     )
-    assert isinstance(outcome_of(ended(error=ValueError()), Settings(retry=policy)), Failed)
+    assert isinstance(outcome_of(ended(error=ValueError()), Settings(retry=policy)), RunFailed)
     assert isinstance(
-        outcome_of(ended(error=KeyError(), stopped_by="shutdown"), Settings(retry=policy)), Released
+        outcome_of(ended(error=KeyError(), stopped_by="shutdown"), Settings(retry=policy)),
+        RunReleased,
     )
 
 

@@ -16,7 +16,7 @@ from aioqless import InvalidData, Job, NewJob, Next, job
 from aioqless.client.put import encode_job
 from aioqless.handlers import Handler
 from aioqless.testing import perform
-from aioqless.worker.outcome import Completed, Failed
+from aioqless.worker.outcome import RunCompleted, RunFailed
 
 MAX = 10_000
 
@@ -146,7 +146,7 @@ async def test_whole_data_is_a_model_whose_changes_are_stored_and_unknown_keys_k
     done = await perform(
         NewJob(change_user, {"name": "Ada", "born": "1815-12-10", "userId": 7, "more": 1})
     )
-    assert isinstance(done.outcome, Completed) and done.outcome.data is not None
+    assert isinstance(done.outcome, RunCompleted) and done.outcome.data is not None
     assert msgspec.json.decode(done.outcome.data) == {
         "name": "Grace", "born": "1815-12-10", "userId": 7, "more": 1,
     }  # fmt: skip
@@ -175,7 +175,7 @@ async def test_result_is_checked_and_read_as_what_the_function_returns(result: A
         return result
 
     done = await perform(shrink.data())
-    assert isinstance(done.outcome, Completed) and done.outcome.result == b'60 {"width":3}'
+    assert isinstance(done.outcome, RunCompleted) and done.outcome.result == b'60 {"width":3}'
     assert shrink.read_result({"width": 3}) == Thumb(width=3)
     with pytest.raises(InvalidData, match="valid integer"):
         shrink.read_result({"width": "wide"})
@@ -188,7 +188,7 @@ async def test_result_of_another_type_fails_the_job(result: Any) -> None:
         return result
 
     done = await perform(shrink.data())
-    assert isinstance(done.outcome, Failed) and done.outcome.group == "default-InvalidData"
+    assert isinstance(done.outcome, RunFailed) and done.outcome.group == "default-InvalidData"
     assert "can't be stored: the result is not what Shrink returns" in done.outcome.message
 
 
@@ -197,7 +197,7 @@ async def test_result_that_is_not_kept_is_not_checked() -> None:
     async def shrink(job: Job) -> Thumb:
         return "wide"  # type: ignore[return-value]  # on purpose
 
-    assert isinstance((await perform(shrink.data())).outcome, Completed)
+    assert isinstance((await perform(shrink.data())).outcome, RunCompleted)
 
 
 def test_result_without_annotation_is_any_json() -> None:

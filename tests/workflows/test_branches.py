@@ -23,8 +23,7 @@ from aioqless import (
 )
 from aioqless.contrib.encryption import Encryption
 from aioqless.errors import InvalidData, JobExists
-from aioqless.testing import perform
-from aioqless.worker.outcome import Failed
+from aioqless.testing import RunFailed, perform
 from tests.conftest import Until
 from tests.worker.conftest import Work
 
@@ -150,7 +149,7 @@ async def test_failure_is_injected_by_its_annotation_alone(client: Client) -> No
     await perform(optional.data(), resources={Failure: failure})
     assert got == [failure, None, failure]
     outcome = (await perform(NewJob(by_type))).outcome
-    assert isinstance(outcome, Failed) and "no on_failure put this job" in outcome.message
+    assert isinstance(outcome, RunFailed) and "no on_failure put this job" in outcome.message
 
 
 async def test_encrypted_data_of_the_failed_job_is_readable(redis_url: str, namespace: str) -> None:
@@ -197,9 +196,9 @@ async def test_failures_behind_held_jobs_are_found(client: Client) -> None:
 
 
 async def test_branch_that_no_failure_could_put_is_refused(client: Client) -> None:
-    with pytest.raises(ValueError, match="no option depends, jid"):
+    with pytest.raises(ValueError, match="the option depends, jid"):
         good.data().on_failure(good.data().with_options(jid="a", depends=["b"]))
-    with pytest.raises(ValueError, match="no on_failure of its own"):
+    with pytest.raises(ValueError, match="an on_failure of its own"):
         good.data().on_failure(bad.data().on_failure(good))
     with pytest.raises(TypeError, match="must be a job, such as"):
         good.data().on_failure("undo")  # type: ignore[arg-type]

@@ -12,8 +12,7 @@ from aioqless import Client, Fail, Job, JobFailed, Settings, Worker, job
 from aioqless.client.job import JobState
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
-from aioqless.testing import drain, perform
-from aioqless.worker.outcome import Released
+from aioqless.testing import RunReleased, drain, perform
 from tests.conftest import Until
 
 
@@ -207,6 +206,6 @@ async def test_perform_takes_results_and_failures_of_calls() -> None:
     failed = await perform(parent.data(), steps={"charge": JobFailed("x", "refused", "no")})
     assert failed.result == "refused"
     parked = await perform(parent.data())
-    assert isinstance(parked.outcome, Released) and parked.outcome.waits == ("call:charge",)
+    assert isinstance(parked.outcome, RunReleased) and parked.outcome.waits == ("call:charge",)
     [(command, given)] = parked.commands
     assert command == "call" and given["name"] == "charge"

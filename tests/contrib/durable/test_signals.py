@@ -26,8 +26,7 @@ from aioqless import (
 from aioqless.client.job import JobState
 from aioqless.contrib.encryption import Encryption
 from aioqless.store.call import encode
-from aioqless.testing import Clock, drain, perform
-from aioqless.worker.outcome import Released
+from aioqless.testing import Clock, RunReleased, drain, perform
 from tests.conftest import Until
 
 
@@ -362,7 +361,7 @@ async def test_perform_takes_what_was_received_and_parks_otherwise() -> None:
     done = await perform(handler.data(), steps={"nap": None, "approval": Approval(ok=True)})
     assert done.result == Approval(ok=True)
     parked = await perform(handler.data(), steps={"nap": None})
-    assert isinstance(parked.outcome, Released)
+    assert isinstance(parked.outcome, RunReleased)
     assert parked.outcome.waits == ("wait:approval",)
     assert isinstance(parked.error, Parked)
 
