@@ -31,6 +31,7 @@ COMMANDS = {
         "queues": "Show how many jobs each queue has in each state.",
         "stats": "Show how long jobs of a day waited and ran, and how many failed or were retried.",
         "tail": "Print events of jobs until Ctrl-C.",
+        "tenants": "Show the jobs of each tenant of a queue with fair turns.",
         "workers": "List workers: their queues, how many jobs each holds, how many locks expired; "
         "or show one.",
     },

@@ -1,8 +1,9 @@
-"""Uniqueness, concurrency limit and rate limit of a job: merged and encoded."""
+"""Uniqueness, limits and tenant of a job: merged and encoded."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from aioqless.client import json_types
 from aioqless.client.put_options import CheckedOptions, Key
 from aioqless.errors import InvalidData
 
+_PLAIN = re.compile(r"[\w.@-]+")  # what needs no quotes in the name of a tenant
 Values: TypeAlias = Callable[[], Mapping[str, object]]
 
 
@@ -54,12 +56,18 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         encoded |= {"rate": rate} if rate is not None else {}
     elif key is not None:
         raise ValueError("limit_key needs max_concurrency or rate_limit, which count by it")
+    tenant, weight = options.get("fair_by"), options.get("fair_weight")
+    if tenant is not None:
+        encoded["fair"] = _name_tenant(tenant, klass, values)
+        encoded |= {"weight": weight} if weight is not None else {}
+    elif weight is not None:
+        raise ValueError("fair_weight needs fair_by, which names the tenant")
     return msgspec.json.encode(encoded)
 
 
 def key_fields(options: CheckedOptions) -> set[str]:
     """Return the fields of the data that the keys are made of."""
-    keys = (options.get("unique"), options.get("limit_key"))
+    keys = (options.get("unique"), options.get("limit_key"), options.get("fair_by"))
     return {field for key in keys if isinstance(key, tuple) for field in key}
 
 
@@ -68,12 +76,38 @@ def _make_key(what: str, key: Key | tuple[str, ...], klass: str, values: Values)
         return str.__str__(key)  # msgspec takes no subclasses
     if not key:
         return klass
+    fields = _read_fields(what, key, klass, values)
+    return _shorten(f"{klass}:{json_types.encode(fields).decode()}")
+
+
+def _name_tenant(key: Key | tuple[str, ...], klass: str, values: Values) -> str:
+    """Return the tenant as people read it, such as `customer=7`."""
+    if isinstance(key, Key):
+        return str.__str__(key)
+    if not key:
+        return klass
+    fields = _read_fields("fair_by", key, klass, values)
+    return _shorten(
+        ",".join(f"{name}={_show(value)}" for name, value in zip(key, fields, strict=True))
+    )
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    return json_types.encode(value).decode()
+
+
+def _read_fields(what: str, key: tuple[str, ...], klass: str, values: Values) -> list[object]:
     data = values()
     if missing := [field for field in key if field not in data]:
         raise InvalidData(
             f"{what} of {klass} is made of the field {missing[0]!r}, which the data doesn't have"
         )
-    name = f"{klass}:{json_types.encode([data[field] for field in key]).decode()}"
+    return [data[field] for field in key]
+
+
+def _shorten(name: str) -> str:
     if len(name.encode()) <= validation.LONGEST and "\x7f" not in name:
         return name
     return "sha256:" + hashlib.sha256(name.encode()).hexdigest()

@@ -23,6 +23,7 @@ MAX_CONTEXT = 4_096  # bytes
 MAX_CONCURRENCY = constant("MAX_CONCURRENCY")
 MAX_STARTS = constant("MAX_RATE_STARTS")
 MAX_PERIOD = 1e10  # seconds
+MIN_WEIGHT, MAX_WEIGHT = 0.01, 100
 
 CheckedOptions: TypeAlias = Mapping[str, Any]  # as their checks return them
 IfDependencyFails: TypeAlias = Literal["hold", "fail", "cancel", "run"]
@@ -99,6 +100,12 @@ def _check_rate(name: str, rate: tuple[int, Seconds]) -> tuple[int, float]:
     return _check_whole(name, rate[0], MAX_STARTS), _check_period(f"{name}'s period", rate[1])
 
 
+def _check_weight(name: str, weight: float) -> float:
+    if not MIN_WEIGHT <= validation.check_number(name, weight) <= MAX_WEIGHT:
+        raise ValueError(f"{name} must be from {MIN_WEIGHT} to {MAX_WEIGHT} (got {weight!r})")
+    return weight
+
+
 def _check_until(name: str, until: float | datetime) -> float:
     if isinstance(until, datetime):
         return validation.check_time(name, until)
@@ -155,6 +162,9 @@ class TemplateOptions(TypedDict, total=False):
         limit_key: What `max_concurrency` and `rate_limit` count; default: the klass.
         max_concurrency: Maximum number of jobs of the key that run at once.
         rate_limit: Maximum number of jobs of the key that start within a period.
+        fair_by: Key of the job's tenant: the tenants of a queue start jobs in turns. As a tuple, it
+            is the same for all klasses.
+        fair_weight: How many turns the tenant has for one of another, 0.01 to 100; default: 1.
         priority: Lower runs sooner; default: 0.
         tags: Tags to find the job by.
         retries: Maximum number of retries; default: the handler's, else 5.
@@ -166,6 +176,8 @@ class TemplateOptions(TypedDict, total=False):
     limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
     max_concurrency: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENCY)]
     rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
+    fair_by: Annotated[Key | tuple[str, ...] | None, _check_key]
+    fair_weight: Annotated[float | None, _check_weight]
     priority: Annotated[float | None, validation.check_number]
     tags: Annotated[Sequence[str] | None, validation.check_names]
     retries: Annotated[int | None, partial(validation.check_number, least=0)]

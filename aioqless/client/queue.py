@@ -16,7 +16,7 @@ from aioqless.client.put import Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.put_sender import PutSender
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
-from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts
+from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts, Tenant
 from aioqless.client.recurring import RecurringJob, recur
 from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_put
@@ -169,6 +169,17 @@ class Queue:
         """Return for how many seconds the next job could have been running; 0 if none waits."""
         (lag,) = await self._store.lag(queues=[self.name])
         return float(lag)
+
+    async def tenants(self, *, offset: int = 0, count: int = 100) -> list[Tenant]:
+        """Return the tenants of the queue's fair turns that have jobs, by whose turn is next.
+
+        Args:
+            offset: Number of tenants to skip.
+            count: Maximum number of tenants, at most 1,000; a page may have fewer, since tenants
+                without jobs are left out.
+        """
+        found = await self._store.tenants(queue=self.name, offset=offset, count=count)
+        return msgspec.convert(found, list[Tenant])
 
     async def length(self) -> int:
         """Return the number of jobs that wait, run or are scheduled."""

@@ -52,6 +52,24 @@ class QueueOverview(QueueCounts, frozen=True, kw_only=True, gc=False):
     explicit_retries: int = 0
 
 
+class Tenant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A tenant of a queue with fair turns, and its jobs of one priority.
+
+    Attributes:
+        key: What `fair_by` made of the data, such as `customer=7`.
+        priority: Priority of the jobs: each has turns of its own.
+        waiting: Jobs that wait, or are held back by a limit.
+        running: Jobs that run, among the first 1,000 of the queue.
+        lag: For how many seconds its next job could have been running; 0 if none waits.
+    """
+
+    key: str
+    priority: float = 0
+    waiting: int = 0
+    running: int = 0
+    lag: float = 0.0
+
+
 class DayTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The totals of a queue on one day.
 

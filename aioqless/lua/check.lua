@@ -74,6 +74,11 @@
 --                          Deleted.
 --   held-back-elsewhere    an entry that a limit or rate holds back is in -scheduled. Repair:
 --                          deleted.
+--   without-turn           a waiting job with a tenant is among the tenant's jobs. Repair: it takes
+--                          a new turn. (Also found where another client made a job ready.)
+--   turn-not-waiting       an entry of a tenant is a job of it that waits or is held back.
+--                          Repair: deleted. (Another client's pop leaves its entry.)
+--   tenant-without-turn    a tenant with a waiting job has a next turn. Repair: its latest job's.
 --   starts-forever         the starts that a rate limit counts expire.
 --   steps-without-job      steps are those of a job that has not ended. Deleted.
 --   steps-unlisted         a job with steps is listed as such. Repair: listed.
@@ -97,7 +102,7 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
--- @writes  held_back rate_starts skipped steps with_steps output
+-- @writes  held_back rate_starts turns tenant skipped steps with_steps output
 -- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the
 --                                 cursor is "0" at the end
 

@@ -13,6 +13,8 @@ record.set_fields(jid, 'priority', priority)
 if job.constraints then limits.change_priority(job, priority) end
 local score = job.queue ~= '' and redis.call('ZSCORE', keys.waiting(job.queue), jid)
 if score and score ~= 'inf' then
-  redis.call('ZADD', keys.waiting(job.queue), priority_score.compute(priority, job.time or 0), jid)
+  redis.call('ZADD', keys.waiting(job.queue),
+    job.constraints and turns.change_priority(job, priority)
+      or priority_score.compute(priority, job.time or 0), jid)
 end
 return json.number(priority_score.negate(priority))

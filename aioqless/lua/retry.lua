@@ -32,6 +32,6 @@ if archive.is_on() then archive.append_run(job, now, 'retried', group, message) 
 if group and message then
   record.set_fields(jid, 'failure', failures.encode(group, message, worker, now))
 end
-local state = enqueue.add(jid, queue, job.priority, delay or 0, now, false)
+local state = enqueue.add(jid, queue, job.priority, delay or 0, now, false, job.constraints)
 record.set_fields(jid, 'state', state, 'remaining', remaining, 'time', record.format_time(now))
 return json.number(remaining)

@@ -1191,6 +1191,14 @@ class Store(Commands, ABC):
             durable=True,
         )
 
+    def tenants(
+        self, *, queue: str, now: float | None = None, offset: int | None = None,
+        count: int | None = None,
+    ) -> Call[Json]:
+        """The tenants of a queue with fair turns that have waiting or running jobs."""
+        argv = [self._encode_time(now), encode_optional(offset), encode_optional(count)]
+        return Call(self.send, "tenants", read_json, [self._encode_queue(queue)], argv)
+
     def tick(
         self, *, now: float | None = None, offset: int | None = None, batch: Sequence[TickRow],
         generation: str | None = None, page: int | None = None, request: str | None = None,

@@ -155,6 +155,7 @@ MEASURED: dict[str, _Each] = {
     "delays": ("delays", None, {"queues": ["mail", "run"], "now": None}, _none),
     "stats": ("stats", None, {"queue": "run", "date": None}, _none),
     "days": ("days", None, {"queue": "run", "date": None}, _none),
+    "tenants": ("tenants", None, {"queue": "mail", "now": None}, _none),
     "pause": ("pause", None, {"queues": ["mail"]}, _none),
     "unpause": ("unpause", None, {"queues": ["mail"]}, _none),
     "forget": ("forget", None, {"queues": ["empty"]}, _none),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from aioqless import Client, Job, NewJob, Settings, Worker, job
+from aioqless import Client, Job, Key, NewJob, Settings, Worker, job
 from aioqless.cli import watch
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
@@ -137,6 +137,16 @@ async def test_queues_without_workers_and_workers_without_jobs_are_reported(
     ]
     (shown,) = json.loads((await cli("queues", "--json")).out)
     assert (shown["name"], shown["waiting"], shown["workers"]) == ("mial", 1, 0)
+
+
+async def test_tenants_prints_the_jobs_of_each(client: Client, cli: Aioqless) -> None:
+    assert "fair_by" in "".join([*(empty := await cli("tenants", "mail")).out, *empty.err])
+    await client.queue("mail").put("Greet", fair_by=Key("acme"))
+    (shown,) = json.loads((await cli("tenants", "mail", "--json")).out)
+    assert (shown["key"], shown["waiting"], shown["running"]) == ("acme", 1, 0)
+    header, line = (await cli("tenants", "mail")).out.splitlines()
+    assert header.split() == ["tenant", "priority", "waiting", "running", "lag"]
+    assert line.split()[:4] == ["acme", "0", "1", "0"]
 
 
 async def test_queues_prints_a_few_of_many_gaps(client: Client, cli: Aioqless) -> None:

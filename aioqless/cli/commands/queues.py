@@ -11,7 +11,7 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import Act
 from aioqless.cli.options import Count, DryRun, Json, Offset, QueueName, Yes
-from aioqless.cli.presentation.formatting import pluralize
+from aioqless.cli.presentation.formatting import format_duration, pluralize
 from aioqless.cli.presentation.missing_nodes import report_missing
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.prompts import confirm, show_progress
@@ -68,6 +68,29 @@ async def queues(
     )
     print_gaps(coverage)
     report_missing(missing)
+
+
+@app.command(rich_help_panel=Section.INSPECT)
+async def tenants(
+    client: Client,
+    queue: QueueName,
+    count: Count = 100,
+    offset: Offset = 0,
+    json: Json = False,
+) -> None:
+    """Show the jobs of each tenant of a queue with fair turns."""
+    found = await client.queue(queue).tenants(offset=offset, count=count)
+    if json:
+        print_json([msgspec.structs.asdict(each) for each in found])
+        return
+    print_table(
+        ("tenant", "priority", "waiting", "running", "lag"),
+        [
+            [each.key, f"{each.priority:g}", each.waiting, each.running, format_duration(each.lag)]
+            for each in found
+        ],
+        empty="No tenants: no job of the queue that waits or runs was put with fair_by.",
+    )
 
 
 @app.command(

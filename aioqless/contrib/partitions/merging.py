@@ -198,6 +198,18 @@ def _most_delayed(replies: Sequence[Sequence[Record]]) -> list[Record]:
     ]
 
 
+def add_tenants(replies: Sequence[Sequence[Record]]) -> list[Record]:
+    """Add the jobs of each tenant; its lag is the longest."""
+    merged: dict[tuple[str, float], Record] = {}
+    for record in interleave(replies):
+        known = merged.setdefault((record["key"], record["priority"]), record)
+        if known is not record:
+            known["waiting"] += record["waiting"]
+            known["running"] += record["running"]
+            known["lag"] = max(known["lag"], record["lag"])
+    return list(merged.values())
+
+
 # Of commands that all partitions carry out.
 SUMS: dict[str, Merge] = {
     "archive_state": combine_archive_states,
@@ -226,4 +238,5 @@ PAGES: dict[str, Merge] = {
     "recurring": sort_by_due_time,
     "tag_get": interleave,
     "tag_top": unite,
+    "tenants": add_tenants,
 }

@@ -67,7 +67,8 @@ function completion.advance(job, done)
   queue_sets.register_queue(done.next, done.now)
   dependency.link(job.jid, done.depends or {})
   record.delete_fields(job.jid, 'x-lost', 'x-declined')
-  local state = enqueue.add(job.jid, done.next, job.priority, done.delay or 0, done.now, true)
+  local state = enqueue.add(job.jid, done.next, job.priority, done.delay or 0, done.now, true,
+    job.constraints)
   if archive.is_on() then
     archive.append(job, 'advance', done.now, {to = done.next, state = state})
   end

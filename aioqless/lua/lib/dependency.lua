@@ -93,7 +93,8 @@ function dependency.release(jid, now)
   local job = record.read(jid)
   if not job or job.state ~= 'depends' or job.queue == '' then return end
   redis.call('ZREM', keys.depends(job.queue), jid)
-  local state = queue_sets.add(job.queue, jid, job.priority, job.scheduled, now)
+  local state = queue_sets.add(job.queue, jid, job.priority, job.scheduled, now,
+    job.constraints)
   record.set_fields(jid, 'state', state)
   record.delete_fields(jid, 'scheduled')
 end

@@ -56,9 +56,11 @@ function enqueue.write(put, options)
   if depends then dependency.link(jid, depends) end
   local delay, state = options.at and options.at - now or put.delay, 'waiting'
   if job or depends or delay > 0 then
-    state = enqueue.add(jid, queue, priority, delay, now, true)
+    state = enqueue.add(jid, queue, priority, delay, now, true,
+      options.constraints or (job and job.constraints))
   else
-    queue_sets.add_waiting(queue, jid, priority_score.compute(priority, now), found >= 2)
+    local turn = asked and enqueue.take_turn(put, priority, asked, found < 2)
+    queue_sets.add_waiting(queue, jid, turn or priority_score.compute(priority, now), found >= 2)
   end
   redis.call('HSET', keys.job(jid), 'jid', jid, 'klass', put.klass, 'data', put.data,
     'priority', priority ~= 0 and json.number(priority) or '0',
@@ -89,6 +91,14 @@ function enqueue.archive_move(job, queue, now)
   end
 end
 
+-- The score of a new job that takes its turn at once; nil for one without a tenant.
+function enqueue.take_turn(put, priority, asked, alone)
+  if not asked.fair then return nil end
+  local score
+  score, asked.turn = turns.take(put.queue, put.jid, priority, asked, put.now, put.now, alone)
+  return score
+end
+
 -- Write what most jobs don't have: dependencies, expiry, context, constraints.
 function enqueue.write_options(put, options, job, asked)
   local jid, depends = put.jid, options.depends
@@ -114,15 +124,15 @@ function enqueue.write_options(put, options, job, asked)
 end
 
 -- Add a job to the set where it belongs: held by dependencies, scheduled, or waiting. Return the
--- state, which the caller writes.
-function enqueue.add(jid, queue, priority, delay, now, may_depend)
+-- state, which the caller writes. `constraints`: the job's, as JSON, if it has any.
+function enqueue.add(jid, queue, priority, delay, now, may_depend, constraints)
   local due = delay > 0 and now + delay or nil
   if may_depend and dependency.is_blocked(jid) then
     queue_sets.add_depending(queue, jid, now)
     if due then record.set_fields(jid, 'scheduled', due) end
     return 'depends'
   end
-  return queue_sets.add(queue, jid, priority, due, now)
+  return queue_sets.add(queue, jid, priority, due, now, constraints)
 end
 
 -- Remove an existing job from everything that refers to its former state.

@@ -104,7 +104,7 @@ function failures.put_back(job, queue, now)
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
   record.delete_fields(job.jid, 'x-lost', 'x-expiry')
   cascade.note_retry(job.jid)
-  local state = enqueue.add(job.jid, queue, job.priority, 0, now, false)
+  local state = enqueue.add(job.jid, queue, job.priority, 0, now, false, job.constraints)
   record.set_fields(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue,
     'remaining', job.retries, 'time', record.format_time(now))
   if job.constraints then

@@ -5,6 +5,7 @@
 --   if_exists            if the key or the jid is taken: `keep` that job, or `raise`
 --   key, limit, rate     the key that it shares with others; the maximum number that run at once;
 --                        [maximum number of starts, seconds]
+--   fair, weight         its tenant, and how many turns this one has for one of others (turns.lua)
 -- Only our scripts enforce them.
 
 local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
@@ -14,10 +15,11 @@ function job_constraints.read(text) return text and json.parse_object(text) or {
 -- Parse what a caller sent, and refuse what is invalid.
 function job_constraints.parse(text)
   local own = job_constraints.read(text)
+  own.turn = nil  -- set while the job is put
   if own.if_exists ~= nil and not EXISTS[own.if_exists] then
     errors.bad_argument('if_exists', own.if_exists, 'must be keep or raise')
   end
-  for _, name in ipairs({'unique', 'key'}) do
+  for _, name in ipairs({'unique', 'key', 'fair'}) do
     if own[name] ~= nil and type(own[name]) ~= 'string' then
       errors.bad_argument(name, own[name], 'is not a string')
     end
@@ -37,6 +39,8 @@ function job_constraints.parse(text)
     job_constraints.check_whole('rate', own.rate[1], constants.MAX_RATE_STARTS)
     args.interval('rate', own.rate[2])
   end
+  if own.weight ~= nil then args.between('weight', own.weight, 0.01, 100) end
+  if own.weight ~= nil and not own.fair then errors.bad_argument('fair', nil, 'is missing') end
   if own.key and not (own.limit or own.rate) then
     errors.bad_argument('key', own.key, 'needs a limit or a rate')
   end
@@ -84,10 +88,12 @@ function job_constraints.apply(jid, text, own, former, now)
     uniqueness.claim(own, jid, now)
   end
   if not text then return end
-  if own.unique or own.key then
+  if own.turn then
+    record.set_fields(jid, 'x-constraints', text, 'x-turn', own.turn)
+  elseif own.unique or own.key or own.fair then
     record.set_fields(jid, 'x-constraints', text)
   elseif former then
-    record.delete_fields(jid, 'x-constraints')
+    record.delete_fields(jid, 'x-constraints', 'x-turn')
   end
 end
 

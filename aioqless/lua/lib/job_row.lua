@@ -32,12 +32,12 @@ end
 -- Read the other fields of a job. Only then does a script need the names of all.
 function job_row.read_rare(job, key)
   local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-constraints',
-    unpack(ROW, FENCE + 1))
+    'x-turn', unpack(ROW, FENCE + 1))
   job.grace, job.old_history, job.put = rare[1], rare[2], tonumber(rare[3])
-  job.constraints = rare[4]
-  job.has_rare = job_row.has_rare(rare, 5)
+  job.constraints, job.turn = rare[4], rare[5]
+  job.has_rare = job_row.has_rare(rare, 6)
   if not job.has_rare then return end
-  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end
+  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 5] end
 end
 
 function job_row.has_rare(values, first)

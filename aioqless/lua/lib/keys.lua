@@ -76,7 +76,8 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
---   x-constraints     its uniqueness, concurrency and rate limits
+--   x-constraints     its uniqueness, concurrency and rate limits, and its tenant
+--   x-turn      its turn among those of its tenant, and since when it has been ready
 --   x-runs      its earlier runs in this stage, if the archive is on
 --   x-archived  the `time` it had when its end was archived
 --   x-reserved  the fence and worker of a run that a person has reserved
@@ -153,6 +154,12 @@ function keys.unique(key) return ns .. ':x:unique:' .. key end
 function keys.limit_running(key) return ns .. ':x:limit-running:' .. key end
 -- Z jobs held back in `-scheduled` by a limit, by their score in `-work`
 function keys.held_back(key) return ns .. ':x:held-back:' .. key end
+-- Z the next turn of each tenant of a queue by its score in `-work`; also that of new tenants
+function keys.turns(queue) return ns .. ':x:turns:' .. queue end
+-- Z a tenant's jobs that wait or are held back by their score in `-work`
+function keys.tenant(queue, tenant)
+  return ns .. ':x:tenant:' .. #queue .. ':' .. queue .. ':' .. tenant
+end
 -- Z recent starts of a key (`k:`) or queue (`q:`) with a rate limit; expires
 function keys.rate_starts(of) return ns .. ':x:rate-starts:' .. of end
 -- Z jids that a person skipped, by when; expires

@@ -9,9 +9,7 @@ local LATER = 3600
 local MOST_SHOWN = 10
 
 -- Whether the next job may start; if so it counts from now on, otherwise it is held back.
-function limits.admit(job, queue, score, now)
-  local own = job_constraints.read(job.constraints)
-  if not own.key then return true end
+function limits.admit(job, own, queue, score, now)
   local of, waiting = 'k:' .. own.key, keys.held_back(own.key)
   local full, due = own.limit and limits.find_busy_until(own, now)
   if full or own.rate and rates.read_capacity(of, own.rate, now) == 0 then
@@ -55,9 +53,11 @@ function limits.find_busy_until(own, now)
   return math.max(now + 1, tonumber(redis.call('ZRANGE', holding, 0, 0, 'WITHSCORES')[2]))
 end
 
--- A job stops running or waiting: wake the next one of its key.
+-- A job stops running or waiting: wake the next one of its key. One that hasn't run gives its turn
+-- back.
 function limits.release(job, now)
   local own = job_constraints.read(job.constraints)
+  if own.fair and job.state ~= 'running' then turns.give_back(job, own) end
   if not own.key then return end
   local left = redis.call('ZREM', keys.limit_running(own.key), job.jid)
     + redis.call('ZREM', keys.held_back(own.key), job.jid)
@@ -71,7 +71,7 @@ end
 -- Move the first job that is held back to its place in the queue, or reschedule it if the rate
 -- limit is reached. Return false if the job isn't held back at all.
 function limits.wake(key, jid, score, now)
-  local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints')
+  local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints', 'priority')
   local own = job_constraints.read(job[2])
   if not job[1] or own.key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
     return false
@@ -86,7 +86,8 @@ function limits.wake(key, jid, score, now)
   redis.call('ZREM', keys.scheduled(job[1]), jid)
   redis.call('ZREM', keys.held_back(key), jid)
   record.set_fields(jid, 'state', 'waiting')
-  queue_sets.add_waiting(job[1], jid, score)
+  queue_sets.add_waiting(job[1], jid,
+    own.fair and turns.resume(job[1], jid, tonumber(job[3]) or 0, job[2], now) or score)
   return true
 end
 
@@ -104,9 +105,9 @@ function limits.change_priority(job, priority)
   local key = job_constraints.read(job.constraints).key
   local score = key and tonumber(redis.call('ZSCORE', keys.held_back(key), job.jid))
   local since = score and priority_score.read_since(score, job.priority)
-  if since then
-    redis.call('ZADD', keys.held_back(key), priority_score.compute(priority, since), job.jid)
-  end
+  local changed = score and turns.change_priority(job, priority)
+    or since and priority_score.compute(priority, since)
+  if changed then redis.call('ZADD', keys.held_back(key), changed, job.jid) end
 end
 
 -- JSON: which limit holds a job back, with running jobs of its key or its rate, and when it is

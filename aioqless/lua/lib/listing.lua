@@ -21,9 +21,11 @@ function listing.read_lag(queue, now)
   local since = tonumber(redis.call('ZRANGE', keys.scheduled(queue), 0, 0, 'WITHSCORES')[2]) or now
   local top = redis.call('ZRANGE', keys.waiting(queue), -1, -1, 'WITHSCORES')
   if top[1] then
-    local job = redis.call('HMGET', keys.job(top[1]), 'priority', 'time')
-    since = math.min(since,
-      priority_score.read_since(tonumber(top[2]), tonumber(job[1]) or 0) or tonumber(job[2]) or now)
+    local job = redis.call('HMGET', keys.job(top[1]), 'priority', 'time', 'x-turn')
+    local _, ready = turns.parse(job[3] or nil)
+    since = math.min(since, ready
+      or priority_score.read_since(tonumber(top[2]), tonumber(job[1]) or 0)
+      or tonumber(job[2]) or now)
   end
   return math.max(0, now - since)
 end

@@ -32,12 +32,14 @@ function pop.take(queue, worker, count, now, prefers_waiting)
     for i = 1, #top, 2 do
       local job = job_row.read(top[i])
       if job and (not job.constraints or pop.may_start(queue, job, top[i + 1], now)) then
-        job.ready_since = queue_sets.read_ready_since(job.jid, top[i + 1], job.row[3])
+        job.ready_since = job.ready_since
+          or queue_sets.read_ready_since(job.jid, top[i + 1], job.row[3])
         jobs[#jobs + 1] = job
       elseif job then
         held_back = held_back + 1
       end
     end
+    if call.took_turn and #top < 2 * wanted then turns.start_anew(queue) end
     local more = #top == 2 * wanted and #jobs < count
     call.cut_short = call.cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
@@ -55,7 +57,8 @@ function pop.take_expired(queue, jobs, count, now)
   local expired = locks.find_expired(queue, now, count)
   for _, jid in ipairs(expired) do
     local job = locks.expire(queue, jid, now)
-    local score = job and priority_score.compute(job.priority, job.put or now)
+    local score = job and (job.constraints and turns.find_score(job)
+      or priority_score.compute(job.priority, job.put or now))
     if job and pop.may_start(queue, job, score, now) then jobs[#jobs + 1] = job end
   end
   call.cut_short = call.cut_short or #expired == count and #jobs < count
@@ -78,9 +81,14 @@ end
 
 -- Whether the next job may start; otherwise it is held back, so that it blocks no others.
 function pop.may_start(queue, job, score, now)
-  if not job.constraints or limits.admit(job, queue, score, now) then return true end
-  redis.call('ZREM', keys.locks(queue), job.jid)
-  return false
+  if not job.constraints then return true end
+  local own = job_constraints.read(job.constraints)
+  if own.key and not limits.admit(job, own, queue, score, now) then
+    redis.call('ZREM', keys.locks(queue), job.jid)
+    return false
+  end
+  if own.fair then turns.start(queue, job, own, score) end
+  return true
 end
 
 -- Whether a queue may have more jobs than this call could look for.

@@ -26,13 +26,16 @@ function queue_sets.add_scheduled(queue, jid, due)
   if redis.call('ZRANGE', scheduled, 0, 0)[1] == jid then events.publish_ready(queue) end
 end
 
--- Add to the waiting jobs, or to the scheduled ones until `due`. Return the state.
-function queue_sets.add(queue, jid, priority, due, now)
+-- Add to the waiting jobs, or to the scheduled ones until `due`. Return the state. `constraints`:
+-- those of the job, as JSON, if it has any.
+function queue_sets.add(queue, jid, priority, due, now, constraints)
   if due and due > now then
     queue_sets.add_scheduled(queue, jid, due)
     return 'scheduled'
   end
-  queue_sets.add_waiting(queue, jid, priority_score.compute(priority, now))
+  queue_sets.add_waiting(queue, jid,
+    constraints and turns.enter(queue, jid, priority, constraints, now, now)
+      or priority_score.compute(priority, now))
   return 'waiting'
 end
 
@@ -67,13 +70,15 @@ function queue_sets.move_due(queue, now, most)
     local job = redis.call('HMGET', keys.job(jid), 'jid', 'priority', 'x-constraints')
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
+      local priority = tonumber(job[2]) or 0
       local held = job[3] and limits.take_held_score(job[3], jid)
       if not held then
         call.moved = call.moved or {}  -- when the jobs that this call moved were due
         call.moved[jid] = tonumber(due[i + 1])
       end
-      queue_sets.add_waiting(queue, jid,
-        held or priority_score.compute(tonumber(job[2]) or 0, now))
+      local turn = job[3] and (held and turns.resume(queue, jid, priority, job[3], now)
+        or not held and turns.enter(queue, jid, priority, job[3], tonumber(due[i + 1]), now))
+      queue_sets.add_waiting(queue, jid, turn or held or priority_score.compute(priority, now))
       record.set_fields(jid, 'state', 'waiting')
     end
   end

@@ -65,7 +65,9 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
   if due > now then
     queue_sets.add_scheduled(queue, jid, due)
   else
-    queue_sets.add_waiting(queue, jid, priority_score.compute(priority, due))
+    queue_sets.add_waiting(queue, jid,
+      encoded and turns.enter(queue, jid, priority, encoded, due, now)
+        or priority_score.compute(priority, due))
   end
   return jid
 end

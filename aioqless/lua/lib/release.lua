@@ -8,13 +8,15 @@ function release.put_back(job, now, delay)
   if archive.is_on() then archive.append_run(job, now, 'released') end
   release.remove_from_worker(job, now)
   if delay and delay > 0 then
-    local state = enqueue.add(jid, job.queue, job.priority, delay, now, false)
+    local state = enqueue.add(jid, job.queue, job.priority, delay, now, false, job.constraints)
     record.set_fields(jid, 'state', state, 'time', record.format_time(now))
     return state
   end
   local since = job.put or now
   record.set_fields(jid, 'state', 'waiting', 'time', record.format_time(since))
-  queue_sets.add_waiting(job.queue, jid, priority_score.compute(job.priority, since))
+  queue_sets.add_waiting(job.queue, jid,
+    job.constraints and turns.resume(job.queue, jid, job.priority, job.constraints, now)
+      or priority_score.compute(job.priority, since))
   return 'waiting'
 end
 
@@ -53,7 +55,8 @@ function release.decline(job, since, now, delay)
     history.append(job.jid, job, now, 'declined', cjson.encode({worker = job.worker}))
   end
   release.remove_from_worker(job, now)
-  local state = enqueue.add(job.jid, job.queue, job.priority, delay, now, false)
+  local state = enqueue.add(job.jid, job.queue, job.priority, delay, now, false,
+    job.constraints)
   record.set_fields(job.jid, 'state', state, 'time', record.format_time(job.put or now),
     'x-declined', json.number(since))
   return state

@@ -159,6 +159,12 @@ async def test_queue_links_to_its_failures(http: httpx.AsyncClient, client: Clie
     )
 
 
+async def test_tenants_of_a_queue_are_a_tab(http: httpx.AsyncClient, client: Client) -> None:
+    assert "No tenants with jobs" in (await http.get("/queue?name=mail&tab=tenants")).text
+    await client.queue("mail").put("Greet", fair_by=Key("acme"))
+    assert "acme" in (await http.get("/queue?name=mail&tab=tenants")).text
+
+
 async def test_statistics_of_a_queue_show_retries_and_their_parts(
     http: httpx.AsyncClient, client: Client
 ) -> None:

@@ -8,7 +8,16 @@ from aioqless.client.coverage import read_coverage
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
 DAY = 86_400
-TABS = ("waiting", "running", "scheduled", "stalled", "depends", "recurring", "statistics")
+TABS = (
+    "waiting",
+    "running",
+    "scheduled",
+    "stalled",
+    "depends",
+    "recurring",
+    "tenants",
+    "statistics",
+)
 
 
 async def show_queue(request: PageRequest) -> Page:
@@ -44,6 +53,8 @@ async def show_queue(request: PageRequest) -> Page:
     elif tab == "recurring":
         jobs = await request.client.recurring.page(name, offset=request.offset, count=PAGE_SIZE)
         values |= {"jobs": jobs, "total": counts.recurring}
+    elif tab == "tenants":
+        values["tenants"] = await queue.tenants(offset=request.offset, count=PAGE_SIZE)
     else:
         jids = await queue.jids(tab, offset=request.offset, count=PAGE_SIZE)
         jobs_found = await request.client.jobs.summaries(*jids) if jids else []

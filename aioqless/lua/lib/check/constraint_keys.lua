@@ -1,4 +1,4 @@
--- constraint_keys: check the keys of uniqueness, concurrency limits and rate limits.
+-- constraint_keys: check the keys of uniqueness, concurrency limits, rate limits and fair turns.
 
 -- Entries with a time limit expire by themselves; others have no effect once their job has ended.
 function constraint_keys.check_unique(here, key)
@@ -26,6 +26,27 @@ function constraint_keys.check_held_back(here, key)
     if not job[1] or job_constraints.read(job[2]).key ~= key
       or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
       findings.add('held-back-elsewhere', {jid = jid, key = key}, key_types.remove(here, jid))
+    end
+  end)
+end
+
+-- Other clients' pops leave entries behind.
+function constraint_keys.check_tenant(here, length, name)
+  local queue, tenant = string.sub(name, 1, length), string.sub(name, length + 2)
+  local first = here.at == '0' and redis.call('ZRANGE', here.key, -1, -1, 'WITHSCORES') or {}
+  if first[1] and redis.call('ZSCORE', keys.waiting(queue), first[1])
+    and not redis.call('ZSCORE', keys.turns(queue), tenant) then
+    findings.add('tenant-without-turn', {queue = queue, tenant = tenant}, function()
+      redis.call('ZADD', keys.turns(queue),
+        redis.call('ZRANGE', here.key, 0, 0, 'WITHSCORES')[2], tenant)
+    end)
+  end
+  return key_types.scan_members(here, 'ZSCAN', function(jid)
+    local job = redis.call('HMGET', keys.job(jid), 'priority', 'x-constraints')
+    if not turns.is_waiting(queue, jid) or tenant
+      ~= turns.name_tenant(tonumber(job[1]) or 0, job_constraints.read(job[2])) then
+      findings.add('turn-not-waiting', {jid = jid, queue = queue, tenant = tenant},
+        key_types.remove(here, jid))
     end
   end)
 end

@@ -19,9 +19,10 @@ local STATES = {
 
 -- Return the cost of the check.
 function job_fields.check(here, jid)
-  local values, job = redis.call('HMGET', keys.job(jid), 'scheduled', 'x-fence', unpack(FIELDS)), {}
-  job.scheduled, job.fence = values[1], tonumber(values[2])
-  for i, name in ipairs(FIELDS) do job[name] = values[i + 2] end
+  local values, job = redis.call('HMGET', keys.job(jid), 'scheduled', 'x-fence', 'x-constraints',
+    unpack(FIELDS)), {}
+  job.scheduled, job.fence, job.constraints = values[1], tonumber(values[2]), values[3]
+  for i, name in ipairs(FIELDS) do job[name] = values[i + 3] end
   local places = job_location.read_sets(jid, job.queue or '')
   job_fields.check_fields(jid, job, places, here.now)
   local work = 3 + job_location.check(jid, job, places, here.now)

@@ -61,14 +61,29 @@ function job_location.check(jid, job, places, now)
     findings.add('held-by-nothing', {jid = jid, queue = job.queue},
       function() dependency.release(jid, now) end)
   end
+  if job.constraints and job.state == 'waiting' and places.work then
+    job_location.check_turn(jid, job, now)
+  end
   return work
+end
+
+function job_location.check_turn(jid, job, now)
+  local priority = tonumber(job.priority)
+  local tenant = turns.name_tenant(priority, job_constraints.read(job.constraints))
+  if not tenant or redis.call('ZSCORE', keys.tenant(job.queue, tenant), jid) then return end
+  findings.add('without-turn', {jid = jid, queue = job.queue}, function()
+    redis.call('ZADD', keys.waiting(job.queue),
+      turns.enter(job.queue, jid, priority, job.constraints, tonumber(job.time), now), jid)
+  end)
 end
 
 function job_location.place(jid, job, right, now)
   local time, expires = tonumber(job.time), tonumber(job.expires) or now
   if right == 'work' then
-    queue_sets.add_waiting(job.queue, jid,
-      job.state == 'stalled' and '+inf' or priority_score.compute(tonumber(job.priority), time))
+    local priority = tonumber(job.priority)
+    queue_sets.add_waiting(job.queue, jid, job.state == 'stalled' and '+inf'
+      or job.constraints and turns.resume(job.queue, jid, priority, job.constraints, now)
+      or priority_score.compute(priority, time))
   elseif right == 'scheduled' then
     queue_sets.add_scheduled(job.queue, jid, tonumber(job.scheduled) or now)
   elseif right == 'depends' then

@@ -37,6 +37,8 @@ function key_types.families()
     {'zset', '^x:limit%-running:(.+)$', constraint_keys.check_running},
     {'zset', '^x:held%-back:(.+)$', constraint_keys.check_held_back},
     {'zset', '^x:rate%-starts:(.+)$', constraint_keys.check_starts},
+    {'zset', '^x:tenant:(%d+):(.+)$', constraint_keys.check_tenant},
+    {'zset', '^x:turns:', function() return 1 end},
     {'hash', '^x:steps:(.+)$', job_indexes.check_steps},
     {'zset', '^x:with%-steps$', function() return 1 end},
     {'stream', '^x:output:', job_indexes.check_expiry, 'output-forever', 86400},

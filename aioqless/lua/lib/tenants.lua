@@ -1,0 +1,42 @@
+-- tenants: list the tenants of a queue with fair turns.
+
+-- A page of tenants, as JSON.
+function tenants.list(queue, offset, count, now)
+  local running, found = tenants.count_running(queue), {}
+  local members = redis.call('ZRANGE', keys.turns(queue), offset, offset + count - 1, 'REV')
+  for _, tenant in ipairs(members) do
+    local number = running[tenant] or 0
+    running[tenant] = nil
+    tenants.describe(found, queue, tenant, number, now)
+  end
+  for tenant, number in pairs(#members < count and running or {}) do
+    if not redis.call('ZSCORE', keys.turns(queue), tenant) then
+      tenants.describe(found, queue, tenant, number, now)
+    end
+  end
+  return json.list(found)
+end
+
+function tenants.describe(found, queue, tenant, running, now)
+  local waiting = redis.call('ZCARD', keys.tenant(queue, tenant))
+  if waiting + running == 0 then return end
+  local priority, key = string.match(tenant, '^(%-?%d+):(.*)$')
+  local first = redis.call('ZRANGE', keys.tenant(queue, tenant), -1, -1)[1]
+  local _, since = turns.parse(first and redis.call('HGET', keys.job(first), 'x-turn') or nil)
+  found[#found + 1] = '{"key":' .. cjson.encode(key) .. ',"priority":'
+    .. json.number(priority_score.negate(tonumber(priority))) .. ',"waiting":' .. waiting
+    .. ',"running":' .. running .. ',"lag":'
+    .. json.number(since and math.max(0, now - since) or 0) .. '}'
+end
+
+-- The number of running jobs of each tenant, among the first thousand of the queue.
+function tenants.count_running(queue)
+  local running = {}
+  for _, jid in ipairs(redis.call('ZRANGE', keys.locks(queue), 0, constants.MAX_BATCH - 1)) do
+    local job = redis.call('HMGET', keys.job(jid), 'priority', 'x-constraints')
+    local tenant = job[2]
+      and turns.name_tenant(tonumber(job[1]) or 0, job_constraints.read(job[2]))
+    if tenant then running[tenant] = (running[tenant] or 0) + 1 end
+  end
+  return running
+end

@@ -1,0 +1,62 @@
+"""Fair turns, as options of put and of handlers, and the tenants of a queue."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless import Client, InvalidData, Job, Key, NewJob, job
+from aioqless.client.put import encode_job
+from aioqless.client.queue_statistics import Tenant
+
+
+@job(queue="imports", fair_by=("customer",))
+async def load(job: Job[Any], customer: int, file: str = "") -> None: ...
+
+
+async def test_tenants_of_a_handler_start_in_turns(client: Client) -> None:
+    imports = client.queue("imports")
+    first = [await client.put(load.data(customer=7, file=str(n))) for n in range(3)]
+    other = await client.put(load.data(customer=8), fair_weight=3)
+    assert [job.jid for job in await imports.pop(2)] == [first[0], other]
+    tenants = {tenant.key: tenant for tenant in await imports.tenants()}
+    seven = tenants["customer=7"]
+    assert isinstance(seven, Tenant)
+    assert (seven.waiting, seven.running) == (2, 1)
+    assert (tenants["customer=8"].waiting, tenants["customer=8"].running) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("fair_by", "data", "tenant"),
+    [
+        (("customer",), {"customer": 7}, "customer=7"),
+        (("customer",), {"customer": "acme"}, "customer=acme"),
+        (("customer",), {"customer": "a,b=c"}, 'customer="a,b=c"'),
+        (("a", "b"), {"a": 1, "b": None}, "a=1,b=null"),
+        (Key("import"), {}, "import"),
+        ((), {}, "Greet"),
+    ],
+)
+def test_tenant_is_named_by_the_data(
+    fair_by: Key | tuple[str, ...], data: dict[str, object], tenant: str
+) -> None:
+    row = encode_job(NewJob("Greet", data, fair_by=fair_by), 10**6)
+    assert json.loads(row["constraints"] or b"") == {"fair": tenant}
+
+
+async def test_data_without_the_field_is_refused(client: Client) -> None:
+    with pytest.raises(InvalidData, match="fair_by of Greet"):
+        await client.put("Greet", {}, fair_by=("customer",))
+
+
+async def test_weight_needs_a_tenant(client: Client) -> None:
+    with pytest.raises(ValueError, match="fair_weight needs fair_by"):
+        await client.put("Greet", {}, fair_weight=2)
+
+
+@pytest.mark.parametrize("weight", [0, 0.001, 101])
+async def test_weight_out_of_range_is_refused(client: Client, weight: float) -> None:
+    with pytest.raises(ValueError, match=r"fair_weight must be from 0\.01 to 100"):
+        await client.put("Greet", {}, fair_by=Key("a"), fair_weight=weight)
