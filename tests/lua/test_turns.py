@@ -166,6 +166,17 @@ async def test_instance_of_a_recurring_job_takes_a_turn(story: Story) -> None:
     assert await story.pop(1) == ["r-1"]
 
 
+async def test_parked_job_takes_a_turn_when_it_is_signaled(story: Story) -> None:
+    await story.running("b0", **of("b"))
+    await story.call("wait", jid="b0", worker="ann", wait_kind="wait", now=2, name="ok", timeout=90)
+    assert await story.release("b0", 3, waiting=["wait:ok"]) == "scheduled"
+    await put_all(story, "a", 3, 3)
+    await story.call("signal", jid="b0", now=4, name="ok", result="true")
+    assert (await tenants(story))["b"]["waiting"] == 1
+    assert await findings(story) == []
+    assert await story.pop(5, count=2) == ["a0", "b0"]
+
+
 async def test_move_takes_a_turn_in_the_other_queue(story: Story) -> None:
     await put_all(story, "a", 2)
     await story.put("x", 0, queue="other", **of("c"))

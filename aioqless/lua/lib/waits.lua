@@ -44,8 +44,7 @@ function waits.wake(job, field, now)
     if each == field then
       redis.call('ZREM', keys.scheduled(job.queue), job.jid)
       record.set_fields(job.jid, 'state', 'waiting', 'time', record.format_time(now))
-      return queue_sets.add_waiting(job.queue, job.jid,
-        priority_score.compute(job.priority, now))
+      return queue_sets.add(job.queue, job.jid, job.priority, nil, now, job.constraints)
     end
   end
 end
