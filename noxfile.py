@@ -108,6 +108,13 @@ def answers(session: nox.Session) -> None:
 
 
 @nox.session
+def fair(session: nox.Session) -> None:
+    """Import files of several customers with fair turns and without, and draw the waits."""
+    install(session, extras="[private-redis]")
+    session.run("python", "-m", "examples.fair_import", *session.posargs)
+
+
+@nox.session
 def desk(session: nox.Session) -> None:
     """Run the review desk: several people rate docstrings, each in a browser window."""
     install(session, extras="[private-redis,web]")

@@ -69,8 +69,9 @@ async def test_tenants_start_jobs_in_turns(story: Story) -> None:
     assert popped[5] == "a2"
 
 
-async def test_new_tenant_starts_within_tenants_and_slots(story: Story) -> None:
-    await put_all(story, "a", 2000)
+@pytest.mark.parametrize("number", [2000, pytest.param(100_000, marks=pytest.mark.long)])
+async def test_new_tenant_starts_within_tenants_and_slots(story: Story, number: int) -> None:
+    await put_all(story, "a", number)
     assert len(await story.pop(1, count=500)) == 500
     await put_all(story, "b", 1, 2)
     assert "b0" in await story.pop(3, count=2)
@@ -229,7 +230,7 @@ async def test_held_job_keeps_its_place(story: Story) -> None:
     assert await findings(story) == []
 
 
-async def test_held_job_is_not_behind_new_ones_after_turns_start_anew(story: Story) -> None:
+async def test_held_job_is_not_behind_new_ones_after_turns_are_reset(story: Story) -> None:
     for n in range(9):
         await story.put(f"a{n}", 0, **of("a", key="k", limit=1))
     assert await story.pop(1, count=9) == ["a0"]
@@ -262,7 +263,7 @@ async def test_cleared_queue_has_no_tenants(story: Story) -> None:
     assert not [key for key in await story.all_keys() if key.startswith("x:tenant:")]
 
 
-async def test_turns_start_anew_when_the_queue_is_empty(story: Story) -> None:
+async def test_turns_are_reset_when_the_queue_is_empty(story: Story) -> None:
     await put_all(story, "a", 50)
     await pop_all(story)
     assert not [key for key in await story.all_keys() if key.startswith("x:t")]
@@ -339,6 +340,35 @@ async def test_tenants_without_jobs_are_forgotten(story: Story) -> None:
     assert len(await story.scores("x:turns:mail")) < 1300
 
 
+@pytest.mark.parametrize("number", [3000, pytest.param(100_000, marks=pytest.mark.long)])
+async def test_memory_of_many_waiting_tenants_is_freed_when_their_jobs_have_run(
+    story: Story, number: int
+) -> None:
+    await put_all(story, "a", 2000)
+    for at in range(0, number, 1000):
+        rows: list[PutManyRow] = [
+            {"jid": f"j{n}", "klass": "Greet", "data": "{}", **of(f"t{n}")}  # type: ignore[typeddict-item]
+            for n in range(at, at + 1000)
+        ]
+        await story.store.put_many(queue="mail", now=1, batch=rows)
+
+    async def measure_bytes(key: str) -> int:
+        return await story.ask("MEMORY", "USAGE", story.key(key)) or 0
+
+    assert await measure_bytes("x:turns:mail") < 300 * number + 10_000
+    assert await measure_bytes("x:tenant:4:mail:0:t7") < 300
+    left = {f"j{n}" for n in range(number)}
+    pops = 0
+    while left:
+        left.difference_update(await story.pop(2, count=1000))
+        pops += 1
+    assert pops <= number // 1000 + 2  # those of `a` take one turn while 1,000 others do
+    assert await story.scores("q:mail-work")
+    assert len(await story.scores("x:turns:mail")) < 1300
+    keys = await story.ask("KEYS", story.key("x:tenant:*"))
+    assert keys == [story.key("x:tenant:4:mail:0:a").encode()]
+
+
 async def test_calls_for_a_job_with_a_tenant(story: Story) -> None:
     """A tenant costs put and pop at most three calls of Redis."""
     await story.put("p0", 0)
@@ -351,7 +381,7 @@ async def test_calls_for_a_job_with_a_tenant(story: Story) -> None:
         stats = await story.ask("INFO", "commandstats")
         return sum(each["calls"] for name, each in stats.items() if name.startswith("cmdstat_"))
 
-    limited = {"constraints": '{"key": "k", "limit": 5}'}
+    limited: dict[str, Any] = {"constraints": '{"key": "k", "limit": 5}'}
     plain = await count(story.put("x", 1, **limited))
     assert await count(story.put("y", 1, **of("a"))) - plain <= 3
     await pop_all(story)

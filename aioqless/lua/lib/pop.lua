@@ -39,7 +39,7 @@ function pop.take(queue, worker, count, now, prefers_waiting)
         held_back = held_back + 1
       end
     end
-    if call.took_turn and #top < 2 * wanted then turns.start_anew(queue) end
+    if call.took_turn and #top < 2 * wanted then turns.reset(queue) end
     local more = #top == 2 * wanted and #jobs < count
     call.cut_short = call.cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK

@@ -31,13 +31,13 @@ function turns.read_next(queue, priority, tenant, now)
 end
 
 -- Take the next turn for a job that is ready `since`. Return its score and the text of its field
--- `x-turn`; nil if it takes no turns. `alone`: nothing waits in the queue, so turns start anew.
+-- `x-turn`; nil if it takes no turns. `alone`: nothing waits in the queue, so turns are reset.
 function turns.take(queue, jid, priority, own, since, now, alone)
   local tenant = turns.name_tenant(priority, own)
   if not tenant then return nil end
   local first, turn
   if alone then
-    turns.start_anew(queue)
+    turns.reset(queue)
     first = now
   else
     first, turn = turns.read_next(queue, priority, tenant, now)
@@ -111,12 +111,12 @@ function turns.start(queue, job, own, score)
   if redis.call('ZADD', keys.turns(queue), 'LT', 'CH', score, turns.name_marker(priority)) == 0 then
     turns.prune(queue, priority, score)
   elseif redis.call('EXISTS', keys.waiting(queue)) == 0 then
-    turns.start_anew(queue)
+    turns.reset(queue)
   end
 end
 
 -- Nothing waits in the queue, so that no tenant is ahead of another.
-function turns.start_anew(queue) redis.call('UNLINK', keys.turns(queue)) end
+function turns.reset(queue) redis.call('UNLINK', keys.turns(queue)) end
 
 -- Forget tenants without jobs whose next turn is not later than a new tenant's. One with jobs is as
 -- well off with a later turn, which makes way for others here.
