@@ -317,6 +317,19 @@ async def test_tenants_are_paged(story: Story) -> None:
     assert sorted(seen) == sorted(f"t{n}" for n in range(25))
 
 
+async def test_tenants_of_which_jobs_only_run_are_on_the_last_page(story: Story) -> None:
+    await put_all(story, "a", 1)
+    assert await story.pop(1) == ["a0"]
+    for n in range(9):  # with that of new tenants, ten turns
+        await story.put(f"j{n}", n, **of(f"t{n}"))
+    pages = [
+        [each["key"] for each in await story.store.tenants(queue="mail", now=9, offset=n, count=5)]
+        for n in (0, 5, 10, 15)
+    ]
+    assert [len(page) for page in pages] == [4, 5, 1, 0]
+    assert pages[2] == ["a"]
+
+
 @pytest.mark.parametrize("weight", [0, 0.001, 101, -1])
 async def test_weight_out_of_range_is_refused(story: Story, weight: float) -> None:
     async with story.refused(InvalidArgument, argument="weight"):

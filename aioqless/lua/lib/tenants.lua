@@ -1,6 +1,6 @@
 -- tenants: list the tenants of a queue with fair turns.
 
--- A page of tenants, as JSON.
+-- A page of tenants, as JSON. The last one also has those of which jobs run and none waits.
 function tenants.list(queue, offset, count, now)
   local running, found = tenants.count_running(queue), {}
   local members = redis.call('ZRANGE', keys.turns(queue), offset, offset + count - 1, 'REV')
@@ -9,7 +9,9 @@ function tenants.list(queue, offset, count, now)
     running[tenant] = nil
     tenants.describe(found, queue, tenant, number, now)
   end
-  for tenant, number in pairs(#members < count and running or {}) do
+  local total = redis.call('ZCARD', keys.turns(queue))
+  local is_last = offset <= total and total < offset + count
+  for tenant, number in pairs(is_last and running or {}) do
     if not redis.call('ZSCORE', keys.turns(queue), tenant) then
       tenants.describe(found, queue, tenant, number, now)
     end

@@ -9,7 +9,7 @@ import time
 import httpx
 import pytest
 
-from aioqless import Client, Key
+from aioqless import Client, Key, NewJob
 from aioqless.client.redis_server import server_info
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.charts.timeline import strip
@@ -163,6 +163,16 @@ async def test_tenants_of_a_queue_are_a_tab(http: httpx.AsyncClient, client: Cli
     assert "No tenants with jobs" in (await http.get("/queue?name=mail&tab=tenants")).text
     await client.queue("mail").put("Greet", fair_by=Key("acme"))
     assert "acme" in (await http.get("/queue?name=mail&tab=tenants")).text
+
+
+async def test_tenants_of_a_queue_are_paged(http: httpx.AsyncClient, client: Client) -> None:
+    jobs = [NewJob("Greet", fair_by=Key(f"tenant-{n}")) for n in range(60)]
+    await client.put_many(jobs, queue="mail")
+    first = (await http.get("/queue?name=mail&tab=tenants")).text
+    assert 'rel="next"' in first
+    last = (await http.get("/queue?name=mail&tab=tenants&offset=50")).text
+    assert 'rel="next"' not in last
+    assert len(set(re.findall(r"tenant-\d+", first + last))) == 60
 
 
 async def test_statistics_of_a_queue_show_retries_and_their_parts(

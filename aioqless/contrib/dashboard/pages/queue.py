@@ -55,6 +55,9 @@ async def show_queue(request: PageRequest) -> Page:
         values |= {"jobs": jobs, "total": counts.recurring}
     elif tab == "tenants":
         values["tenants"] = await queue.tenants(offset=request.offset, count=PAGE_SIZE)
+        # A full page may show fewer: tenants without jobs are left out.
+        beyond = request.offset + PAGE_SIZE
+        values["has_more"] = bool(await queue.tenants(offset=beyond, count=PAGE_SIZE))
     else:
         jids = await queue.jids(tab, offset=request.offset, count=PAGE_SIZE)
         jobs_found = await request.client.jobs.summaries(*jids) if jids else []
