@@ -178,6 +178,11 @@ async def fail(story: Story, store: TracingStore) -> None:
         await which.fail(worker="ann", group="mail-ValueError", message="no", **job)
 
 
+async def cancel(story: Story, store: TracingStore) -> None:
+    await put_all(story)
+    await store.cancel(jids=["j0"])
+
+
 def record_usual(name: str, ran: list[str]) -> None:
     usual_functions()[name] = ran
     file = Path(str(lua.LUA / "usual.json"))
@@ -198,6 +203,7 @@ def record_usual(name: str, ran: list[str]) -> None:
         heartbeat_many,
         retry,
         fail,
+        cancel,
     ],
 )
 async def test_usual_call_runs_the_recorded_functions(

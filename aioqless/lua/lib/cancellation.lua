@@ -42,10 +42,9 @@ end
 -- Delete a job. One that `expired` was archived when it failed.
 function cancellation.delete(job, expired, now)
   local jid = job.jid
-  now = now or args.time('now')
   if archive.is_on() then
     if job.state == 'failed' then archive_backfill.append(job) end
-    if not expired then archive.append(job, 'cancel', now, {state = 'cancelled'}) end
+    if not expired then archive.append(job, 'cancel', now or clock.now(), {state = 'cancelled'}) end
   end
   local event = {event = 'canceled', jid = jid, queue = job.queue, worker = job.worker}
   events.publish(event)
@@ -56,10 +55,11 @@ function cancellation.delete(job, expired, now)
   queue_sets.remove(job.queue, jid)
   if job.constraints then
     job_constraints.release(job, true)
-    limits.release(job, now)
+    limits.release(job, now or clock.now())
   end
   dependency.unlink_all(jid)
   local f = redis.call('HMGET', keys.job(jid), 'x-steps', 'x-parent')
+  if f[1] or f[2] then now = now or clock.now() end
   if f[1] then
     calls.note_orphans(jid)
     steps.delete(jid)
