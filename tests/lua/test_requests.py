@@ -48,6 +48,10 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
         ("step",),
         {"jid": "a", "worker": "ann", "now": 10, "kind": "step", "name": "s", "result": "1"},
     ),
+    (("wait",), {"jid": "a", "worker": "ann", "now": 10, "wait_kind": "wait", "name": "go"}),
+    (("signal",), {"jid": "a", "now": 10, "name": "go", "result": "1"}),
+    (("call",), {"jid": "a", "worker": "ann", "now": 10, "name": "pay",
+        "child": '{"queue":"mail","klass":"Pay","data":"{}"}'}),
     (("emit",), {"worker": "ann", "now": 10, "batch": [{"jid": "a", "fence": "2", "start": 0,
         "count": 2, "values": "[1,2]", "ttl": 60}]}),
     (
