@@ -82,6 +82,7 @@ class SyncQueue(SyncPart[Queue]):
     jids = _sync(Queue.jids)
     counts = _sync(Queue.counts)
     lag = _sync(Queue.lag)
+    tenants = _sync(Queue.tenants)
     length = _sync(Queue.length)
     stats = _sync(Queue.stats)
     days = _sync(Queue.days)

@@ -103,6 +103,9 @@ async def put_relations(client: Client) -> None:
         for jid in ("holding", "held-back")
     )
     await shared.pop(2, worker="worker-shared")
+    await client.queue("imports").put_many(
+        NewJob("Greet", jid=jid, fair_by=Key("customer=7")) for jid in ("in-turn", "next-in-turn")
+    )
     results = client.queue("results")
     await results.put("Greet", jid="with-a-result")
     (job,) = await results.pop(worker="worker-results")

@@ -184,6 +184,8 @@ async def test_limits_unique_keys_and_skips_still_apply(latest: Client) -> None:
     await latest.internals.store.timeout(jids=["holding"])
     (first,) = await latest.queue("shared").pop(2, worker="now")
     assert first.jid in ("holding", "held-back")
+    (tenant,) = await latest.queue("imports").tenants()
+    assert (tenant.key, tenant.waiting) == ("customer=7", 2)
     reserved = await TaskQueue(latest, "desk").reserve(Person("ann", "1"))
     assert reserved is not None and reserved.job.jid == "handed-over"
     assert await TaskQueue(latest, "desk").reserve(Person("ann", "2")) is None
