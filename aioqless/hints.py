@@ -40,7 +40,7 @@ _OPTIONS = {
     "retry": "retries",
     "run_at": "at",
     "run_in": "delay",
-    "throttle": "unique_for",
+    "throttle": "rate_limit",
     "time_limit": "timeout",
 }
 

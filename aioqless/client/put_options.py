@@ -168,6 +168,8 @@ class TemplateOptions(TypedDict, total=False):
         priority: Lower runs sooner; default: 0.
         tags: Tags to find the job by.
         retries: Maximum number of retries; default: the handler's, else 5.
+        expires_in: Time in which the job must start, from when it is put, or from when the instance
+            is due; a worker that gets it later fails it in the group `<queue>-expired`.
     """
 
     unique: Annotated[Key | tuple[str, ...] | None, _check_key]
@@ -181,6 +183,7 @@ class TemplateOptions(TypedDict, total=False):
     priority: Annotated[float | None, validation.check_number]
     tags: Annotated[Sequence[str] | None, validation.check_names]
     retries: Annotated[int | None, partial(validation.check_number, least=0)]
+    expires_in: Annotated[Seconds | None, validation.check_seconds]
 
 
 class PutOptions(TemplateOptions, total=False):
@@ -194,8 +197,6 @@ class PutOptions(TemplateOptions, total=False):
         missing: What a job to wait for is that doesn't exist: "refuse" (the default) raises
             NoSuchJob, "done" doesn't wait for it.
         context: Strings by name that travel with the job, such as those of a trace.
-        expires_in: Time from now in which the job must start; a worker that gets it later fails
-            it in the group `<queue>-expired`.
         if_dependency_fails: What happens to the job if one that it depends on fails.
         if_exists: What to do if the jid or the unique key is taken: leave that job alone, or raise
             JobExists. Default: a jid is moved here, a unique key is left alone.
@@ -207,7 +208,6 @@ class PutOptions(TemplateOptions, total=False):
     depends: Annotated[Sequence[str] | None, validation.check_names]
     missing: Annotated[Missing | None, _Choice(Missing)]
     context: Annotated[Mapping[str, str] | None, _encode_context]
-    expires_in: Annotated[Seconds | None, validation.check_seconds]
     if_dependency_fails: Annotated[IfDependencyFails | None, _Choice(IfDependencyFails)]
     if_exists: Annotated[_IfExists | None, _Choice(_IfExists)]
 
@@ -246,6 +246,26 @@ class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
 
     jid: Annotated[str | None, _check_jid]
     offset: Annotated[Seconds, validation.check_seconds]
+
+
+class RecurringChanges(ScheduleOptions, total=False):
+    """What `RecurringJob.update` changes, besides its schedule.
+
+    Attributes:
+        priority: Priority of its instances.
+        retries: Maximum number of retries of its instances.
+        expires_in: Time after an instance is due in which it must start; None: no limit.
+        data: Data of its instances.
+        klass: Klass of its instances.
+        queue: Queue of its instances.
+    """
+
+    priority: float
+    retries: int
+    expires_in: Annotated[Seconds | None, validation.check_seconds]
+    data: object
+    klass: str
+    queue: str
 
 
 class OptionTable:
@@ -314,3 +334,4 @@ _NOT_OF_PUT = dict.fromkeys(_OF_HANDLERS, ": it is one of @job") | {
 }
 PUT = OptionTable("put", PutOptions, _NOT_OF_PUT)
 RECUR = OptionTable("recur", RecurOptions)
+UPDATE = OptionTable("update", RecurringChanges)

@@ -13,10 +13,7 @@ SCHEDULE_OPTIONS = (*ScheduleOptions.__annotations__, "data")
 
 @dataclass(frozen=True)
 class Recurrence:
-    """When instances are put, and with what data.
-
-    They are put into the handler's queue; without one, into the first queue of the worker.
-    """
+    """When instances are put, and with what data."""
 
     schedule: Schedule
     data: object

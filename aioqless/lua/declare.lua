@@ -13,10 +13,10 @@
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as in recur
 -- @option  constraints object        as in recur
+-- @option  expires_in seconds       as in recur
 -- @option  ends     seconds       when it ends: no instance is due later
 -- @option  max_runs count         it ends after this number of instances
 -- @option  jitter   seconds       maximum random delay of each instance
--- @option  anywhere string        any value: a recurring job that exists stays in its queue
 -- @returns text                   `made`, `retimed` (its schedule changed) or `kept`
 -- @when    cron                   create or update a recurring job with a cron expression
 -- @arg     queue    name
@@ -32,10 +32,10 @@
 -- @option  retries  count
 -- @option  backlog  count
 -- @option  constraints object
+-- @option  expires_in seconds
 -- @option  ends     seconds
 -- @option  max_runs count
 -- @option  jitter   seconds
--- @option  anywhere string
 -- @returns text                   as above
 -- @when    begin                  return the generation; called before the jobs are declared
 -- @arg     id       name          an id for the contents of Redis, used if they have none yet
@@ -51,5 +51,5 @@ return recurring_jobs.put({
   queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
   cron = expression, timezone = timezone, next = next,
   priority = priority, tags = tags, retries = retries, backlog = backlog, constraints = constraints,
-  anywhere = anywhere, declared = true, ends = ends, max_runs = max_runs, jitter = jitter,
+  expires_in = expires_in, declared = true, ends = ends, max_runs = max_runs, jitter = jitter,
 })

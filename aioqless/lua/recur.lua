@@ -15,6 +15,8 @@
 -- @option  backlog  count         maximum number of missed instances to replay, 0: all; absent:
 --                                 missed instances are coalesced into one
 -- @option  constraints object        of its instances; one whose unique key is taken is skipped
+-- @option  expires_in seconds       an instance expires if it has not started this time
+--                                 after it was due
 -- @option  ends     seconds       when it ends: no instance is due later
 -- @option  max_runs count         it ends after this number of instances
 -- @option  jitter   seconds       maximum random delay of each instance
@@ -33,6 +35,7 @@
 -- @option  retries  count         5 unless given
 -- @option  backlog  count         as above
 -- @option  constraints object
+-- @option  expires_in seconds
 -- @option  ends     seconds
 -- @option  max_runs count
 -- @option  jitter   seconds
@@ -46,8 +49,8 @@
 -- @when    update                 change a recurring job
 -- @arg     jid      string
 -- @rest    pairs    text          names and values of priority, retries, data, klass, queue,
---                                 backlog, ends, max_runs, jitter (none:
---                                 without);
+--                                 backlog, expires_in, ends, max_runs, jitter
+--                                 (none: without);
 --                                 interval, or cron, timezone, next
 -- @returns count                  1
 -- @when    tag                    add tags to a recurring job
@@ -80,7 +83,8 @@ if word == 'on' or word == 'cron' then
     queue = queue, jid = jid, klass = klass, data = data, now = now, interval = interval,
     cron = expression, timezone = timezone,
     next = next or now + offset, priority = priority, tags = tags, retries = retries,
-    backlog = backlog, constraints = constraints, ends = ends, max_runs = max_runs, jitter = jitter,
+    backlog = backlog, constraints = constraints, expires_in = expires_in, ends = ends,
+    max_runs = max_runs, jitter = jitter,
   })
   return jid
 end

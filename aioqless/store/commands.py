@@ -295,8 +295,8 @@ class Store(Commands, ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         next: float, interval: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        constraints: str | bytes | None = None, ends: float | None = None,
-        max_runs: int | None = None, jitter: float | None = None, anywhere: str | None = None,
+        constraints: str | bytes | None = None, expires_in: float | None = None,
+        ends: float | None = None, max_runs: int | None = None, jitter: float | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Create or update a recurring job with an interval."""
@@ -314,14 +314,14 @@ class Store(Commands, ABC):
             argv += [b"backlog", encode(backlog)]
         if constraints is not None:
             argv += [b"constraints", encode(constraints)]
+        if expires_in is not None:
+            argv += [b"expires_in", encode(expires_in)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
             argv += [b"max_runs", encode(max_runs)]
         if jitter is not None:
             argv += [b"jitter", encode(jitter)]
-        if anywhere is not None:
-            argv += [b"anywhere", encode(anywhere)]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -330,8 +330,8 @@ class Store(Commands, ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         next: float, expression: str, timezone: str, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        constraints: str | bytes | None = None, ends: float | None = None,
-        max_runs: int | None = None, jitter: float | None = None, anywhere: str | None = None,
+        constraints: str | bytes | None = None, expires_in: float | None = None,
+        ends: float | None = None, max_runs: int | None = None, jitter: float | None = None,
         request: str | None = None,
     ) -> Call[str]:
         """Create or update a recurring job with a cron expression."""
@@ -349,14 +349,14 @@ class Store(Commands, ABC):
             argv += [b"backlog", encode(backlog)]
         if constraints is not None:
             argv += [b"constraints", encode(constraints)]
+        if expires_in is not None:
+            argv += [b"expires_in", encode(expires_in)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
             argv += [b"max_runs", encode(max_runs)]
         if jitter is not None:
             argv += [b"jitter", encode(jitter)]
-        if anywhere is not None:
-            argv += [b"anywhere", encode(anywhere)]
         return Call(
             self.send, "declare", read_text, [encode(self.namespace)], argv, request, writes=True,
         )
@@ -775,8 +775,9 @@ class Store(Commands, ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         interval: float, offset: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        constraints: str | bytes | None = None, ends: float | None = None,
-        max_runs: int | None = None, jitter: float | None = None, request: str | None = None,
+        constraints: str | bytes | None = None, expires_in: float | None = None,
+        ends: float | None = None, max_runs: int | None = None, jitter: float | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Create or replace a recurring job with an interval."""
         argv = [
@@ -793,6 +794,8 @@ class Store(Commands, ABC):
             argv += [b"backlog", encode(backlog)]
         if constraints is not None:
             argv += [b"constraints", encode(constraints)]
+        if expires_in is not None:
+            argv += [b"expires_in", encode(expires_in)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:
@@ -808,8 +811,9 @@ class Store(Commands, ABC):
         self, *, queue: str, jid: str, klass: str, data: str | bytes, now: float | None = None,
         expression: str, timezone: str, next: float, priority: float | None = None,
         tags: Sequence[str] | None = None, retries: int | None = None, backlog: int | None = None,
-        constraints: str | bytes | None = None, ends: float | None = None,
-        max_runs: int | None = None, jitter: float | None = None, request: str | None = None,
+        constraints: str | bytes | None = None, expires_in: float | None = None,
+        ends: float | None = None, max_runs: int | None = None, jitter: float | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Create or replace a recurring job with a cron expression."""
         argv = [
@@ -826,6 +830,8 @@ class Store(Commands, ABC):
             argv += [b"backlog", encode(backlog)]
         if constraints is not None:
             argv += [b"constraints", encode(constraints)]
+        if expires_in is not None:
+            argv += [b"expires_in", encode(expires_in)]
         if ends is not None:
             argv += [b"ends", encode(ends)]
         if max_runs is not None:

@@ -15,6 +15,7 @@ import anyio
 from redis import exceptions
 
 from aioqless.client import Client
+from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Source
 from aioqless.hints import suggest_options
@@ -383,7 +384,11 @@ class AnyWorker(ABC):
             concurrency=self.settings.concurrency,
             handlers=len(self.handlers),
         )
-        named = dict.fromkeys(handler.queue for handler in self.handlers if handler.queue)
+        named = dict.fromkeys(
+            handler.queue or DEFAULT_QUEUE
+            for handler in self.handlers
+            if handler.queue or handler.recurrence
+        )
         if unserved := find_unserved(named, self.subscriptions):
             log.info("worker.queues_skipped", queues=unserved)
 
@@ -442,7 +447,7 @@ class Worker(AnyWorker):
         super().__init__(client, shared)
         declarations = None
         if self.settings.scheduler:
-            declarations = Declarations(client, self.handlers, self.subscriptions)
+            declarations = Declarations(client, self.handlers)
         self._consumer = Consumer(client, shared, declarations, parts=_check_parts(parts))
         self._consumers = (self._consumer,)
 

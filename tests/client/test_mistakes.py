@@ -51,7 +51,7 @@ ada: Any = greet.data("Ada")
         (lambda _: any_job(max_retries=3), "@job has no option 'max_retries': write retries="),
         (lambda _: any_job(delay=60), "@job has no option 'delay': it is one of put: write "
          "`client.put(handler.data(...), delay=...)`"),
-        (lambda _: any_job(throttle=60), "@job has no option 'throttle': write unique_for="),
+        (lambda _: any_job(throttle=60), "@job has no option 'throttle': write rate_limit="),
         (lambda c: c.put(ada, once="order-7"), "put has no option 'once': it is one of put_flow"),
         (lambda _: any_settings(concurency=3), "Settings has no option 'concurency'; did you mean "
          "'concurrency'?"),

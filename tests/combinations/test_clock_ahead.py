@@ -22,10 +22,10 @@ NOON, DAY = 1_772_452_800.0, 86_400  # 2026-03-02
 async def test_schedules_run_again_after_the_clock_was_a_day_ahead(
     work: Work, until: Until, lines: Lines, tmp_path: Path
 ) -> None:
-    @job(klass="Cron", cron="* * * * * *")
+    @job(klass="Cron", queue="mail", cron="* * * * * *")
     async def cron(job: Job) -> None: ...
 
-    @job(klass="Interval", every=1)
+    @job(klass="Interval", queue="mail", every=1)
     async def interval(job: Job) -> None: ...
 
     offset = tmp_path / "offset"

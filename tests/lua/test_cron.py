@@ -51,6 +51,7 @@ async def test_cron_template_is_returned_like_an_interval_template(story: Story)
         "timezone": "UTC", "paused": False,
         "declared": None, "next": 7200,
         "until": None, "max_runs": None, "runs_left": None, "jitter": 0, "ended": False,
+        "expires_in": None,
     }  # fmt: skip
 
 
@@ -396,13 +397,6 @@ async def test_changed_schedule_restarts_the_clock(story: Story) -> None:
     for at, how in enumerate(changes, 20):
         assert await _declare(story, at, **how) == "retimed"
         assert (await story.store.recur_get(jid="r"))["next"] == at + how.get("every", 100)
-
-
-async def test_default_queue_of_a_declaration_does_not_move_the_template(story: Story) -> None:
-    await _declare(story, 10, every=60, queue="mail", anywhere="yes")
-    await _declare(story, 20, every=60, queue="post", anywhere="yes")
-    assert (await story.store.recur_get(jid="r"))["queue"] == "mail"
-    assert await story.scores("q:mail-recur") == {"r": 70}
 
 
 @pytest.mark.parametrize("every", [60, None])

@@ -184,6 +184,42 @@ async def test_instance_with_jitter_is_scheduled_until_then(story: Story) -> Non
     assert await story.pop(due - 1) == [] and await story.pop(due) == ["r-1"]
 
 
+async def test_instance_must_start_in_its_time_after_it_was_due(story: Story) -> None:
+    await story.recur("r", 0, backlog=0, expires_in=100)
+    await story.cron("c", 0, next=60, expires_in=5, queue="news")
+    await story.peek(130, count=10)
+    await story.tick(90, ("c", 60, 60, 120))
+    expiries = {jid: (await story.fields(f"j:{jid}"))["x-expiry"] for jid in ("r-1", "r-2", "c-1")}
+    assert expiries == {"r-1": "100", "r-2": "160", "c-1": "65"}
+
+
+async def test_time_to_start_in_counts_from_the_end_of_the_jitter(story: Story) -> None:
+    await story.cron("r", 0, next=60, jitter=1000, expires_in=5)
+    await story.tick(60, ("r", 60, 60, 120))
+    due = (await story.where("r-1"))["scheduled"]
+    assert float((await story.fields("j:r-1"))["x-expiry"]) == pytest.approx(due + 5)
+
+
+async def test_instance_put_by_hand_must_start_in_its_time_from_now(story: Story) -> None:
+    await story.cron("r", 0, next=60, expires_in=5)
+    await story.store.recur_run(jid="r", now=20)
+    assert (await story.fields("j:r-1"))["x-expiry"] == "25"
+
+
+async def test_time_to_start_in_is_changed_and_removed(story: Story) -> None:
+    await story.recur("r", 0, expires_in=5)
+    assert (await view(story))["expires_in"] == 5
+    await story.store.recur_update(jid="r", pairs=["expires_in", "7"])
+    assert (await view(story))["expires_in"] == 7
+    await story.store.recur_update(jid="r", pairs=["expires_in", "none"])
+    await story.pop(0)
+    assert (await view(story))["expires_in"] is None
+    assert "x-expiry" not in await story.fields("j:r-1")
+    await story.recur("r", 0, expires_in=5)
+    await story.recur("r", 0)
+    assert (await view(story))["expires_in"] is None
+
+
 async def test_check_finds_nothing_wrong_with_an_ended_job(story: Story) -> None:
     await story.recur("r", 0, max_runs=1)
     await story.cron("c", 0, next=60, max_runs=1)

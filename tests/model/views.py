@@ -268,6 +268,7 @@ class Views(Namespace):
             "timezone": None,
             "paused": False,
             "declared": None,
+            "expires_in": None,
             "until": None,
             "max_runs": None,
             "runs_left": None,

@@ -188,7 +188,7 @@ async def test_worker_role_suffices_for_workers(as_a: ByRole, root: Client, unti
     async def wrong(job: Job[Any]) -> None:
         raise Fail("as ever", group="wrong")
 
-    @job(klass="Every", every=0.2)
+    @job(klass="Every", queue="mail", every=0.2)
     async def every(job: Job[Any]) -> None:
         ended.append("every")
 

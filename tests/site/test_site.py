@@ -44,7 +44,7 @@ SEARCHES = {
     "dead letter queue": "faq/#is-there-a-dead-letter-queue",
     "idempotency": "locks/#idempotency",
     "deduplication": "unique-jobs/#deduplication-drop-delay-debounce",
-    "throttle": "unique-jobs/#drop",
+    "throttle": "limits/#rate-limits",
     "saga": "recipes/#saga",
     "batch callback": "workflows/#jobs-that-run-because-of-a-failure",
     "resume": "long-jobs/",

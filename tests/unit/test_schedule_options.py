@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aioqless import Client, Handler, InvalidData, Job, Settings, Worker, job
+from aioqless import Handler, InvalidData, Job, Settings, job
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedule import Every
 
@@ -113,18 +113,6 @@ def test_required_data_of_a_recurring_job_must_be_given() -> None:
     with pytest.raises(InvalidData):
         job(every=60)(_counted)
     assert job(every=60, data=5)(_counted).recurrence is not None
-
-
-async def test_schedule_needs_a_queue_if_the_worker_serves_only_patterns(client: Client) -> None:
-    patterns = Settings(queues=("mail-*",))
-    with pytest.raises(
-        ValueError,
-        match=r"_digest has a schedule but no queue: pass queue= to its @job, since this worker "
-        r"serves patterns only",
-    ):
-        Worker(client, _declared(every=60), settings=patterns)
-    Worker(client, _declared(every=60, queue="mail"), settings=patterns)
-    Worker(client, _declared(every=60), settings=Settings(queues=("mail-*",), scheduler=False))
 
 
 def test_scheduler_setting_is_a_boolean() -> None:

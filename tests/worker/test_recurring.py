@@ -238,11 +238,11 @@ async def test_max_runs_is_exact_with_several_workers(
 ) -> None:
     ran: Counter[str] = Counter()
 
-    @job(klass="Tick", every=0.02, max_runs=5)
+    @job(klass="Tick", queue="mail", every=0.02, max_runs=5)
     async def tick(job: Job) -> None:
         ran[job.jid] += 1
 
-    @job(klass="Tock", cron=A_SECOND, max_runs=1)
+    @job(klass="Tock", queue="mail", cron=A_SECOND, max_runs=1)
     async def tock(job: Job) -> None:
         ran[job.jid] += 1
 

@@ -65,7 +65,7 @@ async def test_declared_schedules_are_created_when_a_worker_starts(
     assert (hourly.klass, hourly.interval, hourly.queue, hourly.retries, hourly.coalesce) == (
         "digest",
         3600,
-        "mail",
+        "default",
         5,
         True,
     )
@@ -166,14 +166,17 @@ async def test_paused_schedule_stays_paused_after_a_start(
     assert not found.paused and found.next is not None
 
 
-async def test_workers_of_different_queues_do_not_move_a_schedule_back_and_forth(
+async def test_queue_of_a_schedule_is_its_handlers_whatever_workers_serve(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
-    await _started(work, lines, until, _handler(every=3600), queues=("mail",))
-    await _started(work, lines, until, _handler(every=3600), queues=("slow", "mail"))
-    assert (await _found(client)).queue == "mail"
+    for queues in (("mail",), ("slow", "mail"), ("m*",)):
+        await _started(work, lines, until, _handler(every=3600), queues=queues)
+        assert (await _found(client)).queue == "default"
+    assert lines.of("worker.queues_skipped", queues=("default",))
     await _started(work, lines, until, _handler(every=3600, queue="slow"), queues=("mail",))
     assert (await _found(client)).queue == "slow"
+    await _started(work, lines, until, _handler(every=3600), queues=("mail",))
+    assert (await _found(client)).queue == "default"
 
 
 async def test_worker_without_scheduler_declares_and_deletes_nothing(
@@ -189,7 +192,7 @@ async def test_declared_recurring_job_runs(
 ) -> None:
     ran = asyncio.Event()
 
-    @job(cron="* * * * * *", data={"name": "Ada"})
+    @job(cron="* * * * * *", data={"name": "Ada"}, queue="mail")
     async def greet(job: Job, name: str) -> None:
         assert name == "Ada"
         ran.set()

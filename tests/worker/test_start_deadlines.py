@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from aioqless import Client, Job, job
@@ -9,6 +10,11 @@ from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
 ran: list[str] = []
+
+
+@job(expires_in=timedelta(seconds=0), cron="* * * * * *")
+async def brief(job: Job) -> None:
+    ran.append(job.jid)
 
 
 @job(klass="Known")
@@ -41,3 +47,29 @@ async def test_job_put_again_has_no_start_deadline(
     await mail.put(known, jid="a")
     async with work(known):
         await until(lambda: ran == ["a"])
+
+
+async def test_handler_says_in_what_time_its_jobs_must_start(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
+    ran.clear()
+    await client.put(brief.data(), jid="late")
+    await client.put(brief.data(), jid="timely", expires_in=600)
+    async with work(brief, queues=["default"], scheduler=False):
+        await until(lambda: lines.of("job.failed", jid="late", group="default-expired"))
+        await until(lambda: ran == ["timely"])
+
+
+async def test_instances_of_a_recurring_job_must_start_in_time(
+    client: Client, work: Work, lines: Lines, until: Until
+) -> None:
+    ran.clear()
+    hourly = await client.recur(known, every=3600, jid="hourly", expires_in=timedelta(minutes=5))
+    assert hourly.expires_in == 300
+    await hourly.update(expires_in=0)
+    async with work(known, brief, queues=["default"]):
+        await until(lambda: lines.of("job.failed", jid="hourly-1", group="default-expired"))
+        await until(lambda: lines.of("job.failed", jid=f"{brief.klass}-1"))
+    assert ran == []
+    await hourly.update(expires_in=None)
+    assert hourly.expires_in is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -163,6 +164,18 @@ async def test_encrypted_data_of_the_failed_job_is_readable(redis_url: str, name
         assert branch.data == {"n": 1}
         assert branch.cause and branch.cause.data == {"card": "4711"}
         assert "4711" not in str(await client.redis.hvals(f"{namespace}:j:{branch.jid}"))
+
+
+async def test_branch_must_start_in_the_time_that_its_handler_says(client: Client) -> None:
+    @job(klass="Alert", expires_in=60)
+    async def alert(job: Job) -> None: ...
+
+    queue = client.queue("mail")
+    await queue.put(bad.data().on_failure(alert.data()))
+    (popped,) = await queue.pop()
+    await popped.fail("none", group="sold-out")
+    (branch,) = await client.queue("default").pop()
+    assert branch.expiry is not None and 0 < branch.expiry - time.time() <= 61
 
 
 async def test_retried_job_goes_on_and_its_branch_stays(client: Client, undo: Any) -> None:

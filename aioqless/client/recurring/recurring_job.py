@@ -15,36 +15,15 @@ from aioqless.client.put import Klass, NewJob, encode_job
 from aioqless.client.put_options import (
     PUT,
     RECUR,
+    UPDATE,
     CheckedOptions,
-    OptionTable,
     RecurOptions,
-    ScheduleOptions,
+    RecurringChanges,
 )
 from aioqless.client.recurring.cron import Cron
 from aioqless.client.recurring.schedule import limits_of, make_schedule
 from aioqless.errors import AioqlessError, NoSuchJob
 from aioqless.store import Json
-
-
-class RecurringChanges(ScheduleOptions, total=False):
-    """What `RecurringJob.update` changes, besides its schedule.
-
-    Attributes:
-        priority: Priority of its instances.
-        retries: Maximum number of retries of its instances.
-        data: Data of its instances.
-        klass: Klass of its instances.
-        queue: Queue of its instances.
-    """
-
-    priority: float
-    retries: int
-    data: object
-    klass: str
-    queue: str
-
-
-UPDATE = OptionTable("update", RecurringChanges)
 
 
 async def recur(
@@ -104,6 +83,8 @@ class RecurringJob:
         cron: Cron expression; None with an interval.
         timezone: Time zone of the cron expression.
         retries: Maximum number of retries of its instances.
+        expires_in: Time after an instance is due in which it must start, in seconds; None: no
+            limit.
         count: Number of instances that were put.
         raw_data: Data of its instances as Redis has it, perhaps encrypted.
         tags: Tags of its instances.
@@ -129,6 +110,7 @@ class RecurringJob:
     cron: str | None
     timezone: str | None
     retries: int
+    expires_in: float | None
     count: int
     raw_data: str
     tags: list[str]
@@ -236,9 +218,8 @@ class RecurringJob:
         if "data" in pairs:
             text = job_data.encode(pairs["data"], self._backend.max_data)
             pairs["data"] = codec.encode(text, klass)
-        for name, field in (("until", "ends"), ("max_runs", "max_runs"), ("jitter", "jitter")):
-            if name in changes:
-                pairs[field] = pairs.pop(name, "none")
+        for name in changes.keys() & {"until", "max_runs", "jitter", "expires_in"}:
+            pairs["ends" if name == "until" else name] = pairs.pop(name, "none")
         if changes.keys() & {"cron", "timezone", "until", "max_runs"}:
             await self.refresh()
         if "cron" in changes or "timezone" in changes or (self.cron and self.ended):

@@ -155,6 +155,4 @@ class PartitionedWorker(AnyWorker):
         def is_here(jid: str) -> bool:
             return partition_of(jid, client.count) == number
 
-        partition = client.partitions[number]
-        subscriptions = self.settings.subscriptions
-        return Declarations(partition, self.handlers, subscriptions, jid_of, is_here)
+        return Declarations(client.partitions[number], self.handlers, jid_of, is_here)

@@ -23,6 +23,7 @@ function branches.parse(text)
     priority = job.priority and args.priority('priority', job.priority),
     tags = job.tags and args.tags('tags', job.tags),
     retries = job.retries and args.count('retries', job.retries),
+    expires_in = job.expires_in and args.seconds('expires_in', job.expires_in),
     context = job.context and args.object('context', job.context),
     constraints = job.constraints and args.object('constraints', job.constraints),
   }

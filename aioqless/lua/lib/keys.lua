@@ -92,6 +92,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-until     when it ends
 --   x-max-runs  the number of instances after which it ends
 --   x-jitter    the maximum delay of an instance
+--   x-expires-in  the time after it is due in which an instance must start
 --   x-uncounted how many of its count are no instances of its schedule
 --   x-ended     since when it has ended
 --   x-declared  when code last declared it

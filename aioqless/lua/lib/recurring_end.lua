@@ -26,7 +26,7 @@ function recurring_end.schedule_or_finish(key, turns, queue, jid, due, now)
   recurring_jobs.schedule_next(turns, queue, jid, due)
 end
 
--- Store limits and jitter: a number each; `none` removes it.
+-- Store limits, jitter and the time to start in: a number each; `none` removes it.
 function recurring_end.store(key, limits)
   for name, value in pairs(limits) do
     if value == 'none' then

@@ -27,13 +27,11 @@ function recurring_jobs.require(jid)
 end
 
 -- Create or replace a recurring job. An existing one keeps its count, and stays paused; its
--- schedule restarts. One that code declares keeps its schedule, too, unless it changed, and its
--- queue if the code names none.
+-- schedule restarts. One that code declares keeps its schedule, too, unless it changed.
 function recurring_jobs.put(recur)
   if recur.constraints then job_constraints.parse(recur.constraints) end
   local jid, former = recur.jid, recurring_jobs.find(recur.jid)
   local key = recur.cron and keys.cron(jid) or keys.template(jid)
-  if former and recur.anywhere then recur.queue = former.queue end
   local turns = recur.cron and keys.ticks() or keys.recurring(recur.queue)
   local kept = former and recur.declared and recurring_jobs.has_same_schedule(former, recur)
   local due = kept and former.due or recur.next
@@ -56,7 +54,7 @@ function recurring_jobs.put(recur)
   redis.call('HSETNX', key, 'count', 0)
   recurring_end.store(key, {
     ['x-until'] = recur.ends or 'none', ['x-max-runs'] = recur.max_runs or 'none',
-    ['x-jitter'] = recur.jitter or 'none',
+    ['x-jitter'] = recur.jitter or 'none', ['x-expires-in'] = recur.expires_in or 'none',
   })
   if recur.constraints then
     redis.call('HSET', key, 'x-constraints', recur.constraints)
@@ -133,7 +131,7 @@ function recurring_jobs.view(jid)
   if not template then return nil end
   local f = redis.call('HMGET', template.key, 'klass', 'priority', 'interval', 'retries', 'count',
     'data', 'tags', 'backlog', 'x-coalesce',
-    'cron', 'timezone', 'x-declared')
+    'cron', 'timezone', 'x-declared', 'x-expires-in')
   return '{"jid":' .. cjson.encode(jid) .. ',"klass":' .. cjson.encode(f[1] or '')
     .. ',"state":"recur","queue":' .. cjson.encode(template.queue)
     .. ',"priority":' .. json.number(priority_score.negate(tonumber(f[2]) or 0))
@@ -147,7 +145,8 @@ function recurring_jobs.view(jid)
       .. (f[11] and cjson.encode(f[11]) or 'null')
     .. ',"paused":' .. tostring(template.paused and true or false) .. ',"declared":'
       .. (f[12] and json.number(tonumber(f[12]) or 0) or 'null')
-    .. ',"next":' .. (template.due and json.number(template.due) or 'null')
+    .. ',"next":' .. (template.due and json.number(template.due) or 'null') .. ',"expires_in":'
+      .. (f[13] and json.number(tonumber(f[13]) or 0) or 'null')
     .. recurring_end.encode(template) .. '}'
 end
 

@@ -46,7 +46,8 @@ end
 -- Create an instance as of `tick`, delayed by up to `jitter` seconds, from the hash `key` with the
 -- fields `f`. Return its jid; if its unique key is taken, that job's; nil if none could be created.
 function recurring_spawn.create_instance(key, template, queue, f, tick, now, jitter)
-  local encoded = redis.call('HGET', key, 'x-constraints')
+  local own = redis.call('HMGET', key, 'x-constraints', 'x-expires-in')
+  local encoded, expires_in = own[1], tonumber(own[2])
   local alone = job_constraints.read(encoded).unique
   local other = alone and uniqueness.find_holder(alone, now)
   if other then return other end
@@ -59,6 +60,7 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
     'worker', '', 'expires', 0, 'queue', queue, 'retries', retries, 'remaining', retries, 'time',
     record.format_time(tick),
     'spawned_from_jid', template)
+  if expires_in then record.set_fields(jid, 'x-expiry', due + expires_in) end
   if encoded then job_constraints.apply(jid, encoded, job_constraints.read(encoded), nil, now) end
   tagging.attach(jid, tags, now)
   history.append(jid, nil, tick, 'put', cjson.encode({q = queue}))

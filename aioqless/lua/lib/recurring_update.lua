@@ -5,10 +5,12 @@ local MOST_TAGS = 1000
 -- The options of an update with their checks, and those that only one kind of schedule has.
 local CHECKS = {
   priority = args.priority, retries = args.count, data = args.data, klass = args.name,
-  queue = args.name, backlog = args.count, ends = args.seconds, max_runs = args.count,
-  jitter = args.seconds,
+  queue = args.name, backlog = args.count, expires_in = args.seconds, ends = args.seconds,
+  max_runs = args.count, jitter = args.seconds,
 }
-local LIMITS = {ends = 'x-until', max_runs = 'x-max-runs', jitter = 'x-jitter'}
+local LIMITS = {
+  ends = 'x-until', max_runs = 'x-max-runs', jitter = 'x-jitter', expires_in = 'x-expires-in',
+}
 local TIMES = {
   [false] = {interval = args.interval},
   [true] = {cron = args.name, timezone = args.name, next = args.seconds},

@@ -9,7 +9,7 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NotRequired, TypedDict
 
 from aioqless.client import Client
@@ -22,7 +22,6 @@ from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import Store, TickRow
 from aioqless.worker.context import NOT_NOW, WorkerContext
-from aioqless.worker.subscriptions import Subscription
 
 LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a message lost
 SHORTEST_PAUSE = 0.001
@@ -70,12 +69,11 @@ class Declarations:
     Args:
         client: The client that stores them.
         handlers: The handlers.
-        subscriptions: What the worker serves; the first is the queue of handlers without one.
         jid_of: Returns the jid of a klass' recurring job; default: the klass.
         is_here: Returns whether the recurring job with a jid belongs to the client's namespace.
 
     Raises:
-        ValueError: A recurring job has no queue, or its options are out of range.
+        ValueError: The options of a recurring job are out of range.
         TypeError: An option is of the wrong type.
         InvalidData: The data of a recurring job can't be stored.
     """
@@ -84,7 +82,6 @@ class Declarations:
         self,
         client: Client,
         handlers: Iterable[Handler],
-        subscriptions: Sequence[Subscription],
         jid_of: Callable[[str], str] = str,
         is_here: Callable[[str], bool] = bool,
     ) -> None:
@@ -97,9 +94,8 @@ class Declarations:
         self.branches = {klass: job for klass, job in branches.items() if job}
         self._without_branch = [klass for klass, job in branches.items() if not job]
         handlers = [each for each in handlers if is_here(jid_of(each.klass))]
-        queue = next((each.queue for each in subscriptions if not each.is_pattern), None)
         self._declared = {
-            handler.klass: _declaration(handler, queue, client, jid_of(handler.klass))
+            handler.klass: _declaration(handler, client, jid_of(handler.klass))
             for handler in handlers
             if handler.recurrence
         }
@@ -150,24 +146,15 @@ class Declarations:
         return generation
 
 
-def _declaration(
-    handler: Handler, default_queue: str | None, client: Client, jid: str
-) -> CheckedOptions:
+def _declaration(handler: Handler, client: Client, jid: str) -> CheckedOptions:
     """Return the arguments that declare a recurring job, except those of its schedule."""
     recurrence = handler.recurrence
     assert recurrence is not None
-    queue = handler.queue or default_queue
-    if queue is None:
-        raise ValueError(
-            f"{handler.klass} has a schedule but no queue: pass queue= to its @job, since this "
-            "worker serves patterns only"
-        )
     new = NewJob(handler, recurrence.data, jid=jid)
     return {
         **encode_job(new, client.max_data, client.codec),
         **recurrence.limits,
-        "queue": queue,
-        "anywhere": None if handler.queue else "yes",
+        "queue": new.choose_queue(None),
     }
 
 

@@ -112,8 +112,7 @@ def run_command(chance: random.Random, at: float) -> tuple[tuple[str, ...], dict
         (2, ("recur", "resume"), {"jid": "r", "now": at, "next": coming}),
         (1, ("recur", "run"), {"jid": "r", "now": at}),
         (2, ("declare", "interval"), {**put, "jid": "r", "queue": queue, "now": at, "next": coming,
-            "interval": 60,
-                                      "anywhere": chance.choice([None, "yes"])}),
+            "interval": 60}),
         (1, ("declare", "off"), {"jids": ["r"]}),
     ]  # fmt: skip
     [(_, word, arguments)] = chance.choices(calls, [weight for weight, _, _ in calls])

@@ -6,8 +6,8 @@ import asyncio
 
 import msgspec
 
+from aioqless.client.put_options import RecurringChanges
 from aioqless.client.recurring import RecurringJob
-from aioqless.client.recurring.recurring_job import RecurringChanges
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
 
