@@ -58,7 +58,12 @@ def again(job: Job[Any]) -> None:
 
 @job(klass="Tell", executor="process")
 def tell(job: Job[Any]) -> None:
-    job.progress(0.5)
+    for number in range(1000):
+        job.progress(number / 2000)
+    job.progress(0.5, "half")
+    while True:
+        job.raise_if_stopped()
+        time.sleep(0.01)
 
 
 @job(klass="Ignore", executor="process")

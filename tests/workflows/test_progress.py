@@ -140,11 +140,16 @@ async def test_share_must_be_between_0_and_1(
         held.progress(share)
 
 
-async def test_progress_in_a_process_is_refused_with_a_reason(client: Client, work: Work) -> None:
+async def test_latest_progress_of_a_process_is_stored(
+    client: Client, work: Work, until: Until
+) -> None:
     jid = await client.queue("mail").put("Tell")
     async with work(in_processes.tell):
-        failed = await client.jobs.wait(jid, timeout=60)
-    assert (
-        failed.failure
-        and "progress: a job in a process of its own has no connection" in failed.failure.message
-    )
+
+        async def is_half() -> bool:
+            found = await client.jobs.get(jid)
+            progress = found and found.last_progress
+            return bool(progress) and (progress.share, progress.message) == (0.5, "half")
+
+        await until(is_half, 60)
+        assert await client.jobs.cancel(jid) == [jid]

@@ -28,6 +28,7 @@ from aioqless.client import extensions, job_data
 from aioqless.client.codec import Codec
 from aioqless.client.job.backend import JobBackend, OutputWriter, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
+from aioqless.client.job.progress_reporter import Reporter
 from aioqless.client.job.state import (
     ENDED,
     Cursor,
@@ -391,8 +392,8 @@ class Job(JobFields, Generic[Data]):
     def progress(self, share: float, message: str = "") -> None:
         """Report progress. It is stored with the job, published as an event, and renews the lock.
 
-        Returns at once, in coroutines and in threads. Of reports that come faster than ten per
-        second, the latest is sent.
+        Returns at once, in coroutines, threads and processes. Of reports that come faster than ten
+        per second, the latest is sent.
 
         Args:
             share: How much is done, from 0 to 1.
@@ -437,6 +438,10 @@ class Job(JobFields, Generic[Data]):
     def emit_to(self, writer: OutputWriter) -> None:
         """Set what takes the output of this run; default: Redis."""
         self._output = writer
+
+    def report_to(self, reporter: Reporter) -> None:
+        """Set what takes the progress of this run; default: Redis."""
+        self._backend = dataclasses.replace(self._backend, progress_reporter=reporter)
 
     async def heartbeat(self) -> float:
         """Renew the lock, and store the data if it has changed.

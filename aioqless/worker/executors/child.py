@@ -11,11 +11,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import TypeAlias
 
 from aioqless.client.job import StopReason
 from aioqless.errors import ProcessDied
 from aioqless.runtime import log
-from aioqless.worker.executors.ipc import LENGTH, Emission, JobReply, StopRequest, frame
+from aioqless.worker.executors.ipc import (
+    LENGTH,
+    Emission,
+    JobReply,
+    ProgressReport,
+    StopRequest,
+    frame,
+)
 
 # Spawned rather than forked: a fork would copy the locks of the worker's threads and its loop in
 # whatever state they are. Unlike with `multiprocessing`, the worker's main script is not run again.
@@ -27,6 +35,9 @@ from ast import literal_eval
 from aioqless.worker.executors.child_main import main
 main(int(descriptor), literal_eval(logging), bytes.fromhex(functions))
 """
+
+
+Receiver: TypeAlias = Callable[[Emission | ProgressReport], object]
 
 
 class Child:
@@ -85,12 +96,12 @@ class Child:
         self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         await self._reply()
 
-    async def perform(self, request: bytes, emit: Callable[[bytes], object]) -> JobReply:
+    async def perform(self, request: bytes, receive: Receiver) -> JobReply:
         """Give it a job and wait for the reply.
 
         Args:
             request: The job.
-            emit: Called with each value that the job emits, as JSON.
+            receive: Called with what the job emits and reports.
 
         Raises:
             ProcessDied: There is none; the process has ended.
@@ -98,7 +109,7 @@ class Child:
         assert self._writer
         self.jobs += 1
         self._writer.write(request)
-        return await self._reply(emit)
+        return await self._reply(receive)
 
     def stop(self, reason: StopReason) -> None:
         """Ask it to stop its job."""
@@ -130,9 +141,9 @@ class Child:
         self._writer.close()
         return code
 
-    async def _reply(self, emit: Callable[[bytes], object] = lambda _: None) -> JobReply:
+    async def _reply(self, receive: Receiver = lambda _: None) -> JobReply:
         assert self._death
-        received = asyncio.ensure_future(self._receive(emit))
+        received = asyncio.ensure_future(self._receive(receive))
         await asyncio.wait([received, self._death], return_when=asyncio.FIRST_COMPLETED)
         if received.done() and (reply := received.result()):
             return reply
@@ -142,7 +153,7 @@ class Child:
         self.kill()
         raise ProcessDied(await self._ended())
 
-    async def _receive(self, emit: Callable[[bytes], object]) -> JobReply | None:
+    async def _receive(self, receive: Receiver) -> JobReply | None:
         assert self._reader
         while True:
             try:
@@ -150,6 +161,6 @@ class Child:
                 message: object = pickle.loads(await self._reader.readexactly(length))
             except (EOFError, OSError):
                 return None
-            if not isinstance(message, Emission):
+            if not isinstance(message, (Emission, ProgressReport)):
                 return message if isinstance(message, JobReply) else None
-            emit(message.text)
+            receive(message)

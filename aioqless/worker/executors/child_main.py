@@ -25,6 +25,7 @@ from typing import NoReturn
 
 from aioqless.client import job_data
 from aioqless.client.job import Job
+from aioqless.client.job.decoding import JobFields
 from aioqless.errors import InvalidData
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
@@ -36,6 +37,7 @@ from aioqless.worker.executors.ipc import (
     Emission,
     FunctionRef,
     JobRequest,
+    ProgressReport,
     StopRequest,
     frame,
     reply_with_error,
@@ -93,7 +95,7 @@ def _exit(error: BaseException) -> NoReturn:
 
 
 class Output:
-    """Sends what a job emits to the worker.
+    """Sends what a job emits, and its progress, to the worker.
 
     Args:
         job: The job.
@@ -112,6 +114,10 @@ class Output:
             log.log.warning("job.output_refused", jid=self._job.jid, error=str(wrong))
         else:
             self._send(frame(Emission(text)))
+
+    def report(self, job: JobFields, share: float, message: str) -> None:
+        """Send how much of the job is done."""
+        self._send(frame(ProgressReport(job.jid, share, message)))
 
     async def flush(self) -> None:
         """Do nothing: all is sent at once."""
@@ -182,7 +188,9 @@ class Process:
         job = request.job
         try:
             unpack(request.variables)
-            job.emit_to(Output(job, self.send))
+            output = Output(job, self.send)
+            job.emit_to(output)
+            job.report_to(output)
             call, arguments = _handler(request.function, job.klass).bind(job)
             result = call(job, **arguments)
             if inspect.iscoroutine(result):

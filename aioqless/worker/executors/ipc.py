@@ -105,6 +105,15 @@ class Emission:
 
 
 @dataclass(frozen=True)
+class ProgressReport:
+    """How much of the job with a jid is done."""
+
+    jid: str
+    share: float
+    message: str
+
+
+@dataclass(frozen=True)
 class JobReply:
     """How a job ended.
 

@@ -15,7 +15,15 @@ from aioqless.handlers import Handler, Handlers
 from aioqless.runtime.log import log
 from aioqless.worker.executors.child import Child
 from aioqless.worker.executors.context_vars import pack
-from aioqless.worker.executors.ipc import FunctionRef, JobReply, JobRequest, error_of, frame
+from aioqless.worker.executors.ipc import (
+    Emission,
+    FunctionRef,
+    JobReply,
+    JobRequest,
+    ProgressReport,
+    error_of,
+    frame,
+)
 from aioqless.worker.running_jobs import Run
 from aioqless.worker.settings import Settings
 
@@ -102,10 +110,14 @@ class ProcessPool:
         if child.stopping:
             raise ProcessDied(0)
 
-        def emit(text: bytes) -> None:
-            run.job.emit(False if text == b"false" else msgspec.Raw(text))
+        def receive(message: Emission | ProgressReport) -> None:
+            if isinstance(message, Emission):
+                text = message.text
+                run.job.emit(False if text == b"false" else msgspec.Raw(text))
+            elif message.jid == run.job.jid:  # not of a thread that the job before has left
+                run.job.progress(message.share, message.message)
 
-        return await child.perform(request, emit)
+        return await child.perform(request, receive)
 
     def _take(self) -> Child:
         """Return a process without a job; end those that died while they had none."""
