@@ -108,6 +108,7 @@ PAGES = {
     "errors.md": Page(),
     "events.md": Page(GREET),
     "executors.md": Page(),
+    "fair-turns.md": Page(worker=False),
     "foreign-queues.md": Page(),
     "guarantees.md": Page(BANK + PAGER, worker=False),
     "handlers.md": Page(),
