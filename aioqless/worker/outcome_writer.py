@@ -104,7 +104,7 @@ class OutcomeWriter:
 
     def _drop(self, run: Run, outcome: Outcome, why: str) -> None:
         self._lifecycle.note_dropped()
-        kind = type(outcome).__name__
+        kind = type(outcome).__name__.removeprefix("Run").lower()
         log.error("job.outcome_dropped", **run.log_fields, outcome=kind, why=why)
 
     async def _complete(self, batch: list[tuple[Run, RunCompleted]]) -> list[StoreReply]:

@@ -168,7 +168,7 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_when_their_locks_expir
 ) -> None:
     async with work(stay[0], using=killable_client, shutdown_timeout=0) as worker:
         await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
-    (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="Completed")
+    (dropped,) = lines.of("job.outcome_dropped", jid="a", outcome="completed")
     assert "the worker stops" in dropped["why"]
     assert not lines.of("job.completed") and lines.of("worker.stopped")
 
@@ -200,7 +200,7 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_l
         await until(lambda: all(run.ended for run in runs) and lines.of("worker.redis_lost"))
     assert all(time.monotonic() < run.deadline for run in runs)
     dropped = {line["jid"]: line["outcome"] for line in lines.of("job.outcome_dropped")}
-    assert dropped == {"a": "Completed", "b": "Failed"} and worker.dropped_outcomes
+    assert dropped == {"a": "completed", "b": "failed"} and worker.dropped_outcomes
     assert lines.of("worker.stopped") and not lines.of("job.completed")
 
 

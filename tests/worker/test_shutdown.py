@@ -271,7 +271,7 @@ async def test_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task(
             monkeypatch.setattr(worker._consumer._writer, "_send", crash)
             await client.queue("mail").put(greet, jid="a")
             await until(lambda: not worker.healthy)
-    assert lines.of("job.outcome_dropped", jid="a", outcome="Completed")
+    assert lines.of("job.outcome_dropped", jid="a", outcome="completed")
     assert await state_of(client, "a") == "running"  # until its lock expires
     await until(lambda: len(asyncio.all_tasks()) == before)
 
