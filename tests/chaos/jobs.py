@@ -6,7 +6,9 @@ They record when a run starts, when it ends, and when Redis has stored its outco
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import secrets
 import signal
 import threading
 import time
@@ -15,8 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from redis.exceptions import RedisError
+
 import aioqless
 from aioqless.handlers.middleware_stack import ENDS
+from aioqless.handlers.retry_policy import fixed
 from tests.chaos.ledger import Ledger
 
 FIRST, SECOND, WANTED = "first", "second", "wanted"
@@ -30,6 +35,8 @@ FIRST, SECOND, WANTED = "first", "second", "wanted"
 # fail          fails in the group `wanted`
 # undo          was put by the failure of another
 # run           depends on a job that fails, and runs when it has
+# steps         makes a step, emits output, calls another and waits for its signal
+# called        is called by another, and sends it a signal
 # block         blocks its worker's event loop
 # limited       at most five run at once, in all workers
 # poison        kills its worker
@@ -53,6 +60,12 @@ def noted(job: aioqless.Job[Any]) -> Iterator[Run]:
         yield run
     except (aioqless.Retry, aioqless.Fail) as wanted:
         run.how = type(wanted).__name__.lower()
+        raise
+    except RedisError:
+        run.how = "retry"
+        raise
+    except aioqless.Parked:
+        run.how = "parked"
         raise
     except asyncio.CancelledError:
         run.how = f"stopped: {job.stopped}"
@@ -83,6 +96,38 @@ async def act(job: aioqless.Job[Any], how: str, seconds: float) -> aioqless.Next
 def in_thread(job: aioqless.Job[Any], how: str, seconds: float) -> None:
     with noted(job):
         threading.Event().wait(seconds)
+
+
+@aioqless.job(klass="chaos.steps", retry_on=RedisError, backoff=fixed(0.2))
+async def make_steps(job: aioqless.Job[Any], how: str, seconds: float) -> None:
+    async def effect() -> str:
+        token = secrets.token_hex(8)
+        ledger.note("effect", job.jid, token)
+        return token
+
+    with noted(job):
+        token = await job.step("effect", effect)
+        ledger.note("stored", job.jid, "effect", token)
+        job.emit(token)
+        try:
+            child = called.data(how="called", seconds=seconds)
+            answer, _ = await asyncio.gather(job.wait_for("answer", str), job.call("child", child))
+        except aioqless.JobFailed as failed:  # it was given up
+            raise aioqless.Fail(failed.message, group=failed.group) from None
+        ledger.note("stored", job.jid, "answer", answer)
+
+
+@aioqless.job(klass="chaos.called", queue=SECOND, retry_on=RedisError, backoff=fixed(0.2))
+async def called(
+    job: aioqless.Job[Any],
+    how: str,
+    seconds: float,
+    client: aioqless.Client = aioqless.Inject,
+) -> None:
+    with noted(job):
+        await asyncio.sleep(seconds)
+        with contextlib.suppress(aioqless.AlreadySignaled):
+            await client.jobs.signal(job.jid.rpartition("-")[0], "answer", secrets.token_hex(8))
 
 
 @aioqless.on_finish(*ENDS)

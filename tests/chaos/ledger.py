@@ -19,6 +19,8 @@ import msgspec
 #   start    jid fence worker expires wall pid   a handler starts; `expires` by Redis' clock, `wall`
 #                                             by the process' own
 #   end      jid fence how expires            it has ended; `how` is explained in jobs.py
+#   effect   jid value                        a step has had its effect
+#   stored   jid name value                   a run has read this, from now on it stays
 #   `told`   jid fence end                    the worker's hook: Redis has stored the outcome
 
 

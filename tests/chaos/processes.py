@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.chaos.producer import QUEUE
 
 GRACE = 1.0
+PARK_AFTER = 0.02  # about as long as a job that is called takes
 EXPECTED = (
     0,
     -signal.SIGKILL,
@@ -64,6 +65,8 @@ class Processes:
         options = [
             "--shutdown-timeout",
             str(GRACE),
+            "--park-after",
+            str(PARK_AFTER),
             "--log-json",
             "--log-level",
             level,

@@ -31,6 +31,7 @@ MIX = {
     "retry": 5,
     "fail": 5,
     "limited": 5,
+    "steps": 3,
 }
 MANY = 20
 
@@ -81,8 +82,10 @@ class Producer:
         self._made += 1
         if how == "limited":  # as jobs with one limit key do
             tag = "{narrow}-"
+        elif how == "steps":  # as the jobs that it calls
+            tag = f"{{steps-{os.getpid()}-{self._made}}}-"
         seconds = self._chance.uniform(0.3, 2.5) if how == "slow" else self._chance.uniform(0, 0.03)
-        klass = "chaos.thread" if how == "thread" else "chaos.act"
+        klass = f"chaos.{how}" if how in ("thread", "steps") else "chaos.act"
         delay = self._chance.uniform(0.2, 2) if how == "later" else 0.0
         job = NewJob(
             klass,

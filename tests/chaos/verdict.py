@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from aioqless import Client, Job
+from aioqless.contrib.output import Emitted
 from aioqless.contrib.partitions import PartitionedClient
 from tests.chaos.ledger import Note
 
@@ -15,7 +16,7 @@ PAGE = 200
 ENDED = ("complete", "failed")
 GIVEN_UP = ("lost-locks", "failed-retries")
 # outcomes of runs that end before their lock does
-HANDED_OVER = ("next", "retry", "stopped: shutdown")
+HANDED_OVER = ("next", "retry", "parked", "stopped: shutdown")
 
 
 @dataclass(eq=False)
@@ -58,6 +59,8 @@ class JobRecords:
     refused: set[str] = field(default_factory=set)
     runs: dict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
     completions: Counter[str] = field(default_factory=Counter)
+    effects: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    stored: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
     def of(cls, notes: Iterable[Note]) -> JobRecords:
@@ -76,6 +79,10 @@ class JobRecords:
                     seen.runs[jid].append(run)
                 case "end", (jid, fence, how, expires):
                     by_fence[jid, fence].how, by_fence[jid, fence].expires = how, expires
+                case "effect", (jid, value):
+                    seen.effects[jid].add(value)
+                case "stored", (jid, name, value):
+                    seen.stored[jid, name].add(value)
                 case "told", (jid, fence, end):
                     seen.completions[jid] += end == "job.completed"
                     if run_told := by_fence.get((jid, fence)):
@@ -84,7 +91,9 @@ class JobRecords:
 
 
 def how_of(jid: str) -> str:
-    return "undo" if "-failure-" in jid else jid.rpartition("-")[2]
+    if "-failure-" in jid:
+        return "undo"
+    return "called" if "-steps-" in jid else jid.rpartition("-")[2]
 
 
 async def judge(
@@ -105,6 +114,7 @@ async def judge(
     verdict = Verdict(jobs=len(jobs), struck=len(struck))
     _judge_puts(client, seen, jobs, verdict)
     await _judge_branches(client, jobs, verdict)
+    await _judge_steps(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
@@ -170,6 +180,34 @@ async def _judge_branches(client: Client, jobs: dict[str, Job], verdict: Verdict
     jobs |= branches
 
 
+async def _judge_steps(
+    client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict
+) -> None:
+    """Compare what jobs have stored, emitted and called, and add what they have called."""
+    parents = [jid for jid in jobs if how_of(jid) == "steps" and jid in seen.runs]
+    calls = [f"{jid}-{number}" for jid in parents for number in (1, 2)]
+    children = {job.jid: job for job in await _jobs(client, calls)}
+    for jid in parents:
+        complete = jobs[jid].state == "complete"
+        if f"{jid}-2" in children or (complete and f"{jid}-1" not in children):
+            verdict.wrong.append(f"{jid} has not called one job")
+        for name in ("effect", "answer"):
+            values = seen.stored[jid, name]
+            if len(values) > 1 or (complete and not values):
+                verdict.wrong.append(f"{jid}: its runs have seen {len(values)} values of {name}")
+        if not seen.stored[jid, "effect"] <= seen.effects[jid]:
+            verdict.wrong.append(f"{jid} has stored what its step has not returned")
+        if complete:
+            emitted = [
+                output.value
+                async for output in client.jobs.output(jid, follow=False)
+                if isinstance(output, Emitted)
+            ]
+            if len(emitted) > 1 or not seen.stored[jid, "effect"].issuperset(emitted):
+                verdict.wrong.append(f"{jid} has emitted {emitted}")
+    jobs |= children
+
+
 def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
     for jid, job in jobs.items():
         how, group = how_of(jid), _group(job)
@@ -210,7 +248,8 @@ def judge_runs(
 ) -> None:
     for jid, runs in seen.runs.items():
         runs.sort(key=lambda run: run.fence)
-        verdict.reruns += max(0, len(runs) - (2 if how_of(jid) in ("next", "retry") else 1))
+        ended = [run for run in runs if run.how != "parked"]
+        verdict.reruns += max(0, len(ended) - (2 if how_of(jid) in ("next", "retry") else 1))
         if len({run.fence for run in runs}) < len(runs):
             verdict.wrong.append(f"{jid}: two runs have one fence")
         for former, run in pairwise(runs):
