@@ -134,8 +134,6 @@ class Poller:
         self._woken.clear()
         if self._holds_name is not None and not await self._holds_name():
             return self._settings.poll
-        if self.subscriptions.has_patterns and (pause := await self._resolve_patterns()):
-            return pause
         caught_up = self._caught_up()
         quiet = not self._running.by_jid  # else a run may put more during the pop
         if (popped := await self._pop()) is None:
@@ -171,11 +169,11 @@ class Poller:
             await wait_for_event(self._woken, pause)
             self.idle.clear()
 
-    async def _resolve_patterns(self) -> float:
-        """List the queues for patterns, if that is due; return the pause in an outage."""
+    async def _resolve_patterns(self) -> None:
+        """List the queues for patterns, if that is due."""
         now = time.monotonic()
-        if now < self._patterns_due:
-            return 0
+        if not self.subscriptions.has_patterns or now < self._patterns_due:
+            return
         queues: list[str] = []
         self._patterns_due = now + PATTERN_INTERVAL  # a queue announced meanwhile resets it
         try:
@@ -183,12 +181,11 @@ class Poller:
                 queues += page
                 if len(page) < NAMES_PER_PAGE:
                     break
-        except NOT_NOW as error:
+        except NOT_NOW:
             self._patterns_due = 0.0
-            return self._outage.record_failure(error, now)
+            raise
         self._outage.record_success()
         self.subscriptions.set_known(queues)
-        return 0
 
     def _order(self, now: float) -> str:
         """Return the order of a pop. A busy worker looks for due jobs in some of its pops only."""
@@ -207,10 +204,12 @@ class Poller:
         with self._store.request() as request:
             attempt = PopAttempt(self._store, self._worker, request)
             while taken := await self._take_slots(attempt):
+                began = time.monotonic()
                 try:
                     if self._lifecycle.stopping and not attempt.unanswered:
                         return None
                     self._woken.clear()
+                    await self._resolve_patterns()  # a queue may be new since the wait for slots
                     queues = (run.job.queue for run in self._running.slots)
                     batch = self.subscriptions.next_batch(queues)
                     if not (batch or attempt.unanswered):
@@ -221,7 +220,7 @@ class Poller:
                     self._outage.record_success(permitted=True)
                     return await attempt.without_lost(popped) if popped.jobs else popped
                 except NOT_NOW as error:
-                    pause = self._outage.record_failure(error, attempt.sent_at)
+                    pause = self._outage.record_failure(error, began)
                 finally:
                     self._slots.give_back(taken)
                 if self._lifecycle.stopping:
