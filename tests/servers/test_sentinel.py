@@ -205,5 +205,5 @@ def test_invalid_durability_is_refused(wrong: dict[str, float], why: str) -> Non
 
 
 def test_unknown_client_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'durable'"):
+    with pytest.raises(TypeError, match="no option 'durable'; did you mean 'durability'"):
         Client("redis://h", durable=True)  # type: ignore[call-arg]
