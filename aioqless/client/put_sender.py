@@ -47,8 +47,8 @@ DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
 class PutSender:
     """Encodes jobs and sends them.
 
-    A put is sent at once; those that are made while it is under way, to the same queue, share the
-    next call, and each caller gets its own result.
+    A put is sent at once. Puts to the same queue that arrive before its reply are sent together in
+    the next call, and each caller gets its own result.
 
     Owns a batcher for each queue that got single puts, and the puts of canceled callers.
 

@@ -33,7 +33,7 @@ class Position(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What was read at once: the state of the job, and values with the position after them."""
+    """The result of one read: the state of the job, values, and the position after them."""
 
     state: str
     entries: list[tuple[Position, list[Any]]]
@@ -106,7 +106,7 @@ class OutputReader:
     async def _pages(
         self, jid: str, read: Callable[[], Awaitable[Page]], *, follow: bool
     ) -> AsyncGenerator[Page, None]:
-        """Yield pages as they come; if not to `follow`, those that are there."""
+        """Yield the stored pages and, with `follow`, later ones as well."""
         if follow:
             pages = self._watcher.watch(
                 jid, read, interval=CHECKED_EVERY, again=lambda page: bool(page.entries)

@@ -39,7 +39,7 @@ async def encode_events(output: AsyncGenerator[Output, None]) -> AsyncIterator[b
 
     Values are messages whose data is JSON. The other events are `restarted`, `missed` with the
     number of missing values, and `end` with the state of the job, null if there is none. A comment
-    is sent every 15 seconds, so that a connection that is gone is noticed.
+    is sent every 15 seconds, to notice that the browser has disconnected.
 
     Args:
         output: What `client.jobs.output(jid, after=...)` returns.

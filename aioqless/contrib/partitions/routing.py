@@ -3,9 +3,9 @@
 The partition of a jid is its CRC-32 modulo the number of partitions. As in Redis Cluster, a part in
 braces decides alone: `{customer-7}-a` and `{customer-7}-b` share a partition. Of a generated jid,
 32 hexadecimal digits, it is the last four digits modulo the number of partitions; of the instances
-of a recurring job, a generated jid with a dash and a number, too. The jid of a job that a failure
-put is routed as that of the failed job. Keys of constraints are routed as
-jids are.
+of a recurring job and of called jobs, a generated jid with dashes and numbers, too. The jid of a
+job that a failure put, and those of jobs that it calls, are routed as that of the failed job. Keys
+of constraints are routed as jids are.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from aioqless.redis import FIRST_PARTITION, SLOTS
 
 MAX_PARTITIONS = 1024
 
-_GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)?")
-_OF_FAILURE = re.compile(r"(?:(?:-handler)?-failure-\d+)+$")
+_GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)*")
+_OF_FAILURE = re.compile(r"(?:(?:-handler)?-failure-\d+(?:-\d+)*)+$")
 _TAGGED = re.compile(r"\{([^}]+)\}")
 
 

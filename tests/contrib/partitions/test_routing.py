@@ -102,6 +102,23 @@ def test_generated_jid_belongs_to_its_partition_and_looks_like_any_other(
     assert partition_of(other, count) == partition
 
 
+@given(partition=st.integers(0, 7))
+@pytest.mark.parametrize(
+    "suffix", ["-1", "-1-2", "-1-2-3", "-failure-1", "-1-failure-2", "-handler-failure-1-4-2"]
+)
+def test_jobs_that_a_job_calls_and_that_its_failures_put_share_its_partition(
+    partition: int, suffix: str
+) -> None:
+    assert partition_of(generate_jid(partition, 8) + suffix, 8) == partition
+
+
+@pytest.mark.parametrize("suffix", ["-failure-1", "-failure-1-2", "-handler-failure-3-1-1"])
+def test_branches_of_a_chosen_jid_and_the_jobs_that_they_call_share_its_partition(
+    suffix: str,
+) -> None:
+    assert partition_of(f"order-7{suffix}", 64) == partition_of("order-7", 64)
+
+
 @given(
     jid=NAMES.filter(lambda jid: not {"{", "}"} & set(jid)),
     number=st.integers(0, 10**9),
