@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
 from aioqless.store.acl import ROLES, user
 from aioqless.store.command_header import command_names
-from aioqless.store.script_composer import compose
+from aioqless.store.script_composer import compose, source
 from tests.conftest import Until
 from tests.lua.test_invalid_arguments import every_form
 from tests.server import OwnServer
@@ -113,6 +114,14 @@ def test_acl_line_has_a_password_hash_and_patterns_of_its_namespace_only() -> No
     )
     with pytest.raises(ValueError, match="there is no role 'boss'; there are producer, worker"):
         user("boss", "ql", "x")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_role_has_each_redis_command_of_its_scripts(role: str) -> None:
+    granted = {word[1:].partition("|")[0] for word in user(role, "ql", "x").split()}
+    called = re.compile(r"redis\.p?call\(\s*'([A-Z]+)'")
+    wanted = {word.lower() for name in ROLES[role] for word in called.findall(source(name))}
+    assert wanted - granted == set()
 
 
 async def test_acl_lines_are_loaded_by_redis(server: OwnServer, root: Client) -> None:
