@@ -178,9 +178,9 @@ def lake_tables() -> Iterator[str]:
 
 def _column(field: pa.Field) -> str:
     text = field.metadata[b"comment"].decode()
-    if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-        names = ", ".join(f"`{each.name}`" for each in field.type.value_type)
-        return f"{text} Fields: {names}."
+    kind = field.type.value_type if pa.types.is_list(field.type) else field.type
+    if pa.types.is_struct(kind):
+        return f"{text} Fields: {', '.join(f'`{each.name}`' for each in kind)}."
     return text
 
 

@@ -1,6 +1,6 @@
 """Query a lake with DuckDB.
 
-python -m examples.lake.duckdb_lake LAKE "SELECT queue, sum(failed) FROM counts GROUP BY queue"
+python -m examples.lake.duckdb_lake LAKE "SELECT queue, sum(failed) FROM klasses GROUP BY queue"
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from pathlib import Path
 
 import duckdb
 
-from aioqless.contrib.lake.schema import TABLES
+from aioqless.contrib.lake.database import NAMES, create_views, read_sql
 
 
 def connect(lake: str) -> duckdb.DuckDBPyConnection:
-    """Return a connection with a view for each table of the lake, such as `runs` and `counts`."""
+    """Return a connection with a view for each table of the lake, and the views of jobs."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     load_delta(connection)
-    for table in TABLES:
-        layer, _, name = table.partition("/")
-        view = name if layer != "quarantine" else layer
+    for view, table in NAMES.items():
         place = f"{lake}/{table}".replace("'", "''")
         connection.execute(f"CREATE VIEW {view} AS SELECT * FROM delta_scan('{place}')")
+    connection.execute(read_sql("macros"))
+    create_views(connection)
     return connection
 
 

@@ -111,7 +111,7 @@ def test_jobs_of_the_audit_are_stored_and_counted(example_run: ExampleRun) -> No
     assert re.search(
         rf"^pages +examples\.site_audit\.pages\.visit +{PAGES} ", example_run.out, re.MULTILINE
     )
-    table = DeltaTable(example_run.folder / "lake/silver/jobs").to_pyarrow_table()
+    table = DeltaTable(example_run.folder / "lake/silver/runs").to_pyarrow_table()
     assert table.num_rows == PAGES + 1 and "1/multiprocessing.html" in table["jid"].to_pylist()
 
 

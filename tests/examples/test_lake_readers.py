@@ -18,9 +18,9 @@ import pytest
 
 pytest.importorskip("deltalake")
 
+from aioqless.contrib.lake.database import NAMES
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
-from aioqless.contrib.lake.schema import TABLES
 from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark, raw
 from tests.unit.pages import ROOT, blocks
 
@@ -41,9 +41,7 @@ def test_duckdb_reads_every_table(lake: Lake) -> None:
     from examples.lake.duckdb_lake import connect
 
     connection = connect(lake.url)
-    for table in TABLES:
-        layer, _, name = table.partition("/")
-        view = name if layer != "quarantine" else layer
+    for view, table in NAMES.items():
         (count,) = connection.execute(f"SELECT count(*) FROM {view}").fetchall()[0]
         assert count == len(raw(lake, table)), table
     of_billing = "SELECT jid FROM events WHERE namespace = '{billing}' ORDER BY jid"
@@ -72,7 +70,7 @@ def test_programs_of_the_page_read_the_lake(
     shutil.copy(extension, installed)
     monkeypatch.setenv("HOME", str(tmp_path))
     programs = blocks(ROOT / "docs" / "lake.md", "python")
-    assert len(programs) == 3
+    assert len(programs) == 2
     for program in programs:
         *statements, last = ast.parse(program).body
         assert isinstance(last, ast.Expr)

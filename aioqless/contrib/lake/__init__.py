@@ -6,7 +6,7 @@ schema.py    the tables: columns, descriptions, versions
 storage.py   a folder or an object store's prefix
 lake.py      the tables of a lake, made and opened
 snapshot.py  a table at one version, and commits of the next one
-table_files.py  Parquet files of tables, read and written by Spark's tasks
+table_files.py  Parquet files of tables, read and written here or by Spark's tasks
 java.py      finding a Java
 spark_env.py the environment in which Spark is started
 session.py   a Spark session
@@ -17,10 +17,9 @@ archiver.py  moves the archive's stream into the lake, each entry exactly once
 batch.py     a range of the stream, divided into shares that tasks write
 position.py  how far the events of a namespace are in the lake
 source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
-tables/      from Arrow table to Arrow table: what each table is made of
-lake_reader.py  the lake's tables as DataFrames, and rows of gold without Spark
-refresh.py   merges new events into silver and gold
-refresh_tasks.py  the work of a refresh, in this process or in Spark's tasks
+sql/         what each table is made of, views, checks and statistics, as SQL of DuckDB
+database.py  a database in memory that knows the tables and views of a lake
+refresh.py   computes the tables of the days that have new events
 statistics.py how long jobs waited and ran and how they ended, over some days
 compaction.py merges small files
 retention.py deletes old days, or their payloads

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +26,10 @@ from aioqless.contrib.lake.table_files import (
     collect,
     read_table,
 )
-from aioqless.contrib.lake.tables.columns import array, elements
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_ERASED_HERE: Final = 5_000_000  # rows of a table that are searched without Spark
 _JIDS: Final = ("jid", "depends", "spawned_from")  # columns that name jobs
 _TAGS: Final = ("tag", "tags")
-_ROWS: Final = ("stages", "steps", "samples")  # columns of rows that have such columns
+_ROWS: Final = ("samples",)  # columns of rows that have such columns
 _RAW: Final = "raw"  # of a rejected entry, which is JSON
 _FOUND: Final = pa.schema(
     [pa.field("replaced", pa.string()), pa.field("entries", pa.int64()), *ADDED]
@@ -64,7 +59,7 @@ class _Erased:
             if name == _RAW:
                 found |= [self._is_in_raw(raw) for raw in rows[name].to_pylist()]
             else:
-                found |= self._find(name, array(rows[name]))
+                found |= self._find(name, rows[name].combine_chunks())
         return pa.array(found)
 
     def without(self, value: Any, name: str = "") -> Any:
@@ -84,9 +79,9 @@ class _Erased:
 
     def _find(self, name: str, column: pa.Array) -> Any:
         if pa.types.is_list(column.type):
-            parents, each = elements(column)
+            parents, each = pc.list_parent_indices(column), pc.list_flatten(column)
             found = np.zeros(len(column), bool)
-            found[parents[self._find(name, each)]] = True
+            found[parents.to_numpy()[self._find(name, each)]] = True
             return found
         if pa.types.is_struct(column.type):
             fields = [each for each in self.columns if column.type.get_field_index(each) >= 0]
@@ -109,7 +104,6 @@ class _Erased:
 def erase(
     lake: Lake,
     jids: Collection[str],
-    open_session: Callable[[], SparkSession],
     namespace: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
     *,
@@ -117,15 +111,14 @@ def erase(
 ) -> int:
     """Erase jobs: their events with data and messages, their rows, and references to them.
 
-    Sums in gold stay what they are: they name no job. Tags are taken from the rows of their jobs,
-    which stay, and sums by these tags are deleted. The number of erased entries is recorded.
-    Afterwards no file of the lake has the jobs; earlier versions of the changed tables can't be
-    read any more.
+    Sums in gold name no job: they stay until their day is computed again. Tags are taken from the
+    rows of their jobs, which stay, and sums by these tags are deleted. The number of erased entries
+    is recorded. Afterwards no file of the lake has the jobs; earlier versions of the changed tables
+    can't be read any more.
 
     Args:
         lake: The lake.
         jids: The jobs.
-        open_session: Returns a Spark session; called only for tables with many rows.
         namespace: The namespace of the jobs; all unless given.
         progress: Called with a line of text for each table.
         tags: The tags.
@@ -139,7 +132,7 @@ def erase(
     erased = younger = 0
     for name in TABLES:
         files = retry_conflicts(
-            partial(_erase_from, lake, name, _Erased(set(jids), set(tags)), open_session, namespace)
+            partial(_erase_from, lake, name, _Erased(set(jids), set(tags)), namespace)
         )
         if files:
             progress(f"{name}: {files:,} files")
@@ -160,14 +153,12 @@ def _erase_from(
     lake: Lake,
     name: str,
     erased: _Erased,
-    open_session: Callable[[], SparkSession],
     namespace: str | None,
 ) -> int:
     snapshot = lake.snapshot(name)
     files = snapshot.files(within=namespace)
     erasing = partial(_rewrite, snapshot.storage, snapshot.table, files, erased)
-    is_small = sum(each.rows for each in files) <= _ERASED_HERE
-    found = collect(len(files), erasing, _FOUND, None if is_small else open_session())
+    found = collect(len(files), erasing, _FOUND, None)
     replaced = {row["replaced"] for row in found}
     added = as_actions(row for row in found if row["path"] is not None)
     removed = [each for each in files if each.path in replaced]

@@ -10,10 +10,10 @@ from typing import Final
 import pyarrow.compute as pc
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.lake_reader import read_rows
 from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.lake.snapshot import whole_of
+from aioqless.contrib.lake.table_files import read_table
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def read_freshness(lake: Lake) -> list[Freshness]:
         name = position_name(namespace)
         position = max(first - 1, min(each.transaction(name) or 0 for each in derived))
         newer = events.files(namespace, ranges={"ordinal": (position + 1, None)})
-        rows = read_rows(lake, EVENTS, newer, ["ended"], pc.field("ordinal") > position)
+        behind = pc.field("ordinal") > position
+        rows = read_table(events.storage, events.table, newer, ["ended"], behind)
         found.append(
             Freshness(
                 namespace,

@@ -1,55 +1,60 @@
-"""Checks that a lake's tables agree with its events, and both with the statistics of Redis."""
+"""Checks that a lake's tables agree with its events, and both with the statistics of Redis.
+
+A check is a query in `sql/checks`, or in a folder of the user: each row that it returns is a
+difference. Beside the tables of the lake they find `archived`, one row about the entries of the
+namespace, and `refreshed`, the last event of each table.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from aioqless.client import Client
-from aioqless.client.queue_statistics import DayStats
-from aioqless.contrib.lake import tables
+from aioqless.contrib.lake.database import (
+    NAMES,
+    create_views,
+    fetch,
+    open_database,
+    open_lake_database,
+    register,
+)
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.lake_reader import read_rows
 from aioqless.contrib.lake.position import Position, erased_name, first_day
 from aioqless.contrib.lake.refresh import DERIVED, position_name
-from aioqless.contrib.lake.refresh_tasks import COLUMNS, JOBS, RUNS
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
-from aioqless.contrib.lake.snapshot import DataFile
-from aioqless.contrib.lake.statistics import Period, read_times
-from aioqless.contrib.lake.tables.columns import Groups, array, numbers
-from aioqless.contrib.lake.tables.counts import NUMBERS
+from aioqless.contrib.lake.storage import LakeError
 
-_OF_TIMES: Final = ("count", "mean", "least", "most")
-_OF_FAILURES: Final = ("count", "retried")
-_OF_THROUGHPUT: Final = ("put", "popped", "completed", "failed", "retried")
-_NOT_ADDITIVE: Final = ("mean", "least", "most")
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
 _FEW: Final = 1e-6  # relative difference of two sums of the same numbers in another order
-
-Totals = dict[tuple[object, ...], dict[str, float]]
+_SHOWN: Final = 1000  # rows of one check
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two numbers that are not equal: `found` in `where`, and what it should be."""
+    """A row that a check found in a namespace, such as an expected number and the one found."""
 
-    where: str
-    expected: float
-    found: float
+    check: str
+    namespace: str
+    row: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.found:,.12g} instead of {self.expected:,.12g}"
+        texts = [f"{name} {_format(value)}" for name, value in self.row.items()]
+        return f"{self.check} of {self.namespace}: {', '.join(texts)}"
 
 
 def check(
-    lake: Lake, namespace: str | None = None, progress: Callable[[str], None] = lambda _: None
+    lake: Lake,
+    namespace: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    folder: Path | None = None,
 ) -> list[Difference]:
     """Compare the tables with the events from which they were made.
 
@@ -60,13 +65,19 @@ def check(
         lake: The lake.
         namespace: The namespace; all unless given.
         progress: Called with a line of text for each namespace.
+        folder: A folder of more checks.
+
+    Raises:
+        LakeError: A check of the folder is no valid query.
     """
-    events = lake.snapshot(EVENTS)
-    names = {each.namespace for each in events.files(within=namespace)}
+    texts = dict(_read_checks(folder))
     found: list[Difference] = []
-    for name in sorted(names):
+    for name in sorted({each.namespace for each in lake.snapshot(EVENTS).files(within=namespace)}):
         progress(f"checking {name}")
-        found += _NamespaceCheck(lake, name).run()
+        with open_database() as database:
+            _register_namespace(database, lake, name)
+            for check, text in texts.items():
+                found += _run_check(database, check, text, name)
     return found
 
 
@@ -77,191 +88,71 @@ async def check_redis(lake: Lake, client: Client, days: Sequence[date]) -> list[
     """
     queues = [each.name for each in await client.queues()]
     found: list[Difference] = []
-    for day in days:
-        moment = datetime.combine(day, time(), UTC).timestamp()
-        cells = read_times(lake, Period(day, day), "queue", ["queue", "kind"], client.namespace)
-        of_day = {row["queue"]: row for row in cells.to_pylist() if row["kind"] == "run"}
-        for queue in queues:
-            theirs: DayStats = await client.queue(queue).stats(moment)
-            ours = of_day.get(queue, {"count": 0, "mean": 0.0})
-            where = f"completed runs of {queue} on {day}"
-            found += _compare(f"{where}: count", theirs.run.count, ours["count"])
-            found += _compare(f"{where}: mean", theirs.run.mean, ours["mean"])
+    with open_lake_database(lake, ["klasses"], namespace=client.namespace) as database:
+        for day in days:
+            rows = fetch(
+                database,
+                "SELECT queue, coalesce(sum(run.count), 0)::BIGINT AS count, "
+                "coalesce(sum(run.count * run.mean) / sum(run.count), 0) AS mean "
+                "FROM klasses WHERE date = $day GROUP BY queue",
+                {"day": day},
+            )
+            of_day = {row["queue"]: row for row in rows}
+            moment = datetime.combine(day, time(), UTC).timestamp()
+            for queue in queues:
+                theirs = (await client.queue(queue).stats(moment)).run
+                ours = of_day.get(queue, {"count": 0, "mean": 0.0})
+                for name, expected in (("count", theirs.count), ("mean", theirs.mean)):
+                    if not math.isclose(expected, ours[name], rel_tol=_FEW, abs_tol=_FEW):
+                        row = {"queue": queue, "date": day, name: ours[name], "in Redis": expected}
+                        found.append(Difference("completed runs", client.namespace, row))
     return found
 
 
-class _NamespaceCheck:
-    def __init__(self, lake: Lake, namespace: str) -> None:
-        self._lake = lake
-        self._namespace = namespace
-        self._events = lake.snapshot(EVENTS)
-        self._quarantine = lake.snapshot(QUARANTINE)
-        self._erased = sum(
-            snapshot.transaction(erased_name(namespace)) or 0
-            for snapshot in (self._events, self._quarantine)
-        )
-        self._first = first_day(self._events, namespace)
-        self._files = self._events.files(namespace)
-
-    def run(self) -> list[Difference]:
-        """Return all differences."""
-        last = max(each.greatest["ordinal"] for each in self._files)
-        found = [*self._check_numbers(last), *self._check_positions(last)]
-        if not found:  # otherwise all other sums differ as well
-            found += self._check_sums()
-        return found
-
-    def _check_numbers(self, last: int) -> Iterator[Difference]:
-        """Every entry is in the lake once, as an event or rejected."""
-        events, archived = self._read_numbers(EVENTS, self._files, last)
-        rejected, _ = self._read_numbers(QUARANTINE, self._quarantine.files(self._namespace), last)
-        distinct = int(np.count_nonzero(events | rejected))
-        rows = archived + int(np.count_nonzero(rejected))
-        yield from _compare(f"{EVENTS} of {self._namespace}: rows", distinct, rows)
-        lost = Position.of(self._events, self._namespace).lost
-        missing = last - distinct - lost
-        # The last entry may be among the erased ones.
-        if self._first is None and not 0 <= missing <= self._erased:
-            where = f"{EVENTS} of {self._namespace}: numbers"
-            yield Difference(where, last, distinct + lost + self._erased)
-
-    def _read_numbers(
-        self, table: str, files: Sequence[DataFile], last: int
-    ) -> tuple[npt.NDArray[np.bool_], int]:
-        """Return whether there is each ordinal up to the last one, and the number of rows."""
-        seen, rows = np.zeros(last + 1, np.bool_), 0
-        valid = pc.field("ordinal").is_valid() & (pc.field("ordinal") <= last)
-        for file in files:
-            found = read_rows(self._lake, table, [file], ["ordinal"], valid)
-            seen[numbers(found["ordinal"])] = True
-            rows += found.num_rows
-        return seen, rows
-
-    def _check_positions(self, last: int) -> Iterator[Difference]:
-        for name in DERIVED:
-            position = self._lake.snapshot(name).transaction(position_name(self._namespace)) or 0
-            if position < last or not self._erased:
-                yield from _compare(f"{name} of {self._namespace}: last event", last, position)
-
-    def _check_sums(self) -> Iterator[Difference]:
-        made: dict[str, list[pa.Table]] = {name: [] for name in _SUMS}
-        attempts = runs_number = 0
-        for file in self._files:
-            events = read_rows(self._lake, EVENTS, [file], COLUMNS)
-            runs = tables.runs(events)
-            runs_number += runs.num_rows
-            attempts += runs.num_rows - runs["popped"].null_count
-            for name, (make, columns) in _SUMS.items():
-                made[name].append(_by_day(name, make(events, runs), columns))
-        if self._first is None:
-            yield from self._check_silver(runs_number, attempts)
-        for name, (_, columns) in _SUMS.items():
-            first = max(
-                filter(None, [self._first, first_day(self._lake.snapshot(name), self._namespace)]),
-                default=date.min,
-            )
-            theirs = _totals(name, pa.concat_tables(made[name]), columns, first)
-            ours = _totals(name, self._gold(name), columns, first)
-            for key in sorted(theirs.keys() | ours.keys(), key=str):
-                for column in columns:
-                    where = f"{name} of {self._namespace}, {', '.join(map(str, key))}: {column}"
-                    expected, found = (each.get(key, {}).get(column, 0) for each in (theirs, ours))
-                    if self._erased and (column in _NOT_ADDITIVE or found > expected):
-                        continue
-                    yield from _compare(where, expected, found)
-
-    def _check_silver(self, runs: int, attempts: int) -> Iterator[Difference]:
-        files = {name: self._lake.snapshot(name).files(self._namespace) for name in (RUNS, JOBS)}
-        if not first_day(self._lake.snapshot(RUNS), self._namespace):
-            rows = sum(each.rows for each in files[RUNS])
-            yield from _compare(f"{RUNS} of {self._namespace}: rows", runs, rows)
-        if not first_day(self._lake.snapshot(JOBS), self._namespace):
-            yield from self._check_jobs(files[JOBS], attempts)
-
-    def _check_jobs(self, files: Sequence[DataFile], attempts: int) -> Iterator[Difference]:
-        found = 0
-        hashes = np.empty(sum(each.rows for each in files), np.uint64)
-        read = 0
-        for file in files:
-            jobs = read_rows(self._lake, JOBS, [file], ["jid", "attempts"])
-            found += pc.sum(jobs["attempts"]).as_py() or 0
-            hashes[read : read + jobs.num_rows] = _hash(jobs["jid"])
-            read += jobs.num_rows
-        yield from _compare(f"{JOBS} of {self._namespace}: attempts", attempts, found)
-        hashes.sort()
-        repeated = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
-        if not len(repeated):
-            return
-        # Different jids may have one hash, so these are read again.
-        jids = pa.concat_tables(
-            rows.filter(pa.array(np.isin(_hash(rows["jid"]), repeated)))
-            for rows in (read_rows(self._lake, JOBS, [file], ["jid"]) for file in files)
-        )["jid"]
-        more = len(jids) - len(pc.unique(jids))
-        yield from _compare(f"{JOBS} of {self._namespace}: rows", read - more, read)
-
-    def _gold(self, name: str) -> pa.Table:
-        files = self._lake.snapshot(name).files(self._namespace)
-        grouped = name in ("gold/times", "gold/counts")
-        return read_rows(
-            self._lake, name, files, None, pc.field("grouping") == "" if grouped else None
-        )
+def _read_checks(folder: Path | None) -> Iterator[tuple[str, str]]:
+    own = resources.files(__package__).joinpath("sql", "checks")
+    files = sorted(own.iterdir(), key=lambda each: each.name)
+    for file in (*files, *(sorted(folder.iterdir()) if folder else ())):
+        if file.name.endswith(".sql"):
+            yield file.name.removesuffix(".sql"), file.read_text("utf-8")
 
 
-def _of_all(table: pa.Table) -> pa.Table:
-    return table.filter(pc.equal(array(table["grouping"]), ""))
+def _run_check(
+    database: DuckDBPyConnection, check: str, text: str, namespace: str
+) -> Iterator[Difference]:
+    import duckdb
+
+    try:
+        rows = fetch(database, f"SELECT * FROM ({text.rstrip().rstrip(';')}\n) LIMIT {_SHOWN}")
+    except duckdb.ProgrammingError as error:
+        raise LakeError(f"the check {check} is no query that DuckDB knows: {error}") from None
+    yield from (Difference(check, namespace, row) for row in rows)
 
 
-def _times(_: pa.Table, runs: pa.Table) -> pa.Table:
-    return tables.merge_times(_of_all(tables.times(runs)))
+def _register_namespace(database: DuckDBPyConnection, lake: Lake, namespace: str) -> None:
+    """Make the rows of a namespace known that all tables have: of days that none has pruned."""
+    opened = {name: lake.snapshot(name) for name in NAMES.values()}
+    events, quarantine = opened[EVENTS], opened[QUARANTINE]
+    firsts = [first_day(each, namespace) or date.min for each in opened.values()]
+    for name, table in NAMES.items():
+        files = [each for each in opened[table].files(namespace) if each.date >= max(firsts)]
+        register(database, name, opened[table], files)
+    create_views(database)
+    database.execute(
+        "CREATE TEMP TABLE archived AS "
+        "SELECT $1 AS last, $2 AS lost, $3 AS erased, $4 AS is_pruned",
+        [
+            max(each.greatest["ordinal"] for each in events.files(namespace)),
+            Position.of(events, namespace).lost,
+            sum(each.transaction(erased_name(namespace)) or 0 for each in (events, quarantine)),
+            max(firsts) > date.min,
+        ],
+    )
+    database.execute("CREATE TEMP TABLE refreshed (name VARCHAR, ordinal BIGINT)")
+    for name in DERIVED:
+        ordinal = opened[name].transaction(position_name(namespace)) or 0
+        database.execute("INSERT INTO refreshed VALUES (?, ?)", [name, ordinal])
 
 
-def _counts(events: pa.Table, runs: pa.Table) -> pa.Table:
-    return _of_all(tables.counts(events, runs))
-
-
-def _throughput(_: pa.Table, runs: pa.Table) -> pa.Table:
-    return tables.throughput(runs)
-
-
-_SUMS: Final[dict[str, tuple[Callable[[pa.Table, pa.Table], pa.Table], Sequence[str]]]] = {
-    "gold/times": (_times, _OF_TIMES),
-    "gold/counts": (_counts, NUMBERS),
-    "gold/failures": (tables.failures, _OF_FAILURES),
-    "gold/throughput": (_throughput, _OF_THROUGHPUT),
-}
-
-
-def _by_day(name: str, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Add up the rows of each day, so that few are held at once."""
-    if name == "gold/times":
-        return tables.merged_times(rows, ["date"])
-    groups = Groups(rows, ["date"])
-    sums = {column: groups.sum(numbers(rows[column])) for column in columns}
-    return pa.table({"date": groups.keys["date"], **sums})
-
-
-def _hash(texts: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
-    from pandas.util import hash_array  # takes a second to import
-
-    hashes: npt.NDArray[np.uint64] = hash_array(texts.to_numpy(), categorize=False)
-    return hashes
-
-
-def _totals(name: str, rows: pa.Table, columns: Sequence[str], first: date) -> Totals:
-    """Return the sums of each day, of times those of each kind."""
-    rows = rows.filter(pc.greater_equal(array(rows["date"]), pa.scalar(first)))
-    keys = ["date", "kind"] if name == "gold/times" else ["date"]
-    if name == "gold/times":
-        rows = tables.merged_times(rows, ["date"])
-    groups = Groups(rows, keys)
-    sums = {column: groups.sum(numbers(rows[column])).tolist() for column in columns}
-    return {
-        tuple(key.values()): {column: sums[column][number] for column in columns}
-        for number, key in enumerate(groups.keys.to_pylist())
-    }
-
-
-def _compare(where: str, expected: float, found: float) -> Iterator[Difference]:
-    if not math.isclose(expected, found, rel_tol=_FEW, abs_tol=_FEW):
-        yield Difference(where, expected, found)
+def _format(value: object) -> str:
+    return f"{value:,.12g}" if isinstance(value, int | float) else str(value)

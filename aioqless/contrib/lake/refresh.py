@@ -1,57 +1,70 @@
-"""Merges new events into silver and gold.
+"""Computes the tables of silver and gold from the events, again for each day that has new ones.
 
-Nothing but the touched days, and the files of touched jobs, is read or written. Each table records
-the ordinal of the last event that it contains, in the same transaction as its rows. A refresh that
-is killed is therefore continued by the next one, and two at once do not count an event twice.
+A day of a namespace is the unit: what its events say is in the same partition of every table. Each
+table records the ordinal of the last event that it contains, in the transaction that replaces its
+rows. A refresh that is killed is therefore continued by the next one; two at once do no harm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aioqless.contrib.lake import tables
+from aioqless.contrib.lake.database import open_database, read_sql
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import first_day
-from aioqless.contrib.lake.refresh_tasks import (
-    JOBS,
-    MERGED,
-    PATHS,
-    RUNS,
-    Result,
-    Work,
-    find_new_jids,
-    find_places,
-    run_here,
-    run_in_spark,
-)
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_jobs
-from aioqless.contrib.lake.tables.columns import array, elements
-from aioqless.contrib.lake.tables.paths import COLUMNS as OF_PATHS
+from aioqless.contrib.lake.storage import Storage
+from aioqless.contrib.lake.table_files import (
+    ADDED,
+    FileWriter,
+    as_actions,
+    collect,
+    open_rows,
+    read_table,
+)
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
     from pyspark.sql import SparkSession
 
-DERIVED: Final = (RUNS, *MERGED, PATHS)
-PATH_DAYS: Final = 30  # a critical path is followed back to jobs that first ended in these days
 LOCAL_EVENTS: Final = 200_000  # as many new events are processed without Spark
-ROUND: Final = 1_000_000  # events of one commit, which bounds the memory of the driver
-_SCANNED_HERE: Final = 5_000_000  # rows of silver/jobs that are searched for jids without Spark
+CHUNK: Final = 200_000  # events of days that are computed at once; a day is never divided
+MINUTE: Final = 60_000_000
 _CONFLICTS: Final = 10
+_BATCH: Final = 50_000  # rows
+_RESULTS: Final = pa.schema([pa.field("table", pa.string()), *ADDED])
+
+# Each table with its text, made of the views `events`, `runs` and `ended`.
+TEXTS: Final = {
+    "silver/runs": "FROM runs",
+    "gold/klasses": read_sql("groups", keys="queue, klass", rows="FROM ended"),
+    "gold/tags": read_sql(
+        "groups",
+        keys="queue, klass, tag",
+        rows="SELECT *, unnest(list_distinct(tags)) AS tag FROM ended",
+    ),
+    "gold/workers": read_sql(
+        "groups", keys="queue, worker", rows="FROM ended WHERE worker IS NOT NULL"
+    ),
+    "gold/failures": read_sql("failures"),
+    "gold/throughput": read_sql("throughput", micros=MINUTE),
+}
+DERIVED: Final = tuple(TEXTS)
 
 OpenSession = Callable[[], "SparkSession"]
 
 
 @dataclass
 class Refreshed:
-    """What a refresh did: the number of new events, and the days of gold that they changed."""
+    """What a refresh did: the number of new events, and the days that it computed."""
 
     events: int = 0
     days: set[tuple[str, date]] = field(default_factory=set)
@@ -62,35 +75,36 @@ def refresh(
     open_session: OpenSession,
     progress: Callable[[str], None] = lambda _: None,
     *,
-    rebuild: bool = False,
+    rebuilt: Container[date] = (),
     local_events: int = LOCAL_EVENTS,
 ) -> Refreshed:
-    """Merge the events that came since the last refresh into silver and gold.
+    """Compute all tables of each day that has events since the last refresh.
 
     Args:
         lake: The lake.
         open_session: Returns a Spark session; called only when there are many new events.
-        progress: Called with a line of text for each step.
-        rebuild: Make all tables again, of all events that the lake still has.
-        local_events: The number of new events up to which this process does all the work.
+        progress: Called with a line of text for each namespace.
+        rebuilt: Days that are computed anyway, of all events that the lake still has.
+        local_events: The number of events up to which this process does all the work.
 
     Raises:
         ConcurrentCommit: Other processes change the tables all the time.
     """
     opened = lake.upgrade()
-    outdated = {name for name in DERIVED if rebuild or opened[name].is_outdated}
-    events = opened[EVENTS]
+    outdated = {name for name in DERIVED if opened[name].is_outdated}
     done = Refreshed()
-    for namespace in sorted({each.namespace for each in events.all_files}):
-        _Refresh(
-            lake,
-            opened,
-            namespace,
-            done,
-            open_session=open_session,
-            progress=progress,
-            local_events=local_events,
-        ).run(outdated)
+    for namespace in sorted({each.namespace for each in opened[EVENTS].all_files}):
+        for conflicts in range(1, _CONFLICTS + 1):
+            work = _Refresh(lake, opened, namespace, rebuilt, is_first=bool(outdated))
+            try:
+                work.run(open_session, progress, local_events)
+                break
+            except (ConcurrentCommit, FileNotFoundError) as error:  # also files erased meanwhile
+                if conflicts == _CONFLICTS:
+                    raise ConcurrentCommit(str(error)) from None
+                opened = lake.upgrade()
+        done.events += work.new_events
+        done.days |= {(namespace, each) for each in work.days}
     for table in outdated:
         lake.mark_current(table)
     return done
@@ -109,200 +123,105 @@ class _Refresh:
         lake: Lake,
         opened: dict[str, Snapshot],
         namespace: str,
-        done: Refreshed,
+        rebuilt: Container[date],
         *,
-        open_session: OpenSession,
-        progress: Callable[[str], None],
-        local_events: int,
+        is_first: bool,
     ) -> None:
         self._lake = lake
-        self._events = opened[EVENTS]
+        self._opened = opened  # the latest versions, also for the next namespace
         self._namespace = namespace
-        self._open_session = open_session
-        self._progress = progress
-        self._local_events = local_events
-        self._done = done
-        self._files = self._events.files(namespace)
-        self._snapshots = opened  # the latest versions, also for the next namespace
-
-    def run(self, rebuilt: Iterable[str]) -> None:
-        """Merge rounds of events until every table has the last one."""
-        first = min(each.least["ordinal"] for each in self._files)
-        last = max(each.greatest["ordinal"] for each in self._files)
-        rebuilt, conflicts = set(rebuilt), 0
-        while True:
-            after = {
-                name: 0
-                if name in rebuilt
-                else snapshot.transaction(position_name(self._namespace)) or 0
-                for name, snapshot in ((each, self._snapshots[each]) for each in DERIVED)
-            }
-            after = {name: max(ordinal, first - 1) for name, ordinal in after.items()}
-            start = min(after.values())
-            if start >= last and not rebuilt:
-                return
-            here = last - start <= self._local_events
-            until = last if here else min(last, start + ROUND)
-            behind = {name: at for name, at in after.items() if at < until or name in rebuilt}
-            self._progress(f"{self._namespace}: entries {start + 1:,} to {until:,} of {last:,}")
-            try:
-                self._round(behind, until, rebuilt, None if here else self._open_session())
-            except (ConcurrentCommit, FileNotFoundError) as error:  # also files erased meanwhile
-                conflicts += 1
-                if conflicts >= _CONFLICTS:
-                    raise ConcurrentCommit(str(error)) from None
-                self._snapshots.update(self._lake.upgrade())
-                self._events = self._snapshots[EVENTS]
-                self._files = self._events.files(self._namespace)
-                continue
-            self._done.events += self._count(start, until)
-            rebuilt.clear()
-
-    def _count(self, start: int, until: int) -> int:
-        """Return the number of events behind an ordinal, up to another."""
-        work = Work(self._lake.storage, self._files, {}, until, {})
-        rows: int = work.read_events(start, until, ["ordinal"]).num_rows
-        return rows
-
-    def _round(
-        self,
-        after: Mapping[str, int],
-        until: int,
-        rebuilt: set[str],
-        spark: SparkSession | None,
-    ) -> None:
-        work = Work(self._lake.storage, self._files, after, until, self._first_days(rebuilt))
-        jids = find_new_jids(work, after[JOBS], spark) if JOBS in after else None
-        before = {each.path for each in self._snapshots[JOBS].files(self._namespace)}
-        replaced = {name: self._replaced(name, rebuilt) for name in after}
-        old = {
-            name: _by_day(self._snapshots[name].files(self._namespace))
-            for name in after
-            if name in MERGED and name != JOBS and name not in rebuilt
+        self._files = opened[EVENTS].files(namespace)
+        self._last = max((each.greatest["ordinal"] for each in self._files), default=0)
+        positions = [opened[each].transaction(position_name(namespace)) for each in DERIVED]
+        self._after = 0 if is_first else min(each or 0 for each in positions)
+        first = first_day(opened[EVENTS], namespace) or date.min
+        self.days = {
+            each.date
+            for each in self._files
+            if each.date >= first
+            and (each.greatest["ordinal"] > self._after or each.date in rebuilt)
         }
-        places = self._places(jids, spark) if jids is not None and JOBS not in rebuilt else {}
-        work = Work(work.lake, work.events, work.after, work.until, work.first_day, old, places)
-        results = run_here(work) if spark is None else run_in_spark(spark, work)
-        for name in after:
-            if name == PATHS:
-                continue
-            added = [result for result in results if result["table"] == name]
-            removed = list(replaced[name])
-            if name == JOBS:
-                removed += {each.path: each for each in places.values()}.values()
-            for day in {date.fromisoformat(each["date"]) for each in added}:
-                removed += old.get(name, {}).get(day, ())
-                if name.startswith("gold"):
-                    self._done.days.add((self._namespace, day))
-            self._commit(name, added, removed, until)
-        if PATHS in after:
-            jobs = self._snapshots[JOBS].files(self._namespace)
-            if jids is None or after[JOBS] != after[PATHS]:
-                jids = find_new_jids(work, after[PATHS], spark)
-                before = set()
-            changed = [each for each in jobs if each.path not in before]
-            self._refresh_paths(until, jids, jobs, changed, list(replaced[PATHS]))
+        self.new_events = 0
 
-    def _first_days(self, rebuilt: set[str]) -> dict[str, date]:
-        """Return for each pruned table the first day of which it takes rows.
-
-        A rebuild leaves days of which the events are gone as they are.
-        """
-        of_events = first_day(self._events, self._namespace)
-        found = {}
-        for name, snapshot in self._snapshots.items():
-            days = [first_day(snapshot, self._namespace), of_events if name in rebuilt else None]
-            if known := [each for each in days if each]:
-                found[name] = max(known)
-        return found
-
-    def _replaced(self, table: str, rebuilt: set[str]) -> Sequence[DataFile]:
-        """Return the files that a rebuild of the table replaces."""
-        if table not in rebuilt:
-            return ()
-        first = first_day(self._events, self._namespace) or date.min
-        files = self._snapshots[table].files(self._namespace)
-        return [each for each in files if each.date >= first]
-
-    def _places(self, jids: pa.Array, spark: SparkSession | None) -> dict[str, DataFile]:
-        snapshot = self._snapshots[JOBS]
-        files = snapshot.files(self._namespace)
-        is_small = sum(each.rows for each in files) <= _SCANNED_HERE
-        return find_places(
-            self._lake.storage.within(JOBS), JOBS, files, jids, None if is_small else spark
-        )
-
-    def _commit(
-        self,
-        table: str,
-        added: Sequence[Result],
-        removed: Sequence[DataFile],
-        until: int,
+    def run(
+        self, open_session: OpenSession, progress: Callable[[str], None], local_events: int
     ) -> None:
-        self._snapshots[table] = self._snapshots[table].commit(
-            as_actions(added),
-            removed,
-            {position_name(self._namespace): until},
-        )
-
-    def _refresh_paths(
-        self,
-        until: int,
-        jids: pa.Array,
-        jobs: Sequence[DataFile],
-        changed: Sequence[DataFile],
-        replaced: list[DataFile],
-    ) -> None:
-        """Compute the critical paths of the jobs that new events are about.
-
-        Args:
-            until: The ordinal of the last event.
-            jids: The jobs.
-            jobs: All files of jobs.
-            changed: Those in which these jobs are.
-            replaced: Files of paths that a rebuild replaces.
-        """
-        waits = pc.list_value_length(pc.field("depends")) > 0
-        waited = self._read_jobs(changed, jids, waits)
-        if not waited.num_rows:
-            self._commit(PATHS, (), replaced, until)
+        """Compute the days, and commit each table."""
+        if not self.days and self._after >= self._last:
             return
-        storage, declared = self._lake.storage.within(PATHS), TABLES[PATHS]
-        since = _day_before(waited)
-        of_waited = array(waited["jid"])
-        _, depends = elements(waited["depends"])
-        others = pc.unique(depends.filter(pc.invert(pc.is_in(depends, of_waited))))
-        dependencies = self._read_jobs([each for each in jobs if each.date >= since], others)
-        files = [
-            each
-            for each in self._snapshots[PATHS].files(self._namespace)
-            if each.date >= since and each not in replaced
-        ]
-        known = read_jobs(storage, declared, files, others)
-        stale = find_places(storage, PATHS, files, of_waited)
-        rewritten = list({each.path: each for each in stale.values()}.values())
-        kept = read_jobs(storage, declared, rewritten, of_waited, others=True)
-        made = tables.paths(waited, dependencies, known).cast(kept.schema)
-        writer = FileWriter(storage, declared)
-        for batch in pa.concat_tables([kept, made]).combine_chunks().to_batches():
-            writer.add(batch)
-        self._commit(PATHS, writer.finish().to_pylist(), [*replaced, *rewritten], until)
+        newer = [each for each in self._files if each.greatest["ordinal"] > self._after]
+        self.new_events = self._count(newer)
+        chosen = [each for each in self._files if each.date in self.days]
+        rows = max(self.new_events, sum(each.rows for each in set(chosen) - set(newer)))
+        progress(f"{self._namespace}: {self.new_events:,} new events, {len(self.days):,} days")
+        chunks = _divide(chosen)
+        firsts = {each: self._first_day(each) for each in DERIVED}
+        make = partial(make_tables, self._lake.storage, chunks, firsts)
+        spark = open_session() if rows > local_events else None
+        results = collect(len(chunks), make, _RESULTS, spark)
+        for name in DERIVED:
+            added = as_actions(each for each in results if each["table"] == name)
+            removed = [
+                each
+                for each in self._opened[name].files(self._namespace, self.days)
+                if each.date >= firsts[name]
+            ]
+            self._opened[name] = self._opened[name].commit(
+                added, removed, {position_name(self._namespace): self._last}
+            )
 
-    def _read_jobs(
-        self, files: Sequence[DataFile], jids: pa.Array, condition: pc.Expression | None = None
-    ) -> pa.Table:
-        storage = self._lake.storage.within(JOBS)
-        return read_jobs(storage, TABLES[JOBS], files, jids, OF_PATHS, condition)
+    def _count(self, files: Sequence[DataFile]) -> int:
+        """Return the number of events behind the position."""
+        events = self._opened[EVENTS]
+        whole = [each for each in files if each.least["ordinal"] > self._after]
+        partly = [each for each in files if each not in whole]
+        number = sum(each.rows for each in whole)
+        if partly:
+            newer = pc.field("ordinal") > self._after
+            number += read_table(events.storage, events.table, partly, ["ordinal"], newer).num_rows
+        return number
+
+    def _first_day(self, table: str) -> date:
+        """Return the day before which a table has been pruned."""
+        return first_day(self._opened[table], self._namespace) or date.min
 
 
-def _by_day(files: Iterable[DataFile]) -> dict[date, list[DataFile]]:
-    found: dict[date, list[DataFile]] = {}
-    for each in files:
-        found.setdefault(each.date, []).append(each)
-    return found
+def make_tables(
+    lake: Storage, chunks: Sequence[Sequence[DataFile]], firsts: dict[str, date], number: int
+) -> Iterator[pa.RecordBatch]:
+    """Compute the tables of some days, write them as files, and yield a row for each file.
+
+    Args:
+        lake: The place of the lake.
+        chunks: The files of events, those of the same day together.
+        firsts: For each table, the first day that it has.
+        number: Which chunk.
+    """
+    events = open_rows(lake.within(EVENTS), TABLES[EVENTS], chunks[number])
+    with open_database() as database:
+        database.register("events", events)
+        prepare(database)
+        for name, text in TEXTS.items():
+            writer = FileWriter(lake.within(name), TABLES[name])
+            rows = database.execute(f"SELECT * FROM ({text}) WHERE date >= ?", [firsts[name]])
+            for batch in rows.to_arrow_reader(_BATCH):
+                writer.add(batch)
+            files = [{**file, "table": name} for file in writer.finish().to_pylist()]
+            yield pa.RecordBatch.from_pylist(files, _RESULTS)
 
 
-def _day_before(jobs: pa.Table) -> date:
-    """Return the first day of which jobs are looked up that others depended on."""
-    popped = pc.min(jobs["popped"]).as_py()
-    return popped.date() - timedelta(days=PATH_DAYS) if popped else date.min
+def prepare(database: DuckDBPyConnection) -> None:
+    """Make of `events` what the texts are about."""
+    database.execute(f"CREATE TEMP TABLE runs AS {read_sql('runs')}")
+    database.execute(f"CREATE TEMP VIEW ended AS {read_sql('ended')}")
+
+
+def _divide(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    """Divide files into chunks of whole days."""
+    chunks: list[list[DataFile]] = []
+    for file in sorted(files, key=lambda each: each.date):
+        is_same_day = chunks and chunks[-1][-1].date == file.date
+        if not is_same_day and (not chunks or sum(each.rows for each in chunks[-1]) >= CHUNK):
+            chunks.append([])
+        chunks[-1].append(file)
+    return chunks

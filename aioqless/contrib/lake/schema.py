@@ -37,16 +37,19 @@ def _columns(**columns: tuple[pa.DataType, str]) -> pa.Schema:
     )
 
 
+def _struct_of(schema: pa.Schema) -> pa.DataType:
+    """Return the type of a row within a row; its fields have no description."""
+    return pa.struct([pa.field(field.name, field.type) for field in schema])
+
+
 def _list_of(schema: pa.Schema) -> pa.DataType:
-    """Return the type of a list of rows; fields within rows have no description."""
-    fields = [pa.field(field.name, field.type) for field in schema]
-    return pa.list_(pa.field("element", pa.struct(fields)))
+    return pa.list_(pa.field("element", _struct_of(schema)))
 
 
 PARTITION_COLUMNS: Final = ("namespace", "date")
 _PARTITION: Final = _columns(
     namespace=(TEXT, "The namespace of the jobs."),
-    date=(DAY, "The day in UTC."),
+    date=(DAY, "The day in UTC on which Redis recorded the end of the stage."),
 )
 
 
@@ -132,55 +135,6 @@ REJECTION: Final = _columns(
     raw=(TEXT, "The fields of the entry as JSON."),
 )
 
-STAGE: Final = _columns(
-    id=(TEXT, "The id of the event."),
-    date=(DAY, "The partition of the event."),
-    what=(TEXT, "What ended the stage."),
-    klass=(TEXT, "The class name."),
-    queue=(TEXT, "The queue."),
-    next_queue=(TEXT, "The queue to which the job went next."),
-    state=(TEXT, "The state after."),
-    priority=(NUMBER, "The priority."),
-    tags=(TEXTS, "The tags."),
-    worker=(TEXT, "The worker of the last run."),
-    put=(TIME, "When the job was put into the queue."),
-    popped=(TIME, "When the last run began."),
-    ended=(TIME, "When the stage ended."),
-    attempts=(WHOLE, "The number of runs."),
-    wait=(NUMBER, "Seconds that all runs waited."),
-    run=(NUMBER, "Seconds that all runs took."),
-    retries=(WHOLE, "The number of retries that the job was put with."),
-    remaining=(WHOLE, "The number of retries left."),
-    failure_group=(TEXT, "The group of the failure."),
-    message=(TEXT, "The message of the failure."),
-    spawned_from=(TEXT, "The recurring job that put this one."),
-    depends=(TEXTS, "The jids on which the job depended."),
-    swept=(FLAG, "Whether a sweep found the end."),
-)
-
-JOB: Final = _columns(
-    jid=(TEXT, "The id of the job."),
-    klass=(TEXT, "The class name."),
-    queue=(TEXT, "The queue of the last stage."),
-    state=(TEXT, "The state after the last stage."),
-    priority=(NUMBER, "The priority."),
-    tags=(TEXTS, "The tags."),
-    worker=(TEXT, "The worker of the last run."),
-    put=(TIME, "When the job was first put."),
-    popped=(TIME, "When the last run began."),
-    ended=(TIME, "When the last stage ended."),
-    attempts=(WHOLE, "The number of runs of all stages."),
-    wait=(NUMBER, "Seconds that all runs waited."),
-    run=(NUMBER, "Seconds that all runs took."),
-    retries=(WHOLE, "The number of retries that the job was put with."),
-    remaining=(WHOLE, "The number of retries left."),
-    failure_group=(TEXT, "The group of the last failure."),
-    message=(TEXT, "The message of the last failure."),
-    spawned_from=(TEXT, "The recurring job that put this one."),
-    depends=(TEXTS, "The jids on which the job depended."),
-    stages=(_list_of(STAGE), "The last 100 stages, in the order of their ends."),
-)
-
 ATTEMPT: Final = _columns(
     id=(TEXT, "The id of the event."),
     attempt=(WHOLE, "The number of the run within its stage, from 1."),
@@ -202,17 +156,7 @@ ATTEMPT: Final = _columns(
     swept=(FLAG, "Whether a sweep found the end."),
 )
 
-_GROUPING: Final = {
-    "grouping": (TEXT, "The columns by which the rows are grouped, such as `queue` or `klass`."),
-    "queue": (TEXT, "The queue, where grouped by it."),
-    "klass": (TEXT, "The class name, where grouped by it."),
-    "tag": (TEXT, "The tag, where grouped by it."),
-    "worker": (TEXT, "The worker, where grouped by it."),
-}
-
-TIMES: Final = _columns(
-    **_GROUPING,
-    kind=(TEXT, "Which time: wait; run, of runs that completed; spent, of all others."),
+CELL: Final = _columns(
     count=(WHOLE, "The number of times."),
     mean=(NUMBER, "The mean, in seconds."),
     variance=(NUMBER, "The variance, in square seconds."),
@@ -223,28 +167,37 @@ TIMES: Final = _columns(
     p95=(NUMBER, "The 95th percentile, in seconds."),
     p99=(NUMBER, "The 99th percentile, in seconds."),
     histogram=(COUNTS_BY_BIN, "The number of times in each bin of qless' histogram."),
-    bins=(COUNTS_BY_BIN, "The number of times in finer bins: also quarters of an hour, and hours."),
-    squares=(NUMBER, "The sum of squared differences from the mean, which merges."),
     log_bins=(
         COUNTS_BY_NUMBER,
-        "The number of times in bins that grow by 2^(1/64), by the power; quantiles of merged rows "
-        "come from these.",
+        "The number of times in bins that grow by 2^(1/64), by the power; percentiles of several "
+        "rows come from these.",
     ),
 )
 
-COUNTS: Final = _columns(
-    **_GROUPING,
-    completed=(WHOLE, "Stages that ended the job well."),
-    advanced=(WHOLE, "Stages that ended with a move to a next queue."),
-    failed=(WHOLE, "Stages that failed."),
-    cancelled=(WHOLE, "Stages that were canceled."),
-    moved=(WHOLE, "Stages that ended because the job was put again."),
-    runs=(WHOLE, "Runs."),
-    retried=(WHOLE, "Runs that ended with a retry."),
-    released=(WHOLE, "Runs that were released."),
-    timed_out=(WHOLE, "Runs that timed out."),
-    lost=(WHOLE, "Runs that lost their lock."),
-)
+_ENDED: Final = {
+    "completed": (WHOLE, "Stages that ended the job well."),
+    "advanced": (WHOLE, "Stages that ended with a move to a next queue."),
+    "failed": (WHOLE, "Stages that failed."),
+    "cancelled": (WHOLE, "Stages that were canceled."),
+    "moved": (WHOLE, "Stages that ended because the job was put again."),
+    "runs": (WHOLE, "Runs."),
+    "retried": (WHOLE, "Runs that ended with a retry."),
+    "released": (WHOLE, "Runs that were released."),
+    "timed_out": (WHOLE, "Runs that timed out."),
+    "lost": (WHOLE, "Runs that lost their lock."),
+}
+COUNTS: Final = tuple(_ENDED)
+_TIMES: Final = {
+    "wait": (_struct_of(CELL), "The seconds that runs waited."),
+    "run": (_struct_of(CELL), "The seconds that runs took which completed."),
+    "spent": (_struct_of(CELL), "The seconds that all other runs took."),
+}
+_QUEUE: Final = {"queue": (TEXT, "The queue.")}
+_KLASS: Final = {"klass": (TEXT, "The class name.")}
+
+KLASSES: Final = _columns(**_QUEUE, **_KLASS, **_ENDED, **_TIMES)
+TAGS: Final = _columns(**_QUEUE, **_KLASS, tag=(TEXT, "The tag."), **_ENDED, **_TIMES)
+WORKERS: Final = _columns(**_QUEUE, worker=(TEXT, "The worker."), **_ENDED, **_TIMES)
 
 SAMPLE: Final = _columns(
     ended=(TIME, "When it failed."),
@@ -280,35 +233,12 @@ THROUGHPUT: Final = _columns(
     running=(NUMBER, "The mean number of running jobs."),
 )
 
-STEP: Final = _columns(
-    jid=(TEXT, "The id of the job."),
-    klass=(TEXT, "The class name."),
-    queue=(TEXT, "The queue."),
-    put=(TIME, "When the job was first put."),
-    popped=(TIME, "When the last run began."),
-    ended=(TIME, "When the job ended."),
-    wait=(NUMBER, "Seconds that all runs waited."),
-    run=(NUMBER, "Seconds that all runs took."),
-)
-
-PATHS: Final = _columns(
-    jid=(TEXT, "The id of the last job."),
-    klass=(TEXT, "Its class name."),
-    queue=(TEXT, "Its queue."),
-    state=(TEXT, "Its state."),
-    began=(TIME, "When the first job of the path was put."),
-    ended=(TIME, "When the last job ended."),
-    seconds=(NUMBER, "Seconds from began to ended."),
-    running=(NUMBER, "Seconds of them in which jobs of the path ran."),
-    waiting=(NUMBER, "The other seconds."),
-    depth=(WHOLE, "The number of jobs of the path."),
-    steps=(_list_of(STEP), "The jobs of the path, the first one first."),
-)
-
 EVENTS: Final = "bronze/events"
 QUARANTINE: Final = "quarantine/events"
 
-_GROUPED: Final = ("grouping", "queue", "klass", "tag", "worker")
+_BY_KLASS: Final = ("queue", "klass")
+_BY_TAG: Final = ("queue", "klass", "tag")
+_BY_WORKER: Final = ("queue", "worker")
 
 TABLES: Final = {
     table.name: table
@@ -322,23 +252,18 @@ TABLES: Final = {
             ("ordinal",),
         ),
         Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),
-        Table("silver/jobs", 1, "One row for each job.", JOB, ("ended",), ("jid",)),
         Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("ended",), ("ended",)),
-        Table(
-            "gold/times", 1, "Waiting and running times of a day.", TIMES, ("grouping",), _GROUPED
-        ),
-        Table(
-            "gold/counts", 1, "How stages and runs of a day ended.", COUNTS, ("grouping",), _GROUPED
-        ),
+        Table("gold/klasses", 1, "Ends and times by queue and class.", KLASSES, order=_BY_KLASS),
+        Table("gold/tags", 1, "Ends and times by queue, class and tag.", TAGS, order=_BY_TAG),
+        Table("gold/workers", 1, "Ends and times by queue and worker.", WORKERS, order=_BY_WORKER),
         Table("gold/failures", 1, "Failures of a day by group and queue.", FAILURES),
         Table(
             "gold/throughput",
             1,
-            "Runs of a day in periods.",
+            "Runs in periods of a minute, of a day's jobs.",
             THROUGHPUT,
             ("start",),
             ("queue", "start"),
         ),
-        Table("gold/paths", 1, "Critical paths of jobs with dependencies.", PATHS, ("ended",)),
     )
 }

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
@@ -21,6 +21,8 @@ from aioqless.contrib.lake.storage import LakeError, Storage, explain_failure
 
 VERSION_PROPERTY: Final = "aioqless.version"
 ORPHAN_HOURS: Final = 24  # writers may take so long from writing files to committing them
+_OF_FILES: Final = ["path", "size_bytes", "num_records", "partition"]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
 _WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
 
@@ -109,7 +111,9 @@ class Snapshot:
     @cached_property
     def all_files(self) -> list[DataFile]:
         """All files, by namespace, date and path."""
-        actions = pa.table(self._opened.get_add_actions()).to_pylist()
+        # Neither pa.table() nor timestamps as objects of Python, for which pyarrow imports pandas.
+        actions = pa.RecordBatchReader.from_stream(self._opened.get_add_actions()).read_all()
+        bounds = {name: _read_bounds(actions, name) for name in ("min", "max")}
         found = [
             DataFile(
                 unquote(each["path"]),
@@ -117,10 +121,10 @@ class Snapshot:
                 each["num_records"],
                 each["partition"]["namespace"],
                 each["partition"]["date"],
-                _known(each.get("min")),
-                _known(each.get("max")),
+                bounds["min"][row],
+                bounds["max"][row],
             )
-            for each in actions
+            for row, each in enumerate(actions.select(_OF_FILES).to_pylist())
         ]
         return sorted(found, key=lambda file: (file.namespace, file.date, file.path))
 
@@ -310,5 +314,14 @@ class Snapshot:
         self.storage.make_durable([f"_delta_log/{version:020}.json" for version in versions])
 
 
-def _known(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (values or {}).items() if value is not None}
+def _read_bounds(actions: pa.Table, name: str) -> list[dict[str, Any]]:
+    """Return the known least or greatest values of each file."""
+    found: list[dict[str, Any]] = [{} for _ in range(actions.num_rows)]
+    if name in actions.column_names:
+        for field, column in zip(actions[name].type, actions[name].flatten(), strict=True):
+            is_time = pa.types.is_timestamp(field.type)
+            values = column.cast(pa.int64()) if is_time else column
+            for known, value in zip(found, values.to_pylist(), strict=True):
+                if value is not None:
+                    known[field.name] = _EPOCH + timedelta(microseconds=value) if is_time else value
+    return found

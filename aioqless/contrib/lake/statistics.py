@@ -1,6 +1,6 @@
 """How long jobs waited and ran and how they ended, over a period.
 
-The rows of gold/times and gold/counts are merged by grouping.
+The rows of gold are added up by group.
 """
 
 from __future__ import annotations
@@ -9,23 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from aioqless.contrib.lake.database import fetch, open_lake_database, read_sql
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.lake_reader import read_rows
-from aioqless.contrib.lake.snapshot import DataFile
-from aioqless.contrib.lake.tables.aggregates import MERGED, described, merged
-from aioqless.contrib.lake.tables.columns import array, replace
-from aioqless.contrib.lake.tables.counts import NUMBERS, merge
-from aioqless.contrib.lake.tables.groups import known
+from aioqless.contrib.lake.schema import COUNTS
 
-OF_TIMES: Final = (
-    *("count", "mean", "variance", "least", "most", "p50", "p90", "p95", "p99"),
-    "bins",
-)
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+PARTS: Final = ("queue", "klass", "tag", "worker")
 _DAY: Final = timedelta(days=1)
 _MAX_DAYS: Final = 36_500
 
@@ -52,11 +45,14 @@ class Period:
         """The end of the last day."""
         return datetime.combine(self.last + _DAY, time.min, UTC)
 
-    def __contains__(self, day: date) -> bool:
-        return self.first <= day <= self.last
+    def __contains__(self, day: object) -> bool:
+        return isinstance(day, date) and self.first <= day <= self.last
 
     def __str__(self) -> str:
         return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
+
+
+ALL_DAYS: Final = Period(date.min, date.max)
 
 
 def parse_period(since: str, until: str = "today") -> Period:
@@ -89,11 +85,23 @@ def _parse_day(option: str, text: str) -> date:
         ) from None
 
 
-def list_files(
-    lake: Lake, table: str, period: Period, namespace: str | None = None
-) -> list[DataFile]:
-    """List the files of a table in a period, of one namespace with its partitions, or of all."""
-    return [each for each in lake.snapshot(table).files(within=namespace) if each.date in period]
+def known(by: str) -> str:
+    """Return the grouping that text such as `klass,queue` names.
+
+    Raises:
+        ValueError: There is none.
+    """
+    parts = [part.strip() for part in by.split(",") if part.strip()]
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise ValueError(f"{unknown[0]!r} is nothing to group by; there are {', '.join(PARTS)}")
+    if "worker" in parts and {"klass", "tag"} & {*parts}:
+        raise ValueError(f"by {by} nothing is kept; by worker there are worker and queue,worker")
+    return ",".join(part for part in PARTS if part in parts)
+
+
+def find_table(parts: Sequence[str]) -> str:
+    """Return the table of gold that has these columns."""
+    return "workers" if "worker" in parts else "tags" if "tag" in parts else "klasses"
 
 
 def read_statistics(
@@ -101,9 +109,6 @@ def read_statistics(
     period: Period,
     by: str,
     namespace: str | None = None,
-    *,
-    queue: str | None = None,
-    top: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return one row for each group, the busiest first.
 
@@ -114,92 +119,39 @@ def read_statistics(
         period: The days.
         by: The grouping, such as `queue,klass`.
         namespace: Only jobs of this namespace.
-        queue: Only jobs of this queue, which `by` must include.
-        top: The maximum number of groups. The other ones are one row, in which the last part of
-            `by` is None, and `others` their number.
 
     Raises:
         ValueError: No such grouping is kept.
     """
-    grouping = known(by)
-    parts = [part for part in grouping.split(",") if part]
-    where = None if queue is None else pc.field("queue") == queue
-    counts = read_counts(lake, period, grouping, parts, namespace, where)
-    times = read_times(lake, period, grouping, [*parts, "kind"], namespace, where)
-    others, groups = 0, counts.num_rows
-    if top is not None and counts.num_rows > top + 1:
-        busiest = counts.sort_by([("runs", "descending")]).slice(0, top)[parts[-1]]
-        counts = merge(_blank_others(counts, parts[-1], busiest), parts)
-        times = merged(_blank_others(times, parts[-1], busiest), [*parts, "kind"])
-        others = groups - top
-    found = {
-        _key(row, parts): _parts(row, parts) | {name: row[name] for name in NUMBERS}
-        for row in counts.to_pylist()
-    }
-    for row in described(times).select([*parts, "kind", *OF_TIMES]).to_pylist():
-        group = found.setdefault(_key(row, parts), _parts(row, parts) | dict.fromkeys(NUMBERS, 0))
-        group[row["kind"]] = {name: row[name] for name in OF_TIMES} | {"bins": dict(row["bins"])}
-    rows = [row for row in found.values() if any(row[name] for name in NUMBERS)]
-    for row in rows:
-        if others and row[parts[-1]] is None:
-            row["others"] = others
-    return sorted(rows, key=lambda row: ("others" in row, -row["runs"]))
+    parts = [part for part in known(by).split(",") if part]
+    table, dates = find_table(parts), (period.first, period.last)
+    with open_lake_database(lake, [table], namespace=namespace, dates=dates) as database:
+        found = add_up(database, table, parts)
+    return [dict(zip(parts, row.pop("key"), strict=True)) | row for row in found]
 
 
-def read_times(
-    lake: Lake,
-    period: Period,
-    grouping: str,
+def add_up(
+    database: DuckDBPyConnection,
+    table: str,
     keys: Sequence[str],
-    namespace: str | None = None,
-    where: pc.Expression | None = None,
-) -> pa.Table:
-    """Return the times of a grouping in a period, merged into one cell for each group of `keys`."""
-    return read_rows(
-        lake,
-        "gold/times",
-        list_files(lake, "gold/times", period, namespace),
-        [*keys, *MERGED],
-        _and(pc.field("grouping") == grouping, where),
-        lambda rows: merged(rows, keys),
+    where: str = "true",
+    values: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """Return the sums and times of groups of rows of gold, the group with most runs first.
+
+    Args:
+        database: A database with the table.
+        table: The table.
+        keys: Expressions by which rows are grouped; their values are `key` of the result.
+        where: Which rows.
+        values: Values of parameters in these.
+    """
+    text = read_sql(
+        "statistics",
+        key=f"[{', '.join(keys)}]" if keys else "[]::VARCHAR[]",
+        table=table,
+        where=where,
+        sums=", ".join(f"sum({name})::BIGINT AS {name}" for name in COUNTS),
     )
-
-
-def read_counts(
-    lake: Lake,
-    period: Period,
-    grouping: str,
-    keys: Sequence[str],
-    namespace: str | None = None,
-    where: pc.Expression | None = None,
-) -> pa.Table:
-    """Return the counts of a grouping in a period, added up for each group of `keys`."""
-    # Groups need a column; the grouping is the same in all rows.
-    names = [*keys] or ["grouping"]
-    return read_rows(
-        lake,
-        "gold/counts",
-        list_files(lake, "gold/counts", period, namespace),
-        [*names, *NUMBERS],
-        _and(pc.field("grouping") == grouping, where),
-        lambda rows: merge(rows, names),
-    )
-
-
-def _and(one: pc.Expression, other: pc.Expression | None) -> pc.Expression:
-    return one if other is None else one & other
-
-
-def _blank_others(rows: pa.Table, part: str, kept: pa.ChunkedArray) -> pa.Table:
-    """Return rows with null in a column wherever its value is not among those kept."""
-    values = array(rows[part])
-    blanked = pc.if_else(pc.is_in(values, array(kept)), values, pa.scalar(None, pa.string()))
-    return replace(rows, **{part: blanked})
-
-
-def _key(row: Mapping[str, Any], parts: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(row[part] for part in parts)
-
-
-def _parts(row: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Any]:
-    return {part: row[part] for part in parts}
+    rows = fetch(database, f"SELECT * FROM ({text}) ORDER BY runs DESC, key", values)
+    return [row | (row.pop("cells") or {}) for row in rows if any(row[name] for name in COUNTS)]

@@ -1,6 +1,6 @@
-"""Parquet files of the lake's tables, read and written by Spark's tasks.
+"""Parquet files of the lake's tables, read and written by this process or by Spark's tasks.
 
-Python tasks do the work with pyarrow, so that Spark needs no connector of its own.
+They do so with pyarrow, so that Spark needs no connector of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,17 +21,16 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 from aioqless.contrib.lake.schema import PARTITION_COLUMNS, TABLES, Table, to_spark
-from aioqless.contrib.lake.snapshot import DataFile, Snapshot
-from aioqless.contrib.lake.storage import LakeError, Storage
+from aioqless.contrib.lake.snapshot import DataFile
+from aioqless.contrib.lake.storage import Storage
 
 if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
     from pyspark.sql import DataFrame, Row, SparkSession
 
-_SHARE_BYTES: Final = 16 * 2**20  # compressed, of the files that one task reads
+_READ_AT_ONCE: Final = 16 * 2**20  # compressed, of files that are read without a dataset
 _BUFFER_BYTES: Final = 128 * 2**20  # in memory, of the rows that a task holds before it writes
 _ROW_GROUP: Final = 100_000
-_BATCH: Final = 10_000  # rows that a task hands to Spark at once
-LOOKED_UP: Final = 500_000  # rows that are searched for jids at once
 _LONGEST_STATISTIC: Final = 200  # characters
 
 ADDED: Final = pa.schema(
@@ -46,27 +45,51 @@ ADDED: Final = pa.schema(
 )
 
 
-def read(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    files: Sequence[DataFile] | None = None,
-    columns: Sequence[str] | None = None,
-) -> DataFrame:
-    """Return the rows of a table at the version of a snapshot.
+def open_dataset(storage: Storage, table: Table, files: Sequence[DataFile]) -> Dataset:
+    """Return the rows of a table's files as a dataset of Arrow; columns that are newer are null.
 
     Args:
-        spark: The session.
-        snapshot: The table.
-        files: The files to read, all of them unless given; see `Snapshot.files`.
-        columns: The columns to read, all of them unless given.
+        storage: The place of the table.
+        table: The declaration of the table.
+        files: The files to read.
     """
-    table = snapshot.table
-    schema = table.schema if columns is None else _select(table.schema, columns)
-    chosen = snapshot.all_files if files is None else files
-    if not chosen:
-        return spark.createDataFrame([], to_spark(schema))
-    reading = partial(_read_share, snapshot.storage, schema, _divide(chosen))
-    return run_tasks(spark, len(_divide(chosen)), reading, schema)
+    import pyarrow.dataset as ds  # imports pandas, which takes a second
+
+    schema = _plain(table.schema)
+    if not files:
+        return ds.dataset(schema.empty_table())
+    form, filesystem = ds.ParquetFileFormat(), storage.filesystem
+    fragments = [
+        form.make_fragment(
+            file.path,
+            filesystem,
+            (ds.field("namespace") == file.namespace) & (ds.field("date") == file.date),
+        )
+        for file in files
+    ]
+    return ds.FileSystemDataset(fragments, schema, form, filesystem)
+
+
+def open_rows(storage: Storage, table: Table, files: Sequence[DataFile]) -> Dataset | pa.Table:
+    """Return the rows of a table's files: few are read now, many when they are asked for."""
+    if sum(each.size for each in files) > _READ_AT_ONCE:
+        return open_dataset(storage, table, files)
+    schema, filesystem = _plain(table.schema), storage.filesystem
+    parts = [schema.empty_table()]
+    for file in files:
+        with filesystem.open_input_file(file.path) as opened:
+            parquet = pq.ParquetFile(opened)
+            known = [each for each in parquet.schema_arrow.names if each in schema.names]
+            rows = parquet.read(known, use_threads=False)
+        of_partition = {"namespace": file.namespace, "date": file.date}
+        columns = [
+            rows[each.name].cast(each.type)
+            if each.name in known
+            else pa.repeat(pa.scalar(of_partition.get(each.name), each.type), rows.num_rows)
+            for each in schema
+        ]
+        parts.append(pa.table(columns, schema=schema))
+    return pa.concat_tables(parts)
 
 
 def read_table(
@@ -76,85 +99,10 @@ def read_table(
     columns: Sequence[str] | None = None,
     condition: pc.Expression | None = None,
 ) -> pa.Table:
-    """Return rows of a table's files without Spark.
-
-    Args:
-        storage: The place of the table.
-        table: The declaration of the table.
-        files: The files to read.
-        columns: The columns to return, all of them unless given.
-        condition: Which rows to return, of columns that are in the files.
-    """
-    import pyarrow.dataset as ds  # imports pandas, which takes a second
-
-    schema = table.schema if columns is None else _select(table.schema, columns)
-    in_files = _plain(table.columns)
-    names = [each.name for each in schema if each.name in in_files.names]
-    filesystem = storage.filesystem
-    parts = []
-    for file in files:
-        fragment = ds.ParquetFileFormat().make_fragment(file.path, filesystem)
-        rows = fragment.to_table(in_files, columns=names, filter=condition, use_threads=False)
-        of_partition = {"namespace": file.namespace, "date": file.date}
-        parts.append(
-            pa.table(
-                [
-                    pa.repeat(pa.scalar(of_partition[each.name], each.type), rows.num_rows)
-                    if each.name in of_partition
-                    else rows[each.name]
-                    for each in schema
-                ],
-                schema=_plain(schema),
-            )
-        )
-    return pa.concat_tables(parts) if parts else _plain(schema).empty_table()
-
-
-def read_jobs(
-    storage: Storage,
-    table: Table,
-    files: Sequence[DataFile],
-    jids: pa.Array,
-    columns: Sequence[str] | None = None,
-    condition: pc.Expression | None = None,
-    *,
-    others: bool = False,
-) -> pa.Table:
-    """Return the rows of some jobs, or of all others, without Spark.
-
-    Args:
-        storage: The place of the table.
-        table: The declaration of the table.
-        files: The files to read.
-        jids: The jobs.
-        columns: The columns to return, `jid` among them; all of them unless given.
-        condition: Which rows of the jobs to return.
-        others: Return the rows of all jobs but these.
-    """
-    # Many rows at once: a lookup builds a hash table of all jids, a condition one for each file.
-    found, held = [], []
-    for file in files:
-        held.append(read_table(storage, table, [file], columns, condition))
-        if sum(each.num_rows for each in held) >= LOOKED_UP or file is files[-1]:
-            rows = pa.concat_tables(held)
-            is_found = pc.is_in(rows["jid"], jids)
-            found.append(rows.filter(pc.invert(is_found) if others else is_found))
-            held = []
-    return pa.concat_tables(found) if found else read_table(storage, table, (), columns)
-
-
-def write(rows: DataFrame, snapshot: Snapshot) -> list[AddAction]:
-    """Write rows as files of a table, and return what `Snapshot.commit` adds.
-
-    Rows have all columns of the table. Each task writes a file for each partition that it has rows
-    of, or several large ones: repartition by namespace and date first to get few files.
-    Files of failed tasks are never part of the table.
-    """
-    table = snapshot.table
-    if strange := set(table.schema.names) ^ set(rows.columns):
-        raise LakeError(f"{table.name}: missing or unknown columns {', '.join(sorted(strange))}")
-    writing = partial(_write_rows, snapshot.storage, table.name)
-    return as_actions(rows.mapInArrow(writing, to_spark(ADDED)).collect())
+    """Return rows of a table's files, all columns unless some are given; see `open_dataset`."""
+    found = open_dataset(storage, table, files)
+    names = None if columns is None else list(columns)
+    return found.to_table(columns=names, filter=condition, use_threads=False)
 
 
 def run_tasks(
@@ -201,55 +149,6 @@ def _call_task(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             yield from task(number)
-
-
-def _divide(files: Sequence[DataFile]) -> list[list[DataFile]]:
-    """Divide files into shares of about equal size, each for one task."""
-    shares: list[list[DataFile]] = [[]]
-    size = 0
-    for file in files:
-        if shares[-1] and size + file.size > _SHARE_BYTES:
-            shares.append([])
-            size = 0
-        shares[-1].append(file)
-        size += file.size
-    return shares
-
-
-def _read_share(
-    storage: Storage, schema: pa.Schema, shares: list[list[DataFile]], number: int
-) -> Iterator[pa.RecordBatch]:
-    filesystem = storage.filesystem
-    for file in shares[number]:
-        with filesystem.open_input_file(file.path) as opened:
-            parquet = pq.ParquetFile(opened)
-            present = set(parquet.schema_arrow.names)
-            names = [name for name in schema.names if name in present]
-            for batch in parquet.iter_batches(_BATCH, columns=names):
-                yield _complete(batch, schema, file)
-
-
-def _complete(batch: pa.RecordBatch, schema: pa.Schema, file: DataFile) -> pa.RecordBatch:
-    """Add the columns of the partition, and null for columns that are newer than the file."""
-    of_partition = {"namespace": file.namespace, "date": file.date}
-    columns = []
-    for each in schema:
-        if each.name in of_partition:
-            columns.append(pa.repeat(pa.scalar(of_partition[each.name], each.type), len(batch)))
-        elif each.name in batch.schema.names:
-            columns.append(batch.column(each.name).cast(each.type))
-        else:
-            columns.append(pa.nulls(len(batch), each.type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _write_rows(
-    storage: Storage, name: str, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    writer = FileWriter(storage, TABLES[name])
-    for batch in batches:
-        writer.add(batch)
-    yield writer.finish()
 
 
 @dataclass
@@ -325,12 +224,6 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(each.name, each.type) for each in schema])
 
 
-def _select(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    if strange := set(columns) - set(schema.names):
-        raise LakeError(f"unknown columns {', '.join(sorted(strange))}")
-    return pa.schema([schema.field(name) for name in columns])
-
-
 def _split(rows: pa.RecordBatch) -> Iterator[tuple[tuple[str, date], pa.RecordBatch]]:
     """Yield the rows of each namespace and day."""
     table = pa.Table.from_batches([rows])
@@ -350,10 +243,15 @@ def _statistics(rows: pa.Table, columns: Sequence[str]) -> dict[str, Any]:
     """Return the statistics of a file as Delta's log has them."""
     least, greatest, nulls = {}, {}, {}
     for name in columns:
-        bounds = pc.min_max(rows[name]).as_py()
+        # Without timestamps as objects of Python, for which pyarrow imports pandas.
+        is_time = pa.types.is_timestamp(rows[name].type)
+        bounds = pc.min_max(rows[name].cast(pa.int64()) if is_time else rows[name]).as_py()
         nulls[name] = rows[name].null_count
         if bounds["min"] is not None and _is_short(bounds["min"]) and _is_short(bounds["max"]):
-            least[name], greatest[name] = _as_text(bounds["min"]), _as_text(bounds["max"])
+            least[name], greatest[name] = (
+                _format_time(bounds[bound]) if is_time else bounds[bound]
+                for bound in ("min", "max")
+            )
     return {
         "numRecords": len(rows), "minValues": least, "maxValues": greatest, "nullCount": nulls,
     }  # fmt: skip
@@ -363,7 +261,6 @@ def _is_short(value: object) -> bool:
     return not isinstance(value, str) or len(value) <= _LONGEST_STATISTIC
 
 
-def _as_text(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return value.isoformat() if isinstance(value, date) else value
+def _format_time(micros: int) -> str:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

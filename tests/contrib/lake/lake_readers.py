@@ -11,11 +11,9 @@ from urllib.parse import urlsplit
 from deltalake import DeltaTable
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.table_files import read
 
 if TYPE_CHECKING:
     import duckdb
-    from pyspark.sql import SparkSession
 
 COLUMNS = ("ordinal", "id", "jid", "what", "namespace")
 
@@ -27,13 +25,6 @@ def read_with_delta_rs(
     opened = DeltaTable(place.url, storage_options=dict(place.options))
     found = opened.to_pyarrow_table(columns=list(columns)).to_pydict()
     return sorted(zip(*found.values(), strict=True))
-
-
-def read_with_spark(
-    spark: SparkSession, lake: Lake, table: str, columns: Iterable[str] = COLUMNS
-) -> list[tuple[Any, ...]]:
-    rows = read(spark, lake.snapshot(table), columns=list(columns)).collect()
-    return sorted(tuple(row) for row in rows)
 
 
 def read_with_duckdb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from aioqless.contrib.lake.database import open_lake_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.table_files import FileWriter, as_actions
@@ -52,6 +54,39 @@ LATE = [
 ]
 
 
+def random_events(chance: random.Random, number: int) -> list[dict[str, Any]]:
+    """Events of all kinds, in several days, queues and namespaces, some of the same job."""
+    made = []
+    for n in range(number):
+        start = chance.uniform(0, 2 * DAY)
+        attempts = []
+        for how in [
+            *chance.choices(["retried", "lost", "released", "timed-out"], k=chance.randrange(3)),
+            chance.choice(["complete", "advance", "fail", "fail", "move"]),
+        ]:
+            popped = start + chance.choice([0, 0.001, 7, 90, DAY])
+            ended = popped + chance.choice([0.000001, 1, 61, 4000])
+            group = {"failure_group": chance.choice("gh")} if how in ("fail", "retried") else {}
+            put = chance.choice([None, start, start])
+            attempts.append(run(put, popped, ended, how, message=f"m{n}", **group))
+            start = ended
+        made.append(
+            event(
+                f"j{n % (number // 2)}",
+                *attempts,
+                id=f"{1000 + n}-0",
+                queue=chance.choice(["mail", "post"]),
+                klass=chance.choice(["Greet", "Send"]),
+                namespace=chance.choice(["ql", "{other}"]),
+                tags=chance.choice([[], ["x"], ["y", "x", "x"], [""]]),
+                depends=chance.choice([[], ["j1"], ["j2", "j1"]]),
+                spawned_from=chance.choice([None, "r1", "r2"]),
+                date=chance.choice([date(2026, 11, 21), TOMORROW]),
+            )
+        )
+    return made
+
+
 def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
     """Put events into the lake as one batch of the archiver's, after a number of entries that
     were rejected."""
@@ -80,6 +115,12 @@ def raw(lake: Lake, table: str) -> list[Row]:
     place = lake.storage.within(table)
     opened = DeltaTable(place.url, storage_options=dict(place.options))
     return rows(opened.to_pyarrow_table())
+
+
+def view(lake: Lake, name: str) -> list[Row]:
+    """The rows of a view such as `jobs`."""
+    with open_lake_database(lake, [name]) as database:
+        return rows(database.execute(f"FROM {name}").to_arrow_table())
 
 
 def contents(lake: Lake) -> dict[str, list[str]]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from aioqless.contrib.lake.database import create_views, open_database
+from aioqless.contrib.lake.refresh import TEXTS, prepare
 from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.tables import runs
 
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
 NAMES = TABLES["bronze/events"].schema.names
@@ -72,9 +73,14 @@ def events(*rows: Mapping[str, Any]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], TABLES["bronze/events"].schema)
 
 
-def attempts(*rows: Mapping[str, Any]) -> pa.Table:
-    """A table of the runs that these events have."""
-    return runs(events(*rows))
+def made(name: str, *given: Mapping[str, Any], **texts: str) -> pa.Table:
+    """A table or view of the lake, made of these events; or what another text says, by name."""
+    with open_database() as database:
+        database.register("events", events(*given))
+        prepare(database)
+        create_views(database)
+        text = {**TEXTS, "jobs": "FROM jobs", "paths": "FROM paths", **texts}[name]
+        return database.execute(text).to_arrow_table()
 
 
 class Row(dict[str, Any]):

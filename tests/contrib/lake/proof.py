@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import aioqless
 from aioqless import Client, NewJob
@@ -33,12 +33,9 @@ from aioqless.store import Keys
 from tests.contrib.lake import proof_jobs
 from tests.contrib.lake.archiver_process import ArchiverProcess, Target, wait_until
 from tests.contrib.lake.killed_archiver import POINTS
-from tests.contrib.lake.lake_readers import read_with_delta_rs, read_with_duckdb, read_with_spark
+from tests.contrib.lake.lake_readers import read_with_delta_rs, read_with_duckdb
 from tests.contrib.lake.object_store import BUCKET, running_store
 from tests.server import OwnServer
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 KLASSES: Final = {0: "staged", 1: "shaky", 2: "bad"}  # by the last digit; the others are quick
 ENDS: Final = {"staged": ["advance", "complete"], "bad": ["fail"]}
@@ -149,7 +146,6 @@ def prove(
     store: bool = True,
     all_faults: bool = True,
     finish: Callable[[Target, int], object] | None = None,
-    spark: Callable[[], SparkSession] | None = None,
     report: Report = print,
 ) -> Proof:
     """Archive jobs while faults happen, and compare what programs read with what was put.
@@ -163,7 +159,6 @@ def prove(
         all_faults: Whether executors and Redis are killed, an older copy of the lake is restored,
             and two archivers run at once.
         finish: Archives what is left; another process does, unless given.
-        spark: Returns the session that reads the lake.
         report: Called with a line about each step.
 
     Raises:
@@ -196,7 +191,7 @@ def prove(
             finish(scene.target, scene.entries)
             assert _versions(lake) == versions, "archiving again changed something"
             report("reading back")
-            _check(scene, proof, spark)
+            _check(scene, proof)
         finally:
             server.kill()
             for name in environment:
@@ -338,14 +333,12 @@ def _versions(lake: str) -> dict[str, int]:
     return {name: Lake(lake).snapshot(name).version for name in (EVENTS, QUARANTINE)}
 
 
-def _check(scene: Scene, proof: Proof, spark: Callable[[], SparkSession] | None) -> None:
+def _check(scene: Scene, proof: Proof) -> None:
     lake = Lake(scene.target.lake)
     snapshot = lake.snapshot(EVENTS)
     proof.files, proof.versions = len(snapshot.all_files), snapshot.version
     events = read_with_delta_rs(lake, EVENTS)
     assert read_with_duckdb(lake, EVENTS) == events, "DuckDB reads other rows than delta-rs"
-    if spark:
-        assert read_with_spark(spark(), lake, EVENTS) == events, "Spark reads other rows"
     columns = ("ordinal", "raw")
     rejected = read_with_delta_rs(lake, QUARANTINE, columns)
     assert read_with_duckdb(lake, QUARANTINE, columns) == rejected
@@ -387,12 +380,10 @@ def main() -> None:
     parser.add_argument("--folder", action="store_true", help="a lake in a folder")
     options = parser.parse_args()
     _print(f"seed {options.seed}")
-    from aioqless.contrib.lake.session import session
-
     with tempfile.TemporaryDirectory(prefix="aioqless-proof-") as folder:
         proof = prove(
             Path(folder), options.jobs, options.kills, seed=options.seed,
-            store=not options.folder, spark=lambda: session("proof"), report=_print,
+            store=not options.folder, report=_print,
         )  # fmt: skip
     print(json.dumps(vars(proof), indent=2))
 

@@ -11,13 +11,17 @@ import pyarrow as pa
 import pytest
 from redis.asyncio import Redis
 
-from aioqless.contrib.lake import tables
+from aioqless.contrib.lake.database import open_database
+from aioqless.contrib.lake.refresh import TEXTS, prepare
 from aioqless.contrib.lake.source.event_columns import SCHEMA, batch_of
-from aioqless.contrib.lake.tables.bins import QLESS
-from aioqless.contrib.lake.tables.columns import replace
 from aioqless.store import ScriptStore
-from tests.contrib.lake.literal import by, rows
 
+QLESS = (
+    *(f"s{number}" for number in range(60)),
+    *(f"m{number}" for number in range(1, 60)),
+    *(f"h{number}" for number in range(1, 24)),
+    *(f"d{number}" for number in range(1, 7)),
+)  # in the order in which Redis keeps its counters
 START = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
 
 
@@ -58,25 +62,26 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
     flat: list[Any] = [(id, list(chain.from_iterable(pairs.items()))) for id, pairs in entries]
     batch = batch_of(0, flat, SCHEMA)
     table = pa.Table.from_batches([batch]).drop_columns(["problem", "raw"])
-    table = replace(table, namespace=pa.repeat("ql", 40), date=pa.repeat(date(2026, 11, 21), 40))
-    runs = tables.runs(table)
-
+    table = table.append_column("namespace", pa.repeat("ql", 40))
+    table = table.append_column("date", pa.repeat(date(2026, 11, 21), 40))
     theirs = await store.stats(queue="mail", date=START)
-    made = rows(tables.merge_times(tables.times(runs)))
-    times = by([row for row in made if row.grouping == "queue"], "kind")
+    with open_database() as database:
+        database.register("events", table)
+        prepare(database)
+        rows = database.execute(TEXTS["gold/klasses"]).to_arrow_table().to_pylist()
+    (counts,) = rows
     for kind in ("wait", "run"):
-        ours, redis_ = times[kind], theirs[kind]
+        ours, redis_ = counts[kind], theirs[kind]
         assert ours["count"] == redis_["count"] > 15
-        assert ours.mean == pytest.approx(
-            redis_["mean"], rel=1e-9
-        ) and ours.variance == pytest.approx(redis_["variance"], rel=1e-9)
-        assert [ours.histogram.get(name, 0) for name in QLESS] == redis_["histogram"]
-    found = rows(tables.merge_counts(tables.counts(table, runs)))
-    (counts,) = [row for row in found if row.grouping == "queue"]
+        assert ours["mean"] == pytest.approx(redis_["mean"], rel=1e-9) and ours[
+            "variance"
+        ] == pytest.approx(redis_["variance"], rel=1e-9)
+        histogram = dict(ours["histogram"])
+        assert [histogram.get(name, 0) for name in QLESS] == redis_["histogram"]
     exhausted = sum(
         group == "failed-retries-mail" for group in table["failure_group"].to_pylist()
     )  # whose last run was lost, and counts as failed
-    assert (counts.failed, counts.lost + counts.timed_out + exhausted) == (
+    assert (counts["failed"], counts["lost"] + counts["timed_out"] + exhausted) == (
         theirs["failures"],
         theirs["lost_locks"],
     )

@@ -66,7 +66,10 @@ async def archive_and_query(client: Client, lake: str, *master: str, conf: Itera
         stderr=asyncio.subprocess.PIPE,
     )
     given = json.dumps(
-        [[*each, "--lake", lake, *(master if each != ["compact"] else ())] for each in commands]
+        [
+            [*each, "--lake", lake, *(master if each[0] in ("archive", "tables") else ())]
+            for each in commands
+        ]
     )
     out, complaints = await asyncio.wait_for(process.communicate(given.encode()), 300)
     assert process.returncode == 0, complaints.decode()[-3000:]

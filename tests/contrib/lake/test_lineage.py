@@ -24,7 +24,7 @@ from aioqless.contrib.lake.lineage import Dataset, emit_run
 from aioqless.contrib.lake.storage import Storage
 from tests.contrib.lake.lakes import LATE, archive
 
-READ, WRITTEN = [Dataset("file", "/lake/bronze/events")], [Dataset("file", "/lake/silver/jobs")]
+READ, WRITTEN = [Dataset("file", "/lake/bronze/events")], [Dataset("file", "/lake/silver/runs")]
 
 
 class Collector(ThreadingHTTPServer):
@@ -97,7 +97,7 @@ def test_a_command_sends_events_with_the_tables_that_it_reads_and_writes(
         ("file", f"{lake.url}/bronze/events")
     ]
     written = {each["name"].removeprefix(f"{lake.url}/") for each in end["outputs"]}
-    assert {"silver/jobs", "silver/runs", "gold/times"} <= written
+    assert {"silver/runs", "gold/klasses", "gold/throughput"} <= written
 
 
 def test_a_run_that_fails_or_is_interrupted_sends_it(collector: Collector) -> None:
@@ -138,8 +138,8 @@ def test_nothing_is_sent_or_imported_without_configuration(monkeypatch: pytest.M
 
 
 def test_datasets_have_the_names_of_tables_and_no_password() -> None:
-    assert Dataset.of_table(Storage("s3a://bucket/my/lake/gold/times")) == Dataset(
-        "s3://bucket", "my/lake/gold/times"
+    assert Dataset.of_table(Storage("s3a://bucket/my/lake/gold/klasses")) == Dataset(
+        "s3://bucket", "my/lake/gold/klasses"
     )
     assert Dataset.of_archive("redis://me:secret@host:6380/1", "ql") == Dataset(
         "redis://host:6380", "ql/archive"

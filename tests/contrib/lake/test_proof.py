@@ -32,7 +32,7 @@ def test_each_entry_is_in_the_lake_once_after_the_archiver_was_killed_within_a_c
 
     proof = prove(
         tmp_path, 1_000, 1, seed=7, store=False, all_faults=False, finish=finish,
-        spark=lambda: spark, report=lambda line: None,
+        report=lambda line: None,
     )  # fmt: skip
     assert (proof.events, proof.quarantined) == (1_100, 6)
     assert proof.faults == {"kill -9 of the archiver, within": 1}
@@ -43,6 +43,6 @@ def test_each_entry_is_on_the_object_store_once_after_all_kinds_of_faults(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", write_configuration(tmp_path / "conf"))
-    proof = prove(tmp_path, 20_000, 4, seed=7, spark=lambda: spark, report=lambda line: None)
+    proof = prove(tmp_path, 20_000, 4, seed=7, report=lambda line: None)
     assert proof.entries == proof.events + proof.quarantined
     assert sum(proof.faults.values()) == 9

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake import refresh as module
-from aioqless.contrib.lake import refresh_tasks, table_files
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.refresh import DERIVED, Refreshed, refresh
-from aioqless.contrib.lake.refresh_tasks import JOBS
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
-from aioqless.contrib.lake.table_files import read_table
+from aioqless.contrib.lake.statistics import ALL_DAYS
 from tests.contrib.lake.lakes import (
     DAY,
     EARLY,
@@ -31,7 +29,7 @@ from tests.contrib.lake.lakes import (
     copied,
     files,
     no_spark,
-    raw,
+    random_events,
 )
 from tests.contrib.lake.literal import event, run
 
@@ -85,20 +83,27 @@ def test_refresh_that_was_killed_before_any_commit_is_continued(
     assert contents(lake) == contents(whole_copy)
 
 
-def test_late_events_change_only_the_files_of_the_days_and_jobs_they_touch(
+def test_new_events_change_only_the_files_of_their_days(
     early: Lake, whole: Lake, tmp_path: Path
 ) -> None:
     lake = copied(early, tmp_path / "lake")
     before = files(lake)
     archive(lake, *LATE)
-    today, tomorrow = date(2026, 11, 21), date(2026, 11, 22)
-    assert refresh(lake, no_spark) == Refreshed(4, {("ql", today), ("ql", tomorrow)})
-    assert {each for each in before if "billing" in each or "/runs/" in each} <= files(lake)
+    assert refresh(lake, no_spark) == Refreshed(4, {("ql", date(2026, 11, 22))})
+    assert before < files(lake)
     assert contents(lake) == contents(whole)
-    jobs = {(row.namespace, row.jid): row for row in raw(lake, "silver/jobs")}
-    assert len(jobs) == len(raw(lake, "silver/jobs")) == 8
-    assert [stage.what for stage in jobs["ql", "a"].stages] == ["fail", "complete"]
-    assert (jobs["ql", "a"].state, jobs["ql", "a"].date) == ("complete", today)
+
+
+def test_events_of_many_kinds_make_the_same_tables_at_once_and_in_parts(tmp_path: Path) -> None:
+    every = random_events(random.Random(1), 90)
+    parts, at_once = (Lake(tmp_path / name, create=True) for name in ("parts", "once"))
+    for cut in (every[:20], every[20:21], every[21:60], every[60:]):
+        archive(parts, *cut)
+        refresh(parts, no_spark)
+    archive(at_once, *every)
+    refresh(at_once, no_spark)
+    assert contents(parts) == contents(at_once)
+    assert check(parts) == []
 
 
 def test_refresh_without_new_events_commits_nothing(whole: Lake) -> None:
@@ -117,7 +122,7 @@ def test_two_refreshes_at_once_count_no_event_twice(
             patched.undo()
             refresh(lake, no_spark)
 
-        stop_at(patched, "gold/times", refresh_meanwhile)
+        stop_at(patched, "gold/tags", refresh_meanwhile)
         refresh(lake, no_spark)
     assert contents(lake) == contents(whole)
 
@@ -131,7 +136,7 @@ def test_refresh_gives_up_when_others_always_commit_first(
     def conflict() -> None:
         raise ConcurrentCommit("another process")
 
-    stop_at(monkeypatch, "gold/times", conflict)
+    stop_at(monkeypatch, "gold/tags", conflict)
     with pytest.raises(ConcurrentCommit):
         refresh(lake, no_spark)
 
@@ -139,15 +144,13 @@ def test_refresh_gives_up_when_others_always_commit_first(
 def test_tasks_of_spark_make_the_same_rows(
     spark: SparkSession, early: Lake, whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioqless.contrib.lake.refresh_tasks.SHARE", 2)
-    monkeypatch.setattr(module, "_SCANNED_HERE", 0)
+    monkeypatch.setattr(module, "CHUNK", 1)
     lake = copied(early, tmp_path / "lake")
     archive(lake, *LATE)
     refresh(lake, lambda: spark, local_events=0)
     assert contents(lake) == contents(whole)
     anew = Lake(tmp_path / "anew", create=True)
     archive(anew, *EARLY, *LATE)
-    monkeypatch.setattr(module, "ROUND", 3)
     refresh(anew, lambda: spark, local_events=0)
     assert contents(anew) == contents(whole)
 
@@ -156,12 +159,21 @@ def test_tables_of_an_older_version_are_rebuilt(
     whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = copied(whole, tmp_path / "lake")
-    times = TABLES["gold/times"]
-    monkeypatch.setitem(TABLES, "gold/times", replace(times, version=2))
-    assert lake.outdated() == ["gold/times"]
+    klasses = TABLES["gold/klasses"]
+    monkeypatch.setitem(TABLES, "gold/klasses", replace(klasses, version=2))
+    assert lake.outdated() == ["gold/klasses"]
     assert refresh(lake, no_spark).events == 9 and lake.outdated() == []
     assert contents(lake) == contents(whole)
-    assert refresh(lake, no_spark, rebuild=True).events == 9
+
+
+def test_days_are_computed_again_when_that_is_asked_for(whole: Lake, tmp_path: Path) -> None:
+    lake = copied(whole, tmp_path / "lake")
+    klasses = lake.snapshot("gold/klasses")
+    klasses.commit(removed=klasses.files("ql"))  # as if another program had deleted them
+    today, tomorrow = date(2026, 11, 21), date(2026, 11, 22)
+    assert refresh(lake, no_spark, rebuilt=[tomorrow]) == Refreshed(0, {("ql", tomorrow)})
+    assert {each.date for each in lake.snapshot("gold/klasses").files("ql")} == {tomorrow}
+    assert ("ql", today) in refresh(lake, no_spark, rebuilt=ALL_DAYS).days
     assert contents(lake) == contents(whole)
 
 
@@ -175,34 +187,11 @@ def test_numbers_of_rejected_entries_are_skipped(tmp_path: Path, whole: Lake) ->
 
 def test_reader_of_a_version_finds_its_files_after_a_refresh(early: Lake, tmp_path: Path) -> None:
     lake = copied(early, tmp_path / "lake")
-    pinned = DeltaTable(lake.storage.within("gold/counts").url)
+    pinned = DeltaTable(lake.storage.within("gold/klasses").url)
     rows = pinned.to_pyarrow_table().sort_by("runs")
     archive(lake, *LATE, event("f", run(DAY, DAY + 1, DAY + 2)))
     refresh(lake, no_spark)
     assert pinned.to_pyarrow_table().sort_by("runs") == rows
-
-
-@pytest.mark.parametrize("rows_at_once", [1, 3, 500_000])
-def test_jobs_are_found_in_their_files(
-    whole: Lake, monkeypatch: pytest.MonkeyPatch, rows_at_once: int
-) -> None:
-    monkeypatch.setattr(refresh_tasks, "LOOKED_UP", rows_at_once)
-    monkeypatch.setattr(table_files, "LOOKED_UP", rows_at_once)
-    snapshot = whole.snapshot(JOBS)
-    data_files = snapshot.files("ql")
-    assert len(data_files) > 1
-    rows = {file.path: read_table(snapshot.storage, snapshot.table, [file]) for file in data_files}
-    expected = {jid: path for path, each in rows.items() for jid in each["jid"].to_pylist()}
-    jids = pa.array([*expected, "none"])
-    places = refresh_tasks.find_places(snapshot.storage, JOBS, data_files, jids)
-    assert {jid: file.path for jid, file in places.items()} == expected
-    assert refresh_tasks.find_places(snapshot.storage, JOBS, data_files, pa.array(["none"])) == {}
-    some = pa.array(sorted(expected)[::2])
-    read = partial(table_files.read_jobs, snapshot.storage, snapshot.table, data_files, some)
-    assert set(read(["jid"])["jid"].to_pylist()) == set(some.to_pylist())
-    assert set(read(["jid"], others=True)["jid"].to_pylist()) == set(expected) - set(
-        some.to_pylist()
-    )
 
 
 def test_a_refresh_without_new_events_opens_each_table_once(

@@ -22,12 +22,12 @@ from tests.contrib.lake.object_store import BUCKET, running_store
 # Refreshes and compacts by many small tasks, in a process of its own.
 PROGRAM = """
 import sys
-from aioqless.contrib.lake import compaction, refresh, refresh_tasks
+from aioqless.contrib.lake import compaction, refresh
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.session import session
 
 url, master, *conf = sys.argv[1:]
-refresh_tasks.SHARE, refresh.ROUND, refresh._SCANNED_HERE = 2, 3, 0
+refresh.CHUNK = 1
 spark = session("test", master=master, conf=dict(each.split("=", 1) for each in conf))
 print(refresh.refresh(Lake(url), lambda: spark, local_events=0).events, "events")
 print(compaction.compact(Lake(url)), "files less")

@@ -26,8 +26,8 @@ from aioqless.contrib.lake.report.charts import (
 )
 from aioqless.contrib.lake.report.page import format_change
 from aioqless.contrib.lake.report.report_data import TOP, fill_gaps
-from aioqless.contrib.lake.statistics import OF_TIMES, Period
-from aioqless.contrib.lake.tables.counts import NUMBERS
+from aioqless.contrib.lake.schema import CELL, COUNTS
+from aioqless.contrib.lake.statistics import Period
 from tests.contrib.dashboard.conftest import browsing
 from tests.contrib.lake.lakes import archive, no_spark
 from tests.contrib.lake.literal import event, run
@@ -42,8 +42,8 @@ HOUR, DAY = 3600, 86_400
 
 def report_of_one_run(**changes: Any) -> Report:
     """The report of a single run."""
-    times = dict.fromkeys(OF_TIMES, 0.5) | {"count": 1, "bins": {"s0": 1}}
-    counts = dict.fromkeys(NUMBERS, 0) | {"runs": 1, "completed": 1}
+    times = dict.fromkeys(CELL.names, 0.5) | {"count": 1}
+    counts = dict.fromkeys(COUNTS, 0) | {"runs": 1, "completed": 1}
     row = counts | {"queue": "mail", "klass": "Send", "wait": times, "run": times, "before": 0}
     numbers: dict[str, Any] = {
         "total": row,
@@ -86,7 +86,7 @@ def test_times_of_two_moments_are_shown_over_time() -> None:
 
 
 def test_canceled_jobs_have_a_page_without_times() -> None:
-    canceled = dict.fromkeys(NUMBERS, 0) | {"cancelled": 1, "queue": "mail", "before": 0}
+    canceled = dict.fromkeys(COUNTS, 0) | {"cancelled": 1, "queue": "mail", "before": 0}
     empty: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     text = render(
         report_of_one_run(
@@ -108,9 +108,9 @@ def rows_named(name: str) -> dict[str, Any]:
         "days": [{"date": TODAY, "by_hour": [2] + [0] * 23}],
         "samples": [{"ended": MIDNIGHT, "jid": name, "message": None}],
     }
-    times = dict.fromkeys(OF_TIMES, 0.5) | {"count": 1}
+    times = dict.fromkeys(CELL.names, 0.5) | {"count": 1}
     return {
-        "klasses": dict.fromkeys(NUMBERS, 0) | {"klass": name, "run": times},
+        "klasses": dict.fromkeys(COUNTS, 0) | {"klass": name, "run": times},
         "failures": failure,
         "steps": {"jid": name, "klass": name, "popped": MIDNIGHT, "ended": MIDNIGHT},
     }
@@ -200,7 +200,7 @@ def test_quantiles_are_not_joined_across_empty_slots() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1e12])
 def test_times_of_any_length_have_a_page(seconds: float) -> None:
-    times = dict.fromkeys(OF_TIMES, seconds) | {"count": 1}
+    times = dict.fromkeys(CELL.names, seconds) | {"count": 1}
     row = report_of_one_run().total | {"wait": times, "run": times}
     slots = {kind: [Slot(at, 1, [seconds] * 3) for at in (0.0, 60.0)] for kind in KINDS}
     text = render(report_of_one_run(total=row, klasses=[row], slots=slots))
@@ -232,7 +232,13 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     archive(
         lake,
         *(
-            event(jid, run(at, at + 1, at + 3), queue=f"q{number}", klass=f"K{number}")
+            event(
+                jid,
+                run(at, at + 1, at + 3),
+                queue=f"q{number}",
+                klass=f"K{number}",
+                date=TODAY + timedelta(days=at // DAY),
+            )
             for jid, at, number in jobs
         ),
     )

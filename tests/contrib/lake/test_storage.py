@@ -16,14 +16,14 @@ from deltalake import DeltaTable  # noqa: E402
 from deltalake.exceptions import CommitFailedError  # noqa: E402
 
 from aioqless.contrib.lake.lake import Lake  # noqa: E402
-from aioqless.contrib.lake.schema import TABLES, to_spark  # noqa: E402
+from aioqless.contrib.lake.schema import TABLES  # noqa: E402
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot  # noqa: E402
 from aioqless.contrib.lake.storage import LakeError  # noqa: E402
-from aioqless.contrib.lake.table_files import read, write  # noqa: E402
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table  # noqa: E402
 from tests.contrib.lake.object_store import BUCKET, running_store  # noqa: E402
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from deltalake.transaction import AddAction
 
 TABLE = "quarantine/events"
 DAY, NEXT_DAY = date(2026, 11, 21), date(2026, 11, 22)
@@ -48,36 +48,40 @@ def place(
     return f"s3://{BUCKET}/{tmp_path.name}/sp ace {{é}}"
 
 
-def rows(spark: SparkSession, *values: tuple[int, str, date]) -> DataFrame:
+def write(snapshot: Snapshot, *values: tuple[int, str, date]) -> list[AddAction]:
     records = [
         {"id": f"{ordinal}-0", "ordinal": ordinal, "problem": "p", "raw": None,
          "namespace": namespace, "date": day}
         for ordinal, namespace, day in values
     ]  # fmt: skip
-    schema = to_spark(TABLES[TABLE].schema)
-    return spark.createDataFrame(
-        [tuple(each[name] for name in schema.names) for each in records], schema
-    )
+    writer = FileWriter(snapshot.storage, snapshot.table)
+    writer.add(pa.RecordBatch.from_pylist(records, snapshot.table.schema))
+    return as_actions(writer.finish().to_pylist())
 
 
-def ordinals(spark: SparkSession, snapshot: Snapshot, **which: Any) -> list[int]:
-    found = read(spark, snapshot, snapshot.files(**which), ["ordinal"])
-    return sorted(row["ordinal"] for row in found.collect())
+def read(snapshot: Snapshot, **which: Any) -> list[dict[str, Any]]:
+    files = snapshot.files(**which)
+    found: list[dict[str, Any]] = read_table(snapshot.storage, snapshot.table, files).to_pylist()
+    return found
 
 
-def append(spark: SparkSession, lake: Lake, *values: tuple[int, str, date]) -> Snapshot:
+def ordinals(snapshot: Snapshot, **which: Any) -> list[int]:
+    return sorted(row["ordinal"] for row in read(snapshot, **which))
+
+
+def append(lake: Lake, *values: tuple[int, str, date]) -> Snapshot:
     snapshot = lake.snapshot(TABLE)
-    return snapshot.commit(write(rows(spark, *values), snapshot))
+    return snapshot.commit(write(snapshot, *values))
 
 
-def test_rows_are_read_as_written_whatever_the_path_and_namespace(
-    spark: SparkSession, place: str
-) -> None:
+def test_rows_are_read_as_written_whatever_the_path_and_namespace(place: str) -> None:
     lake = Lake(place, create=True)
     values = [(number, name, DAY) for number, name in enumerate(ODD)]
-    append(spark, lake, *values)
-    snapshot = append(spark, Lake(place), (100, "ql", NEXT_DAY))
-    found = read(spark, snapshot).select("ordinal", "namespace", "date", "id").collect()
+    append(lake, *values)
+    snapshot = append(Lake(place), (100, "ql", NEXT_DAY))
+    found = [
+        [row[name] for name in ("ordinal", "namespace", "date", "id")] for row in read(snapshot)
+    ]
     expected = [*((*each, f"{each[0]}-0") for each in values), (100, "ql", NEXT_DAY, "100-0")]
     assert sorted(map(tuple, found)) == expected
     other = DeltaTable(snapshot.storage.url, storage_options=dict(snapshot.storage.options))
@@ -87,27 +91,25 @@ def test_rows_are_read_as_written_whatever_the_path_and_namespace(
     ]
 
 
-def test_files_are_chosen_by_namespace_day_and_statistics(spark: SparkSession, place: str) -> None:
+def test_files_are_chosen_by_namespace_day_and_statistics(place: str) -> None:
     lake = Lake(place, create=True)
-    append(spark, lake, (1, "ql", DAY), (2, "ql", NEXT_DAY), (3, "other", DAY))
-    snapshot = append(spark, lake, (4, "ql", NEXT_DAY))
-    assert ordinals(spark, snapshot, namespace="ql") == [1, 2, 4]
-    assert ordinals(spark, snapshot, dates=[DAY]) == [1, 3]
-    assert ordinals(spark, snapshot, namespace="ql", ranges={"ordinal": (3, None)}) == [4]
-    assert ordinals(spark, snapshot, ranges={"ordinal": (None, 1)}) == [1]
-    assert ordinals(spark, snapshot, namespace="none") == []
+    append(lake, (1, "ql", DAY), (2, "ql", NEXT_DAY), (3, "other", DAY))
+    snapshot = append(lake, (4, "ql", NEXT_DAY))
+    assert ordinals(snapshot, namespace="ql") == [1, 2, 4]
+    assert ordinals(snapshot, dates=[DAY]) == [1, 3]
+    assert ordinals(snapshot, namespace="ql", ranges={"ordinal": (3, None)}) == [4]
+    assert ordinals(snapshot, ranges={"ordinal": (None, 1)}) == [1]
+    assert ordinals(snapshot, namespace="none") == []
 
 
-def test_files_are_replaced_in_one_commit_and_earlier_versions_stay(
-    spark: SparkSession, place: str
-) -> None:
+def test_files_are_replaced_in_one_commit_and_earlier_versions_stay(place: str) -> None:
     lake = Lake(place, create=True)
-    before = append(spark, lake, (1, "{shop}", DAY), (2, "ql", DAY))
-    added = write(rows(spark, (3, "{shop}", DAY)), before)
+    before = append(lake, (1, "{shop}", DAY), (2, "ql", DAY))
+    added = write(before, (3, "{shop}", DAY))
     after = before.commit(added, before.files(namespace="{shop}"), {"refresh:{shop}": 3})
-    assert ordinals(spark, after) == [2, 3]
-    assert ordinals(spark, before) == [1, 2]
-    assert ordinals(spark, lake.snapshot(TABLE, before.version)) == [1, 2]
+    assert ordinals(after) == [2, 3]
+    assert ordinals(before) == [1, 2]
+    assert ordinals(lake.snapshot(TABLE, before.version)) == [1, 2]
     assert (after.transaction("refresh:{shop}"), after.transaction("refresh:ql")) == (3, None)
 
 
@@ -120,23 +122,21 @@ def test_concurrent_commits_of_one_transaction_are_refused(place: str) -> None:
     assert third.commit(transactions={"archive:other": 7}).transaction("archive:ql") == 5
 
 
-def test_concurrent_removals_of_one_file_are_refused_and_appends_are_not(
-    spark: SparkSession, place: str
-) -> None:
+def test_concurrent_removals_of_one_file_are_refused_and_appends_are_not(place: str) -> None:
     lake = Lake(place, create=True)
-    snapshot = append(spark, lake, (1, "ql", DAY))
+    snapshot = append(lake, (1, "ql", DAY))
     stale = lake.snapshot(TABLE)
-    append(spark, lake, (2, "ql", DAY))
-    assert ordinals(spark, snapshot.commit(removed=snapshot.all_files)) == [2]
+    append(lake, (2, "ql", DAY))
+    assert ordinals(snapshot.commit(removed=snapshot.all_files)) == [2]
     with pytest.raises(ConcurrentCommit):
         stale.commit(removed=stale.all_files)
 
 
 def test_a_commit_of_which_the_answer_was_lost_is_no_conflict(
-    spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+    place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = Lake(place, create=True)
-    append(spark, lake, (1, "ql", DAY))
+    append(lake, (1, "ql", DAY))
     commit = DeltaTable.create_write_transaction
 
     def lose(self: DeltaTable, *arguments: Any, **options: Any) -> None:
@@ -145,16 +145,14 @@ def test_a_commit_of_which_the_answer_was_lost_is_no_conflict(
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", lose)
     snapshot = lake.snapshot(TABLE)
-    written = write(rows(spark, (2, "ql", DAY)), snapshot)
+    written = write(snapshot, (2, "ql", DAY))
     committed = snapshot.commit(written, transactions={"position": 2})
-    assert ordinals(spark, committed) == [1, 2] and committed.transaction("position") == 2
+    assert ordinals(committed) == [1, 2] and committed.transaction("position") == 2
 
 
-def test_a_refused_commit_of_which_no_other_process_is_the_cause_says_why(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_refused_commit_of_which_no_other_process_is_the_cause_says_why(tmp_path: Path) -> None:
     lake = Lake(tmp_path, create=True)
-    append(spark, lake, (1, "ql", DAY))
+    append(lake, (1, "ql", DAY))
     DeltaTable(lake.storage.within(TABLE).url).alter.set_table_properties(
         {"delta.appendOnly": "true"}
     )
@@ -164,23 +162,21 @@ def test_a_refused_commit_of_which_no_other_process_is_the_cause_says_why(
     assert not isinstance(refused.value, ConcurrentCommit)
 
 
-def test_files_that_another_program_compacted_are_read_and_replaced(
-    spark: SparkSession, place: str
-) -> None:
+def test_files_that_another_program_compacted_are_read_and_replaced(place: str) -> None:
     lake = Lake(place, create=True)
     for number in range(3):
-        append(spark, lake, *((number * 10 + at, name, DAY) for at, name in enumerate(ODD)))
+        append(lake, *((number * 10 + at, name, DAY) for at, name in enumerate(ODD)))
     place_of_table = lake.snapshot(TABLE).storage
     DeltaTable(place_of_table.url, storage_options=dict(place_of_table.options)).optimize.compact()
     compacted = lake.snapshot(TABLE)
     assert len(compacted.all_files) == len(ODD)
-    assert len(ordinals(spark, compacted)) == 3 * len(ODD)
+    assert len(ordinals(compacted)) == 3 * len(ODD)
     kept = compacted.commit(removed=compacted.files(namespace="a b/é%41"))
-    assert len(ordinals(spark, kept)) == 3 * (len(ODD) - 1)
+    assert len(ordinals(kept)) == 3 * (len(ODD) - 1)
 
 
 def test_large_writes_are_divided_into_files(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from aioqless.contrib.lake import table_files
 
@@ -294,13 +290,13 @@ def test_reading_does_not_create_a_lake(tmp_path: Path) -> None:
     assert not (tmp_path / "lake").exists()
 
 
-def test_times_in_statistics_are_compared(spark: SparkSession, tmp_path: Path) -> None:
+def test_times_in_statistics_are_compared(tmp_path: Path) -> None:
     lake = Lake(tmp_path, create=True)
     snapshot = lake.snapshot("silver/runs")
-    schema = snapshot.table.spark_schema
     ended = datetime(2026, 11, 21, 12, tzinfo=UTC)
     values = {"id": "1-0", "jid": "j", "ended": ended, "namespace": "ql", "date": DAY}
-    frame = spark.createDataFrame([tuple(values.get(name) for name in schema.names)], schema)
-    snapshot = snapshot.commit(write(frame, snapshot))
+    writer = FileWriter(snapshot.storage, snapshot.table)
+    writer.add(pa.RecordBatch.from_pylist([values], snapshot.table.schema))
+    snapshot = snapshot.commit(as_actions(writer.finish().to_pylist()))
     assert snapshot.files(ranges={"ended": (ended, ended)})
     assert not snapshot.files(ranges={"ended": (ended.replace(hour=13), None)})

@@ -5,23 +5,23 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.lake import erasure, refresh_tasks
 from aioqless.contrib.lake import refresh as refresh_module
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.erasure import erase
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check, check_redis
-from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.retention import drop_payloads, prune
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.contrib.lake.statistics import ALL_DAYS
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table
+from aioqless.contrib.lake.table_files import FileWriter, as_actions, collect, read_table
 from tests.contrib.lake.lakes import (
     DAY,
     LATE,
@@ -32,11 +32,9 @@ from tests.contrib.lake.lakes import (
     no_spark,
     raw,
     texts,
+    view,
 )
 from tests.contrib.lake.literal import event, run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 TODAY = date(2026, 11, 21)
 PERSONAL = "alice@example.org"
@@ -66,23 +64,24 @@ def test_pruned_days_are_deleted_from_all_tables_and_are_not_added_again(lake: L
         assert len(raw(lake, name)) == len(kept[name]) and dates(lake, name) <= {TOMORROW}, name
     archive(lake, event("late", run(0, 1, 2), id="9-0", date=TOMORROW))
     refresh(lake, no_spark)
-    assert dates(lake, "gold/counts") == dates(lake, "gold/throughput") == {TOMORROW}
+    assert dates(lake, "gold/klasses") == dates(lake, "gold/throughput") == {TOMORROW}
     before = contents(lake)
-    refresh(lake, no_spark, rebuild=True)
+    refresh(lake, no_spark, rebuilt=ALL_DAYS)
     assert contents(lake)["silver/runs"] == before["silver/runs"]
-    assert dates(lake, "gold/counts") == {TOMORROW}
+    assert dates(lake, "gold/klasses") == {TOMORROW}
 
 
 def test_gold_of_days_without_events_survives_a_rebuild(lake: Lake) -> None:
     before = contents(lake)
     prune(lake, TOMORROW, layers=["bronze", "silver"])
-    assert contents(lake)["gold/times"] == before["gold/times"]
-    refresh(lake, no_spark, rebuild=True)
-    of_day = [row for row in raw(lake, "gold/counts") if row.date == TODAY and row.grouping == ""]
-    assert {(row.namespace, row.runs) for row in of_day} == {
-        ("ql", 3),
-        ("{billing}", 1),
-        ("cancelled", 0),
+    assert contents(lake)["gold/klasses"] == before["gold/klasses"]
+    refresh(lake, no_spark, rebuilt=ALL_DAYS)
+    of_day = [row for row in raw(lake, "gold/klasses") if row.date == TODAY]
+    assert {(row.namespace, row.klass, row.runs) for row in of_day} == {
+        ("ql", "Greet", 1),
+        ("ql", "Send", 1),
+        ("{billing}", "Greet", 1),
+        ("cancelled", "Greet", 0),
     }
 
 
@@ -93,10 +92,10 @@ def test_only_one_namespace_is_pruned(lake: Lake) -> None:
 
 def test_events_that_are_not_in_the_tables_are_not_pruned(lake: Lake) -> None:
     archive(lake, event("new", run(0, 1, 2), id="9-0"))
-    before = raw(lake, "gold/counts")
+    before = raw(lake, "gold/klasses")
     with pytest.raises(LakeError, match="run `aioqless lake tables` first"):
         prune(lake, TOMORROW)
-    assert raw(lake, "gold/counts") == before
+    assert raw(lake, "gold/klasses") == before
 
 
 def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> None:
@@ -114,10 +113,7 @@ def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> Non
     assert check(lake) == []
 
 
-@pytest.mark.parametrize("here", [True, False], ids=["here", "in Spark"])
-def test_erased_job_is_in_no_file_of_the_lake(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
-) -> None:
+def test_erased_job_is_in_no_file_of_the_lake(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake", create=True)
     failed = run(0, 1, 2, "fail", failure_group="g", message=f"unknown user {PERSONAL}")
     archive(
@@ -128,24 +124,21 @@ def test_erased_job_is_in_no_file_of_the_lake(
     reject(lake, f'{{"jid": "{PERSONAL}", "data": "x"}}')
     refresh(lake, no_spark)
     compact(lake)
-    counts = contents(lake)["gold/counts"]
-    assert len(raw(lake, "gold/paths")) == 1
-    if not here:
-        monkeypatch.setattr(erasure, "_ERASED_HERE", 0)
-    open_session = no_spark if here else lambda: spark
-    assert erase(lake, [PERSONAL], open_session) >= 5
+    counts = contents(lake)["gold/klasses"]
+    assert len(view(lake, "paths")) == 1
+    assert erase(lake, [PERSONAL]) >= 4
     assert not any(PERSONAL in text for text in texts(lake))
-    assert {row.jid for row in raw(lake, "silver/jobs")} == {"other", "child"}
-    assert contents(lake)["gold/counts"] == counts
+    assert {row.jid for row in raw(lake, "silver/runs")} == {"other", "child"}
+    assert contents(lake)["gold/klasses"] == counts
     (failures,) = raw(lake, "gold/failures")
     assert (failures["count"], [sample.jid for sample in failures.samples]) == (2, ["other"])
-    (child,) = [row for row in raw(lake, "silver/jobs") if row.jid == "child"]
+    (child,) = [row for row in view(lake, "jobs") if row.jid == "child"]
     assert (child.depends, child.spawned_from, child.stages[0].depends) == (
         ["other"],
         None,
         ["other"],
     )
-    assert erase(lake, [PERSONAL], open_session) == 0
+    assert erase(lake, [PERSONAL]) == 0
     assert check(lake) == []
 
 
@@ -154,10 +147,10 @@ def test_erased_tag_is_in_no_file_of_the_lake_and_its_jobs_stay(tmp_path: Path) 
     archive(lake, event("a", run(0, 1, 2), tags=[PERSONAL, "x"]), event("b", run(0, 1, 2)))
     reject(lake, f'{{"jid": "c", "tags": "[\\"{PERSONAL}\\"]"}}')
     refresh(lake, no_spark)
-    assert erase(lake, [], no_spark, tags=[PERSONAL]) >= 5
+    assert erase(lake, [], tags=[PERSONAL]) >= 4
     assert not any(PERSONAL in text for text in texts(lake))
     assert {row.jid: row.tags for row in raw(lake, "silver/runs")} == {"a": ["x"], "b": []}
-    assert {row.tag for row in raw(lake, "gold/counts")} == {None, "x"}
+    assert {row.tag for row in raw(lake, "gold/tags")} == {"x"}
     assert not raw(lake, QUARANTINE)
     assert check(lake) == []
 
@@ -168,17 +161,15 @@ def test_a_refresh_that_read_a_job_before_it_was_erased_does_not_commit_it(
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, event("a", run(0, 1, 2)))
     archive(lake, event(PERSONAL, run(0, 1, 2)))
-    run_here = refresh_tasks.run_here
 
-    def erase_meanwhile(work: refresh_tasks.Work) -> list[refresh_tasks.Result]:
-        results = run_here(work)
-        monkeypatch.setattr(refresh_module, "run_here", run_here)
-        erase(lake, [PERSONAL], no_spark)
+    def erase_meanwhile(*work: Any) -> list[dict[str, Any]]:
+        results = collect(*work)
+        monkeypatch.setattr(refresh_module, "collect", collect)
+        erase(lake, [PERSONAL])
         return results
 
-    monkeypatch.setattr(refresh_module, "run_here", erase_meanwhile)
+    monkeypatch.setattr(refresh_module, "collect", erase_meanwhile)
     assert refresh(lake, no_spark).events == 1
-    assert {row.jid for row in raw(lake, "silver/jobs")} == {"a"}
     assert {row.jid for row in raw(lake, "silver/runs")} == {"a"}
 
 
@@ -187,7 +178,7 @@ def test_an_erasure_reports_files_of_killed_processes_that_it_can_not_delete_yet
 ) -> None:
     lines: list[str] = []
     shutil.copy(next(Path(lake.url).glob("silver/runs/*/*/*.parquet")), f"{lake.url}/silver/runs")
-    erase(lake, ["a"], no_spark, progress=lines.append)
+    erase(lake, ["a"], progress=lines.append)
     assert lines[-1].startswith("1 files of killed or running processes may have the jobs")
 
 
@@ -198,11 +189,22 @@ def test_check_finds_no_difference_in_an_intact_lake(lake: Lake) -> None:
     assert check(lake) == []
 
 
-@pytest.mark.parametrize("table", ["gold/times", "gold/counts", "silver/runs", "silver/jobs"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "silver/runs",
+        "gold/klasses",
+        "gold/tags",
+        "gold/workers",
+        "gold/failures",
+        "gold/throughput",
+    ],
+)
 def test_check_finds_a_file_that_is_missing_from_a_table(lake: Lake, table: str) -> None:
     snapshot = lake.snapshot(table)
     snapshot.commit((), snapshot.files("ql")[:1])
-    assert any(table in each.where for each in check(lake))
+    name = table.partition("/")[2].replace("tags", "workers").replace("workers", "workers_and_tags")
+    assert name in {each.check for each in check(lake)}
 
 
 def test_check_finds_a_doubled_event_and_a_missing_one(lake: Lake) -> None:
@@ -212,16 +214,30 @@ def test_check_finds_a_doubled_event_and_a_missing_one(lake: Lake) -> None:
     writer = FileWriter(snapshot.storage, snapshot.table)
     writer.add(rows.combine_chunks().to_batches()[0])
     snapshot = snapshot.commit(as_actions(writer.finish().to_pylist()))
-    (difference,) = check(lake, "ql")
-    assert (difference.found, difference.expected) == (7, 6) and "rows" in difference.where
+    found = {each.check: each.row for each in check(lake, "ql")}
+    assert found["entries"] == {"expected": 6, "found": 7}
     snapshot.commit((), [each for each in snapshot.files("ql") if each.least["ordinal"] == 1])
-    (difference,) = check(lake, "ql")
-    assert (difference.found, difference.expected) == (5, 6) and "numbers" in difference.where
+    found = {each.check: each.row for each in check(lake, "ql")}
+    assert found["numbers"] == {"expected": 6, "found": 5}
 
 
 def test_check_finds_tables_that_lag_behind(lake: Lake) -> None:
     archive(lake, *LATE[:1])
-    assert {each.found for each in check(lake, "ql")} == {6}
+    found = [each.row for each in check(lake, "ql") if each.check == "positions"]
+    assert {(row["name"], row["expected"], row["found"]) for row in found} == {
+        (name, 7, 6) for name in DERIVED
+    }
+
+
+def test_users_add_checks_of_their_own(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "slow.sql").write_text(
+        "SELECT klass, wait.p95 AS waited FROM klasses WHERE wait.p95 > 60;"
+    )
+    (found,) = check(lake, folder=tmp_path)
+    assert str(found) == "slow of ql: klass Greet, waited 61"
+    (tmp_path / "slow.sql").write_text("SELECT nothing FROM klasses")
+    with pytest.raises(LakeError, match=r"the check slow is no query .*nothing"):
+        check(lake, folder=tmp_path)
 
 
 async def test_check_compares_with_the_statistics_of_redis(client: Client, tmp_path: Path) -> None:
@@ -232,7 +248,7 @@ async def test_check_compares_with_the_statistics_of_redis(client: Client, tmp_p
     await job.complete()
     today = datetime.now(UTC).date()
     count, mean = await check_redis(lake, client, [today])
-    assert (count.expected, count.found) == (1, 0) and mean.found == 0
+    assert (count.row["count"], count.row["in Redis"]) == (0, 1) and mean.row["mean"] == 0
     stats = await mail.stats()
     midnight = (today - TODAY).days * DAY
     archive(

@@ -2,7 +2,8 @@ select
     namespace,
     date as day,
     queue,
-    completed + advanced + failed as ended,
-    failed / (completed + advanced + failed) as failure_rate
-from {{ source('gold', 'counts') }}
-where grouping = 'queue' and completed + advanced + failed > 0
+    sum(completed + advanced + failed) as ended,
+    sum(failed) / sum(completed + advanced + failed) as failure_rate
+from {{ source('gold', 'klasses') }}
+group by namespace, date, queue
+having sum(completed + advanced + failed) > 0

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,8 @@ from aioqless.cli.app import Section, app
 from aioqless.errors import AioqlessError, require_extra
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from pyspark.sql import SparkSession
 
     from aioqless.contrib.lake.lake import Lake
@@ -76,7 +78,11 @@ def shorten_errors(trace: bool) -> Iterator[None]:
     except (AioqlessError, typer.Exit, typer.Abort):
         raise
     except Exception as error:
-        if trace or type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+        program = type(error).__module__.partition(".")[0]
+        if program in ("duckdb", "_duckdb"):
+            told = str(error).partition("\n\nLINE ")[0]  # without the query and where it is wrong
+            raise AioqlessError(" ".join(told.split())) from None
+        if trace or program not in ("pyspark", "py4j"):
             raise
         from aioqless.contrib.lake.session import reason_of
 
@@ -125,7 +131,9 @@ def check_master(master: str | None) -> None:
 class Sessions:
     """Starts Spark when a command needs it for the first time."""
 
-    def __init__(self, command: str, master: str | None, conf: list[str] | None) -> None:
+    def __init__(
+        self, command: str, master: str | None = None, conf: list[str] | None = None
+    ) -> None:
         self._name = f"aioqless lake {command}"
         check_master(master)
         self._master = master
@@ -148,7 +156,7 @@ class Sessions:
             return self._session
 
 
-def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> Refreshed:
+def refresh_tables(lake: Lake, sessions: Sessions, *, rebuilt: Container[date] = ()) -> Refreshed:
     """Bring the tables up to date, with Spark where it is wanted or there is much to do."""
     from aioqless.contrib.lake.lineage import Dataset, emit_run
     from aioqless.contrib.lake.refresh import DERIVED, LOCAL_EVENTS, refresh
@@ -157,7 +165,7 @@ def refresh_tables(lake: Lake, sessions: Sessions, *, rebuild: bool = False) -> 
     local = 0 if sessions.is_wanted else LOCAL_EVENTS
     events, *made = (Dataset.of_table(lake.storage.within(name)) for name in (EVENTS, *DERIVED))
     with emit_run("lake.tables", [events], made, print_progress):
-        return refresh(lake, sessions.open, print_progress, rebuild=rebuild, local_events=local)
+        return refresh(lake, sessions.open, print_progress, rebuilt=rebuilt, local_events=local)
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,16 +51,25 @@ def make_tables(
         bool,
         typer.Option("--rebuild", help="Make all tables again, of all events in the lake."),
     ] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Make the tables again from this day on, such as 7d.")
+    ] = None,
+    until: Until = "today",
     master: Master = None,
     conf: Conf = None,
     trace: Trace = False,
 ) -> None:
-    """Bring the tables up to date with the events in the lake."""
+    """Compute the tables of each day that has new events."""
+    with shorten_errors(trace):
+        from aioqless.contrib.lake.statistics import ALL_DAYS, parse_period
+
+        period = parse_period(since, until) if since else None
     with open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
-        done = refresh_tables(opened, sessions, rebuild=rebuild)
+        rebuilt = ALL_DAYS if rebuild else period or ()
+        done = refresh_tables(opened, sessions, rebuilt=rebuilt)
         print(
             f"{done.events:,} events: tables of {len(done.days):,} days"
-            if done.events
+            if done.days
             else "the tables are up to date"
         )
 
@@ -77,17 +88,14 @@ def stats(
     as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
-    master: Master = None,
-    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
     with shorten_errors(trace):
-        from aioqless.contrib.lake.statistics import parse_period, read_statistics
-        from aioqless.contrib.lake.tables.groups import known
+        from aioqless.contrib.lake.statistics import known, parse_period, read_statistics
 
         period, grouping = parse_period(since, until), known(by)
-    with open_lake(lake, trace, Sessions("stats", master, conf), fresh) as (opened, _):
+    with open_lake(lake, trace, Sessions("stats"), fresh) as (opened, _):
         found = read_statistics(opened, period, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
@@ -114,43 +122,40 @@ def sql(
     query: Annotated[
         str,
         typer.Argument(
-            help="Spark's SQL, over events, runs, jobs, times, counts, failures, throughput, paths."
+            help="DuckDB's SQL, over events, runs, klasses, tags, workers, failures, throughput, "
+            "and the views jobs and paths."
         ),
     ],
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
-    master: Master = None,
-    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with open_lake(lake, trace, Sessions("sql", master, conf), fresh) as (opened, sessions):
-        from aioqless.contrib.lake.lake_reader import name_views
+    with open_lake(lake, trace, Sessions("sql"), fresh) as (opened, _):
+        from aioqless.contrib.lake.database import open_lake_database
 
-        spark = sessions.open()
-        name_views(spark, opened)
-        answer = spark.sql(query)
-        if as_json:
-            from pyspark.sql import functions as F
-
-            for (line,) in answer.select(
-                F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
-            ).toLocalIterator():
-                print(line)
-        elif as_csv:
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(answer.columns)
-            writer.writerows(answer.toLocalIterator())
-        else:
-            rows = answer.limit(1001).collect()
-            _print_table(
-                answer.columns,
-                [["" if value is None else str(value) for value in row] for row in rows[:1000]],
-            )
-            if len(rows) > 1000:
-                print_progress("… and more: --csv or --json has all of it")
+        with open_lake_database(opened) as database:
+            answer = database.execute(query)
+            names = [column[0] for column in answer.description or ()]
+            rows = itertools.chain.from_iterable(iter(partial(answer.fetchmany, 1000), []))
+            if as_json:
+                for row in rows:
+                    line = dict(zip(names, row, strict=True))
+                    print(json.dumps(line, ensure_ascii=False, default=str))
+            elif as_csv:
+                writer = csv.writer(sys.stdout, lineterminator="\n")
+                writer.writerow(names)
+                writer.writerows(rows)
+            else:
+                shown = [
+                    ["" if each is None else str(each) for each in row]
+                    for row in itertools.islice(rows, 1001)
+                ]
+                _print_table(names, shown[:1000])
+                if len(shown) > 1000:
+                    print_progress("… and more: --csv or --json has all of it")
 
 
 @lake.command()
@@ -165,7 +170,7 @@ def compact(
     trace: Trace = False,
 ) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    with open_lake(lake, trace, Sessions("compact", None, None)) as (opened, _):
+    with open_lake(lake, trace, Sessions("compact")) as (opened, _):
         from aioqless.contrib.lake.compaction import compact as merge
 
         print(f"{merge(opened, print_progress, vacuum_hours=vacuum_hours)} files less")
@@ -182,8 +187,6 @@ def report(
     of: OneNamespace = None,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
-    master: Master = None,
-    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
@@ -191,7 +194,7 @@ def report(
         from aioqless.contrib.lake.statistics import parse_period
 
         period = parse_period(since, until)
-    with open_lake(lake, trace, Sessions("report", master, conf), fresh) as (opened, _):
+    with open_lake(lake, trace, Sessions("report"), fresh) as (opened, _):
         from aioqless.contrib.lake.report import read_report, render
 
         print_progress("the report")

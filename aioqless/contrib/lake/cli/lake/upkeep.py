@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +18,7 @@ from aioqless.errors import AioqlessError
 
 from .shared import (
     LAKE,
-    Conf,
     LakeUrl,
-    Master,
     OneNamespace,
     Sessions,
     Trace,
@@ -53,8 +52,6 @@ def prune(
     ] = 168,
     of: OneNamespace = None,
     lake: LakeUrl = LAKE,
-    master: Master = None,
-    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Delete old days of the lake, or only the payloads of their jobs."""
@@ -62,7 +59,7 @@ def prune(
         raise AioqlessError("give --older-than, --payloads-older-than, or both")
     first = _parse_day("--older-than", older_than)
     first_payload = _parse_day("--payloads-older-than", payloads_older_than)
-    with open_lake(lake, trace, Sessions("prune", master, conf)) as (opened, sessions):
+    with open_lake(lake, trace, Sessions("prune")) as (opened, sessions):
         from aioqless.contrib.lake.retention import LAYERS, drop_payloads
         from aioqless.contrib.lake.retention import prune as delete_days
         from aioqless.contrib.lake.schema import TABLES
@@ -93,8 +90,6 @@ def erase(
     namespace: Namespace = "ql",
     partitions: Partitions = None,
     lake: LakeUrl = LAKE,
-    master: Master = None,
-    conf: Conf = None,
     trace: Trace = False,
 ) -> None:
     """Erase jobs or tags from all tables and their old versions, and from the archive's stream.
@@ -106,7 +101,7 @@ def erase(
         raise AioqlessError("give --jid, --tag, or both")
     for each in jids:
         validation.check_name("jid", each)  # other clients may give any
-    with open_lake(lake, trace, Sessions("erase", master, conf)) as (opened, sessions):
+    with open_lake(lake, trace, Sessions("erase")) as (opened, sessions):
         from aioqless.contrib.lake.archiver import Archiver
         from aioqless.contrib.lake.erasure import erase as erase_jobs
         from aioqless.contrib.lake.refresh import refresh
@@ -116,7 +111,7 @@ def erase(
                 print_progress(f"archiving what is in the stream of {each}")
                 Archiver(sessions.open, opened, url, each, report=print_progress).once()
         refresh(opened, sessions.open, print_progress)
-        files = erase_jobs(opened, jids, sessions.open, namespace, print_progress, tags=tags)
+        files = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
         what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
         print(
             f"{files:,} files written again without "
@@ -131,6 +126,9 @@ def check(
     redis: Annotated[
         bool, typer.Option("--redis", help="Compare with the statistics of Redis as well.")
     ] = False,
+    checks: Annotated[
+        Path | None, typer.Option(help="A folder of more checks: queries that find differences.")
+    ] = None,
     of: OneNamespace = None,
     url: Url = None,
     namespace: Namespace = "ql",
@@ -139,12 +137,12 @@ def check(
     trace: Trace = False,
 ) -> None:
     """Compare the tables with the events, and with Redis; exit code 1 if they differ."""
-    with open_lake(lake, trace, Sessions("check", None, None)) as (opened, _):
+    with open_lake(lake, trace, Sessions("check")) as (opened, _):
         from aioqless.contrib.lake.reconciliation import Difference, check_redis
         from aioqless.contrib.lake.reconciliation import check as compare
 
         _check_namespace(opened, of)
-        found = compare(opened, of, print_progress)
+        found = compare(opened, of, print_progress, checks)
         if redis:
             today = datetime.now(UTC).date()
 

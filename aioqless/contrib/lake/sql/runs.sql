@@ -1,0 +1,16 @@
+-- One row for each run of the events; attempts count from 1 within a stage.
+SELECT
+    id, attempt, jid, klass, queue, tags, priority,
+    r.worker, r.fence, r.put, r.popped, r.ended,
+    seconds_between(r.put, r.popped) AS wait,
+    seconds_between(r.popped, r.ended) AS run,
+    r.how, r.failure_group, r.message,
+    coalesce(swept, false) AS swept,
+    namespace, date
+FROM (
+    SELECT
+        id, jid, klass, queue, tags, priority, swept, namespace, date,
+        generate_subscripts(runs, 1) AS attempt,
+        unnest(runs) AS r
+    FROM events
+)
