@@ -274,6 +274,7 @@ def screenshots(session: nox.Session) -> None:
     install(session, "extras", extras="[private-redis,web]")
     session.run("python", "-m", "tests.cli.pictures")
     session.run("python", "-m", "tests.contrib.dashboard.pictures")
+    session.run("python", "-m", "tests.contrib.dashboard.long_job_pictures")
     session.run("python", "-m", "tests.examples.desk_pictures")
 
 

@@ -1,7 +1,8 @@
 """Benchmarks, run by `nox -s bench`.
 
 `nox -s bench` compares aioqless with other job queues, `-- steady` with BullMQ only; `-- scale`,
-`-- micro`, `-- cost` and `-- kill` measure aioqless (`kill` also the others, `micro` BullMQ).
+`-- micro`, `-- durable`, `-- cost` and `-- kill` measure aioqless (`kill` also the others, `micro`
+BullMQ).
 
     __main__.py   the command line
     meters.py     measurements in a job and of processes
@@ -14,6 +15,7 @@
     kill.py       recovery of a running job after its worker was killed
     scale.py      a million jobs, many states, several workers
     micro.py      the cost of each command in Redis
+    durable.py    what steps and output cost Redis
     cost.py       where the processor time of one job is spent
     report.py     results as JSON, and as tables in the docs
     chart.py      results as charts

@@ -1,6 +1,6 @@
 """The command line of the benchmarks, run by `nox -s bench`.
 
-`python -m tests.bench [peers|steady|kill|scale|micro|cost|lake|smoke] [options]`
+`python -m tests.bench [peers|steady|kill|scale|micro|durable|cost|lake|smoke] [options]`
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.bench import report
 from tests.bench.cost import run_cost
+from tests.bench.durable import run_durable
 from tests.bench.kill import RECOVERY_TIMEOUT, run_kill
 from tests.bench.lake import run_lake
 from tests.bench.micro import run_micro
@@ -43,6 +44,10 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], Figures]]] = {
     "micro": (
         "what each command costs Redis, and those of BullMQ (2 minutes)",
         lambda o: run_micro(o.n or 3_000, o.peers),
+    ),
+    "durable": (
+        "what steps and output cost Redis (a minute)",
+        lambda o: run_durable(o.n or 200, o.seconds),
     ),
     "lake": (
         "Spark beside one process: rows read, archived, put (5 minutes)",
@@ -102,6 +107,7 @@ def _smoke() -> None:
         out = Path(folder)
         _keep("peers", run_peers(PEERS[:1], list(PHASES), 1, 200), out)
         _keep("micro", run_micro(200), out)
+        _keep("durable", run_durable(10, 1), out)
 
 
 def _options() -> argparse.Namespace:
@@ -125,7 +131,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--n", type=int, help="jobs")
     parser.add_argument(
-        "--seconds", type=float, default=20.0, help="of steady: how long jobs arrive at each rate"
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="of steady and durable: how long",
     )
     parser.add_argument(
         "--size",

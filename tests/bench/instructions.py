@@ -86,6 +86,7 @@ MEASURED: dict[str, _Each] = {
         lambda _: {"batch": [{"queue": "mail"}, {"queue": "other"}]},
     ),
     "heartbeat": ("heartbeat", None, _RUN, _jid("r")),
+    "heartbeat, data": ("heartbeat", None, {**_RUN, "data": DATA}, _jid("r")),
     "heartbeat_many of 2": (
         "heartbeat_many", None, _RUN,
         lambda n: {"batch": [{"jid": f"r{2 * n}"}, {"jid": f"r{2 * n + 1}"}]},
@@ -112,6 +113,10 @@ MEASURED: dict[str, _Each] = {
         {"delay": 1, "timeout": 60, "group": "g", "message": "no", **_RUN}, _jid("r"),
     ),
     "step": ("step", None, {"kind": "step", "name": "plan", "result": DATA, **_RUN}, _jid("r")),
+    "step, later": (
+        "step", None, {"kind": "step", "result": DATA, **_RUN},
+        lambda n: {"jid": f"r{CALLS}", "name": f"step {n}"},
+    ),
     "steps": ("steps", None, {}, _jid("r")),
     "wait": ("wait", None, {"wait_kind": "wait", "name": "go", "timeout": 60, **_RUN}, _jid("r")),
     "call": ("call", None, {"name": "charge", "child": _CHILD, **_RUN}, _jid("r")),

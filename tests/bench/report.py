@@ -287,12 +287,24 @@ def _steady(known: Figures) -> str:
     return "\n".join([_measured(figures), "", *lines])
 
 
+def _durable(known: Figures) -> str:
+    """Return a row for a step, and one for output with readers and without."""
+    figures = known["durable"]
+    step = f"{figures['step']:.0f} µs, {figures['ratio']:.2f} times a heartbeat with data"
+    lines = ["| what Redis does | processor time |", "|---|---|", f"| stores a step | {step} |"]
+    for name, output in figures["output"].items():
+        rate = f"{output['values_per_second']:,.0f} tokens/s of 100 jobs"
+        lines.append(f"| takes {rate}, {name} | {output['core']:.1%} of a core |")
+    return "\n".join([_measured(figures), "", *lines])
+
+
 PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
     "peers": {"summary": _summary, "peers": _peers},
     "kill": {"kill": _kill},
     "steady": {"steady": _steady},
     "scale": {"scale": _scale},
     "micro": {"micro": _micro},
+    "durable": {"durable": _durable},
 }
 
 

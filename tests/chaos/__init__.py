@@ -8,6 +8,7 @@
     server.py         the Redis server, which is killed and suspended
     proxy_process.py  a process between all clients and Redis that disturbs the traffic
     processes.py      the worker and producer processes, which are replaced when they end
+    readers.py        readers of output, which are cut off
     faults.py         the kinds of faults
     trial.py          one trial: load, faults of one kind, draining
     verdict.py        compares the ledger with Redis

@@ -16,7 +16,8 @@ from redis.exceptions import RedisError
 from aioqless import Client, NewJob
 from tests.chaos.ledger import Ledger
 from tests.chaos.processes import Processes
-from tests.chaos.producer import QUEUE
+from tests.chaos.producer import QUEUE, klass_of
+from tests.chaos.readers import Readers
 from tests.chaos.server import Server
 
 
@@ -31,6 +32,7 @@ class Stage:
     chance: random.Random
     heartbeat: float
     grace: float  # seconds of the grace period
+    readers: Readers
     line: IO[bytes] | None = None  # standard input of the proxy process
     put: int = 0
 
@@ -44,16 +46,17 @@ class Stage:
         self.line.write(f"{word} {number}\n".encode())
         self.line.flush()
 
-    async def add(self, how: str, seconds: float = 0.0, count: int = 1) -> None:
+    async def add(self, how: str, seconds: float = 0.0, count: int = 1) -> list[str]:
         """Put more jobs of one kind."""
         jids = [f"stage-{self.put + number}-{how}" for number in range(count)]
         self.put += count
         self.ledger.note("offer", jids)
         with contextlib.suppress(RedisError):
             await self.client.queue(QUEUE).put_many(
-                NewJob("chaos.act", {"how": how, "seconds": seconds}, jid=jid) for jid in jids
+                NewJob(klass_of(how), {"how": how, "seconds": seconds}, jid=jid) for jid in jids
             )
             self.ledger.note("put", jids)
+        return jids
 
     async def end_faults(self) -> None:
         """End all faults."""
@@ -86,6 +89,7 @@ class Kind:
     clocks: bool = False  # processes have clocks that can be set
     named: bool = False  # workers have stable names
     piped: bool = False  # workers' logs go through pipes
+    refuses: bool = False  # Redis refuses calls, and so output is dropped
     alone: bool = False  # not part of `together`
     max_lost: int = 5
 
@@ -196,6 +200,25 @@ async def poison(stage: Stage) -> None:
     await stage.add("poison")
 
 
+async def die_in_step(stage: Stage) -> None:
+    await stage.add("dies", count=2)
+
+
+async def end_in_cursor(stage: Stage) -> None:
+    await stage.add("items", 1.0, count=4 * len(stage.processes.of("worker")))
+    await asyncio.sleep(stage.chance.uniform(0.2, 0.6))
+    await stage.processes.end(stage.processes.any("worker"))
+
+
+async def cut_readers(stage: Stage) -> None:
+    for jid in await stage.add("speak", 1.0, count=4):
+        stage.readers.add(jid)
+    for _ in range(5):
+        await asyncio.sleep(stage.chance.uniform(0.1, 0.3))
+        await stage.readers.cut()
+    stage.processes.any("worker").signal(signal.SIGKILL)
+
+
 async def fill_memory(stage: Stage) -> None:
     await stage.server.ask("CONFIG", "SET", "maxmemory", "1")
     await asyncio.sleep(stage.chance.uniform(0.3, stage.lock_lifetime))
@@ -238,13 +261,13 @@ KINDS = (
     Kind("kill-worker", "`kill -9` of a worker", kill_worker),
     Kind(
         "kill-named",
-        "the same, of workers with a stable name, which are restarted",
+        "the same, of workers with a stable name",
         kill_worker,
         named=True,
     ),
     Kind(
         "stop-worker",
-        "SIGSTOP of a worker for twice the heartbeat plus the grace period, then SIGCONT",
+        "SIGSTOP of a worker for longer than lock and grace period",
         stop_worker,
         1.0,
     ),
@@ -255,14 +278,14 @@ KINDS = (
     ),
     Kind(
         "poison",
-        "a job that kills its worker, until it has lost three locks (`max-lost` 2)",
+        "a job that kills its worker three times (`max-lost` 2)",
         poison,
         4.0,
         max_lost=2,
     ),
     Kind(
         "block-loop",
-        "a handler that blocks its worker's event loop for twice as long as lock and grace period",
+        "a handler that blocks its worker's event loop for longer than lock and grace period",
         block_loop,
         2.5,
     ),
@@ -317,17 +340,18 @@ KINDS = (
     Kind("fill-clients", "`maxclients` reached, all connections ended", fill_clients),
     Kind(
         "set-clocks",
-        "clocks of running workers and producers set forward or back by up to 10 minutes",
+        "clocks of processes set forward or back by up to 10 minutes",
         set_clocks,
         1.0,
         clocks=True,
     ),
-    Kind("fill-memory", "`maxmemory` reached", fill_memory),
+    Kind("fill-memory", "`maxmemory` reached", fill_memory, refuses=True),
     Kind(
         "fill-disk",
         "the AOF can't grow, as on a full disk; `always` and `everysec` in turn",
         fill_disk,
         2.5,
+        refuses=True,
     ),
     Kind(
         "lose-log",
@@ -341,6 +365,22 @@ KINDS = (
         "the Redis user loses scripts, writes or keys, for as long as in `stall-redis`",
         withdraw_permissions,
         alone=True,
+        refuses=True,
+    ),
+    Kind(
+        "die-in-step",
+        "a worker that dies between the effect of a step and storing it",
+        die_in_step,
+    ),
+    Kind(
+        "end-in-cursor",
+        "SIGTERM of a worker in the loops of cursors",
+        end_in_cursor,
+    ),
+    Kind(
+        "cut-readers",
+        "readers of output cut off in mid-stream, and `kill -9` of a worker",
+        cut_readers,
     ),
 )
 TOGETHER = Kind(
@@ -351,5 +391,6 @@ TOGETHER = Kind(
     through=True,
     clocks=True,
     piped=True,
+    refuses=True,
     max_lost=20,
 )

@@ -23,6 +23,7 @@ import aioqless
 from aioqless.handlers.middleware_stack import ENDS
 from aioqless.handlers.retry_policy import fixed
 from tests.chaos.ledger import Ledger
+from tests.chaos.producer import VALUES
 
 FIRST, SECOND, WANTED = "first", "second", "wanted"
 
@@ -37,6 +38,9 @@ FIRST, SECOND, WANTED = "first", "second", "wanted"
 # run           depends on a job that fails, and runs when it has
 # steps         makes a step, emits output, calls another and waits for its signal
 # called        is called by another, and sends it a signal
+# dies          kills its worker between the effect of its step and storing it, once
+# items         does each item of a list, with a cursor
+# speak         emits values
 # block         blocks its worker's event loop
 # limited       at most five run at once, in all workers
 # poison        kills its worker
@@ -115,6 +119,39 @@ async def make_steps(job: aioqless.Job[Any], how: str, seconds: float) -> None:
         except aioqless.JobFailed as failed:  # it was given up
             raise aioqless.Fail(failed.message, group=failed.group) from None
         ledger.note("stored", job.jid, "answer", answer)
+
+
+@aioqless.job(klass="chaos.dies", retry_on=RedisError, backoff=fixed(0.2))
+async def die_in_step(job: aioqless.Job[Any], how: str, seconds: float) -> None:
+    async def effect() -> str:
+        token = secrets.token_hex(8)
+        ledger.note("effect", job.jid, token)
+        if ledger.is_first("death", job.jid):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return token
+
+    with noted(job):
+        for name in ("effect", "other"):
+            ledger.note("stored", job.jid, name, await job.step(name, effect))
+
+
+@aioqless.job(klass="chaos.items", retry_on=RedisError, backoff=fixed(0.2))
+async def do_items(job: aioqless.Job[Any], how: str, seconds: float) -> None:
+    with noted(job):
+        async with job.cursor("items", int) as items:
+            ledger.note("position", job.jid, items.value or 0)
+            for number in range(items.value or 0, VALUES):
+                await asyncio.sleep(seconds / VALUES)
+                ledger.note("item", job.jid, number)
+                items.advance(number + 1)
+
+
+@aioqless.job(klass="chaos.speak", retry_on=RedisError, backoff=fixed(0.2))
+async def speak(job: aioqless.Job[Any], how: str, seconds: float) -> None:
+    with noted(job):
+        for number in range(VALUES):
+            job.emit(number)
+            await asyncio.sleep(seconds / VALUES)
 
 
 @aioqless.job(klass="chaos.called", queue=SECOND, retry_on=RedisError, backoff=fixed(0.2))

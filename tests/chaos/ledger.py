@@ -21,6 +21,9 @@ import msgspec
 #   end      jid fence how expires            it has ended; `how` is explained in jobs.py
 #   effect   jid value                        a step has had its effect
 #   stored   jid name value                   a run has read this, from now on it stays
+#   position jid number                       the position that a cursor has in the beginning
+#   item     jid number                       an item of a cursor is finished
+#   read     jid values                       what a reader has of an output at its end
 #   `told`   jid fence end                    the worker's hook: Redis has stored the outcome
 
 
@@ -43,12 +46,21 @@ class Ledger:
     """
 
     def __init__(self, folder: Path, role: str) -> None:
+        self._folder = folder
         self._file = os.open(
             folder / f"{role}-{os.getpid()}.ledger", os.O_APPEND | os.O_CREAT | os.O_WRONLY
         )
 
     def note(self, what: str, *values: Any) -> None:
         os.write(self._file, msgspec.json.encode([time.monotonic(), what, *values]) + b"\n")
+
+    def is_first(self, what: str, jid: str) -> bool:
+        """Return whether no process has asked this before."""
+        try:
+            (self._folder / f"{what}-{jid}").touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
 
 
 def read(folder: Path) -> list[Note]:

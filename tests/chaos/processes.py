@@ -146,6 +146,12 @@ class Processes:
         if code not in EXPECTED:
             self.ends.append(f"{member.role} {member.number} ended with {code}")
 
+    async def end(self, member: Member) -> None:
+        """Send SIGTERM, and wait until the process has ended."""
+        if (process := member.process) is not None:
+            member.signal(signal.SIGTERM)
+            await asyncio.to_thread(process.wait)
+
     async def stop_role(self, role: str, patience: float = 30.0) -> None:
         """Stop all processes of a role, and wait until they have ended."""
         self.leaving.add(role)

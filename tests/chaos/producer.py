@@ -23,7 +23,7 @@ from tests.chaos.ledger import Ledger
 
 QUEUE = "first"
 MIX = {
-    "quick": 65,
+    "quick": 61,
     "slow": 3,
     "thread": 5,
     "later": 5,
@@ -32,8 +32,12 @@ MIX = {
     "fail": 5,
     "limited": 5,
     "steps": 3,
+    "items": 2,
+    "speak": 2,
 }
+OWN_HANDLER = ("thread", "steps", "dies", "items", "speak")  # klass chaos.thread and so on
 MANY = 20
+VALUES = 40  # that jobs have as items, and emit
 
 
 class Producer:
@@ -84,11 +88,12 @@ class Producer:
             tag = "{narrow}-"
         elif how == "steps":  # as the jobs that it calls
             tag = f"{{steps-{os.getpid()}-{self._made}}}-"
-        seconds = self._chance.uniform(0.3, 2.5) if how == "slow" else self._chance.uniform(0, 0.03)
-        klass = f"chaos.{how}" if how in ("thread", "steps") else "chaos.act"
+        seconds = self._chance.uniform(0, 0.03)
+        if how in ("slow", "items", "speak"):
+            seconds = self._chance.uniform(0.3, 2.5)
         delay = self._chance.uniform(0.2, 2) if how == "later" else 0.0
         job = NewJob(
-            klass,
+            klass_of(how),
             {"how": how, "seconds": seconds},
             jid=f"{tag}{os.getpid()}-{self._made}-{how}",
             delay=delay,
@@ -114,6 +119,11 @@ class Producer:
             await asyncio.sleep(0.1)
         else:
             self._ledger.note("put", jids)
+
+
+def klass_of(how: str) -> str:
+    """Return the klass of the jobs that run in this way."""
+    return f"chaos.{how}" if how in OWN_HANDLER else "chaos.act"
 
 
 def make_client(url: str) -> Client:

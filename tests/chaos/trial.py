@@ -25,6 +25,7 @@ from aioqless.errors import AioqlessError
 from tests.chaos.faults import KINDS, TOGETHER, Kind, Stage
 from tests.chaos.ledger import Ledger, read
 from tests.chaos.processes import Processes
+from tests.chaos.readers import Readers
 from tests.chaos.server import Server
 from tests.chaos.verdict import Verdict, judge
 
@@ -65,10 +66,18 @@ async def run_trial(kind: Kind, plan: Plan, seed: int, *, keep: bool = False) ->
         await stage.processes.stop_role("producer")
         await stage.end_faults()
         left = await drain(stage.client, plan.patience)
+        unread = await stage.readers.end(plan.patience)
         absent = await _wait_for_all_workers(stage, folder)
         await stage.processes.stop_role("worker")
         verdict = await judge(stage.client, read(folder), struck, plan.heartbeat, named=kind.named)
     verdict.wrong += [f"{member} is there and takes no jobs" for member in absent]
+    verdict.wrong += [f"{unread} readers of output have not read to its end"] if unread else []
+    if verdict.dropped and not kind.refuses:
+        verdict.wrong.append(f"{verdict.dropped} values of output were dropped")
+    if kind.name == "end-in-cursor" and (verdict.repeated or not verdict.parked):
+        verdict.wrong.append(
+            f"{verdict.parked} loops of cursors were left, {verdict.repeated} items done twice"
+        )
     if kind.name == "lose-log" and not _dropped_lines_are_logged(folder):
         verdict.wrong.append("no log says that lines of it were dropped")
     if kind.clocks and kind is not TOGETHER and verdict.astray < 60:
@@ -93,7 +102,7 @@ async def _stage(
     line = _ProxyProcess(server.url) if kind.through else None
     keeper = asyncio.create_task(processes.keep())
     try:
-        async with Client(server.url) as client:
+        async with Client(server.url) as client, Client(server.url, name="reader") as reader:
             for option, value in {
                 "heartbeat": plan.heartbeat,
                 "grace-period": plan.grace,
@@ -116,6 +125,7 @@ async def _stage(
                 chance,
                 plan.heartbeat,
                 plan.grace,
+                Readers(reader, ledger, chance),
                 line.to if line else None,
             )
     finally:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from aioqless import Client, Job
-from aioqless.contrib.output import Emitted
+from aioqless.contrib.output import Emitted, Missed
 from aioqless.contrib.partitions import PartitionedClient
 from tests.chaos.ledger import Note
+from tests.chaos.producer import VALUES
 
 PAGE = 200
 ENDED = ("complete", "failed")
@@ -31,6 +32,9 @@ class Verdict:
     stuck: int = 0
     reruns: int = 0
     given_up: int = 0
+    parked: int = 0  # runs that left the loop of a cursor
+    repeated: int = 0  # items of cursors that were done again
+    dropped: int = 0  # values of output that Redis refused
     recovery: float = 0.0
     astray: float = 0.0  # the maximum difference in seconds between the clocks of two processes
     wrong: list[str] = field(default_factory=list)
@@ -61,6 +65,9 @@ class JobRecords:
     completions: Counter[str] = field(default_factory=Counter)
     effects: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     stored: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    items: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    ahead: list[str] = field(default_factory=list)  # jobs whose cursor was ahead of their items
+    read: list[tuple[str, list[object]]] = field(default_factory=list)
 
     @classmethod
     def of(cls, notes: Iterable[Note]) -> JobRecords:
@@ -83,6 +90,13 @@ class JobRecords:
                     seen.effects[jid].add(value)
                 case "stored", (jid, name, value):
                     seen.stored[jid, name].add(value)
+                case "position", (jid, number):
+                    if not seen.items[jid].keys() >= {*range(number)}:
+                        seen.ahead.append(jid)
+                case "item", (jid, number):
+                    seen.items[jid][number] += 1
+                case "read", (jid, values):
+                    seen.read.append((jid, values))
                 case "told", (jid, fence, end):
                     seen.completions[jid] += end == "job.completed"
                     if run_told := by_fence.get((jid, fence)):
@@ -115,6 +129,8 @@ async def judge(
     _judge_puts(client, seen, jobs, verdict)
     await _judge_branches(client, jobs, verdict)
     await _judge_steps(client, seen, jobs, verdict)
+    _judge_cursors(seen, jobs, verdict)
+    await _judge_output(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
@@ -191,12 +207,7 @@ async def _judge_steps(
         complete = jobs[jid].state == "complete"
         if f"{jid}-2" in children or (complete and f"{jid}-1" not in children):
             verdict.wrong.append(f"{jid} has not called one job")
-        for name in ("effect", "answer"):
-            values = seen.stored[jid, name]
-            if len(values) > 1 or (complete and not values):
-                verdict.wrong.append(f"{jid}: its runs have seen {len(values)} values of {name}")
-        if not seen.stored[jid, "effect"] <= seen.effects[jid]:
-            verdict.wrong.append(f"{jid} has stored what its step has not returned")
+        _judge_stored(jid, ("effect", "answer"), seen, verdict, complete=complete)
         if complete:
             emitted = [
                 output.value
@@ -205,7 +216,60 @@ async def _judge_steps(
             ]
             if len(emitted) > 1 or not seen.stored[jid, "effect"].issuperset(emitted):
                 verdict.wrong.append(f"{jid} has emitted {emitted}")
+    for jid, job in jobs.items():
+        if how_of(jid) == "dies":
+            complete = job.state == "complete"
+            _judge_stored(jid, ("effect", "other"), seen, verdict, complete=complete)
+            if complete and len(seen.effects[jid]) < 3:
+                verdict.wrong.append(f"{jid} has not died in its step")
     jobs |= children
+
+
+def _judge_stored(
+    jid: str, names: Sequence[str], seen: JobRecords, verdict: Verdict, *, complete: bool
+) -> None:
+    """Check that all runs have seen one value of each name."""
+    for name in names:
+        values = seen.stored[jid, name]
+        if len(values) > 1 or (complete and not values):
+            verdict.wrong.append(f"{jid}: its runs have seen {len(values)} values of {name}")
+    if not seen.stored[jid, "effect"] <= seen.effects[jid]:
+        verdict.wrong.append(f"{jid} has stored what its step has not returned")
+
+
+def _judge_cursors(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
+    """Check that each item is done, and that no run has begun behind one that was not."""
+    verdict.wrong += [f"{jid}: its cursor was ahead of its items" for jid in seen.ahead]
+    for jid, job in jobs.items():
+        if how_of(jid) == "items":
+            done = seen.items[jid]
+            if job.state == "complete" and done.keys() != {*range(VALUES)}:
+                verdict.wrong.append(f"{jid} has done {len(done)} of {VALUES} items")
+            verdict.repeated += done.total() - len(done)
+            verdict.parked += sum(run.how == "parked" for run in seen.runs[jid])
+
+
+async def _judge_output(
+    client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict
+) -> None:
+    """Check that values are in their places, at the end and for readers that were cut off."""
+    complete = {
+        jid for jid, job in jobs.items() if how_of(jid) == "speak" and job.state == "complete"
+    }
+    outputs = [(jid, values) for jid, values in seen.read if jid in complete]
+    for jid in complete:
+        values: list[object] = []
+        async for output in client.jobs.output(jid, follow=False):
+            match output:
+                case Emitted(value=value):
+                    values.append(value)
+                case Missed(count=count):
+                    values += [None] * count
+        outputs.append((jid, values))
+    for jid, values in outputs:
+        verdict.dropped += VALUES - len(values) + values.count(None)
+        if any(value not in (None, number) for number, value in enumerate(values)):
+            verdict.wrong.append(f"{jid} has the output {values}")
 
 
 def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:

@@ -116,6 +116,16 @@ async def test_child_that_another_client_ended_is_found_within_a_minute(
     }[end]  # fmt: skip
 
 
+async def test_child_that_another_client_ended_is_found_when_the_parent_parks(
+    story: Story,
+) -> None:
+    await story.running("a")
+    await call(story, 2)
+    await story.ask("HSET", story.key("j:a-1"), "state", "complete")
+    assert await story.release("a", 3, waiting=[CALL]) == "waiting"
+    assert [*await read(story)] == ["called:charge"]
+
+
 async def test_later_end_of_the_child_changes_nothing(story: Story) -> None:
     await parked(story)
     await pop_child(story)
@@ -179,6 +189,18 @@ async def test_many_children_are_canceled_in_portions(story: Story) -> None:
     assert left == 50
     await story.call("tick", now=10, batch=[])
     assert await story.ask("EXISTS", story.key("x:orphans"), story.key("j:a-150")) == 0
+
+
+async def test_child_on_which_another_job_depends_continues_without_its_parent(
+    story: Story,
+) -> None:
+    await parked(story, "charge", "other")
+    await story.put("b", 5, depends='["a-1"]')
+    await story.cancel("a")
+    assert (await story.get("a-1"))["state"] == "waiting"
+    assert await story.get("a-2") is None
+    await complete_child(story, 7)
+    assert (await story.get("b"))["state"] == "waiting"
 
 
 async def test_children_of_a_job_that_another_client_deleted_are_canceled(story: Story) -> None:

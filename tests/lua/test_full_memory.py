@@ -77,3 +77,17 @@ async def test_reads_and_repeated_requests_are_answered(story: Story) -> None:
         assert await story.pop(1, request="c1:1") == ["a"]
         assert await story.pop(1, request="c1:1") == ["a"]
         assert (await story.state("a"), await story.counts(2)) == ("running", {"running": 1})
+
+
+async def test_runs_store_steps_waits_and_calls_and_get_signals(story: Story) -> None:
+    await story.running("a")
+    held = {"jid": "a", "worker": "ann"}
+    async with full(story):
+        await story.call("step", kind="step", name="plan", result="1", now=2, **held)
+        await story.call("step", kind="cursor", name="rows", result="2", now=2, **held)
+        assert await story.call("wait", wait_kind="wait", name="go", now=2, **held) == ["wait", ""]
+        child = '{"queue":"mail","klass":"K","data":"1"}'
+        assert (await story.call("call", name="c", child=child, now=2, **held)) == ["call", "a-1"]
+        assert await story.release("a", 3, waiting=["wait:go", "call:c"]) == "scheduled"
+        await story.call("signal", jid="a", name="go", result="3", now=4)
+        assert await story.state("a") == "waiting"

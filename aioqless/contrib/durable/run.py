@@ -165,7 +165,9 @@ class DurableRun:
 
     async def _call(self, name: str, job: NewJob[Any], detach: bool) -> object:
         self.claim(name)
-        if (found := await self.find("called", name)) is None:
+        with self._waits.delayed():  # other calls may begin as well
+            found, put = await self.find("called", name), await self.find("call", name)
+        if found is None:
             child = encode_branch(job, self._job.max_data, self._codec)
 
             async def look() -> tuple[str, str]:
@@ -175,7 +177,7 @@ class DurableRun:
                     )
                 return ending, entry if ending == "called" else ""
 
-            _, entry = await self._wait("call", name, look)
+            _, entry = await self._wait("call", name, look, is_known=put is not None)
             found = self._decode("called", name, entry)
         ended = msgspec.json.decode(found)
         if "group" in ended:
@@ -188,14 +190,24 @@ class DurableRun:
         self._waits.wake(name)
 
     async def _wait(
-        self, kind: str, name: str, look: Callable[[], Awaitable[tuple[str, str]]]
+        self,
+        kind: str,
+        name: str,
+        look: Callable[[], Awaitable[tuple[str, str]]],
+        *,
+        is_known: bool = False,
     ) -> tuple[str, str]:
         """Look until a wait is over; return how it has ended, and the entry of that.
+
+        With `is_known`, it is not over by what was read, so that only a wake makes it look: a job
+        that waits for a thousand others is woken by each.
 
         Raises:
             Parked: It takes too long.
         """
         with self._waits.wait(kind, name) as wait:
+            if is_known:
+                await wait.look_later(math.inf)
             while True:
                 wait.woken.clear()
                 with self._waits.delayed():

@@ -54,6 +54,7 @@ class Waits:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._waits: dict[str, Wait] = {}
+        self._woken: set[str] = set()  # names of which something new is there, perhaps known
         self._delays: set[object] = set()  # that keep it from parking
         self._pause_ends = 0.0
         self._watch: asyncio.Task[None] | None = None
@@ -69,6 +70,8 @@ class Waits:
         self.raise_if_parked()
         field = f"{kind}:{name}"
         self._waits[field] = wait = Wait(self, kind, self._context.park_after)
+        if name in self._woken:
+            wait.woken.set()
         if self._watch is None or self._watch.done():
             self._watch = asyncio.get_running_loop().create_task(
                 self._park_if_all_wait(), name="aioqless park"
@@ -93,7 +96,8 @@ class Waits:
             self._delays.discard(delay)
 
     def wake(self, name: str) -> None:
-        """Let the wait of a name look again."""
+        """Let the wait of a name look again, also if it has not begun."""
+        self._woken.add(name)
         for field, wait in self._waits.items():
             if field.partition(":")[2] == name:
                 wait.woken.set()

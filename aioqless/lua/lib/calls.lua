@@ -10,11 +10,12 @@ function calls.put(job, name, text, detach, now)
   if redis.call('HEXISTS', keys.job(job.jid), 'x-steps') == 0 then steps.begin(job.jid, now) end
   local found = redis.call('HMGET', key, 'called:' .. name, 'call:' .. name)
   if found[1] then return {'called', found[1]} end
-  local child = found[2] and calls.read_child(found[2])
-  if not child then return {'call', calls.put_child(job, key, name, text, detach, now)} end
-  local outcome = calls.look(child.jid)
-  if not outcome then return {'call', child.jid} end
-  calls.store_outcome(job, name, outcome, now)
+  if not found[2] then
+    return {'call', calls.put_child(job, key, name, text, detach, now)}
+  end
+  if not calls.note_outcome(job, name, found[2], now) then
+    return {'call', calls.read_child(found[2]).jid}
+  end
   return {'called', redis.call('HGET', key, 'called:' .. name)}
 end
 
@@ -22,12 +23,14 @@ end
 function calls.put_child(job, key, name, text, detach, now)
   local put, options = branches.parse(text)
   local number = tonumber(redis.call('HGET', keys.job(job.jid), 'x-calls')) or 0
+  local prefix = calls.child_prefix(job.jid)
   repeat
     number = number + 1
-    put.jid, put.now = string.format('%s-%d', job.jid, number), now
+    put.jid, put.now = string.format('%s-%d', prefix, number), now
   until redis.call('EXISTS', keys.job(put.jid)) == 0
   local entry = cjson.encode({jid = put.jid, detach = detach and true or nil})
-  step_entries.check_limits(key, name, true, #entry)
+  local found = step_entries.read(job, 'call', name)
+  step_entries.check_limits(key, name, true, found.size + #entry)
   options.context = options.context or redis.call('HGET', keys.job(job.jid), 'x-context') or nil
   local other = enqueue.write(put, options)
   if other ~= put.jid then
@@ -35,11 +38,32 @@ function calls.put_child(job, key, name, text, detach, now)
   end
   record.set_fields(job.jid, 'x-calls', number)
   record.set_fields(put.jid, 'x-parent', json.texts({job.jid, name}))
-  step_entries.store(job, 'call', name, entry, now)
+  step_entries.write(job, 'call', name, entry, now, found)
   return put.jid
 end
 
+-- What the jids of a job's children begin with. On partitions, it is the jid in braces, unless it
+-- says in another way to which one they belong: it is generated, or has braces, or is a branch's.
+function calls.child_prefix(jid)
+  local digits = string.match(jid, '^(%x+)[-%d]*$')
+  if not string.find(ns, '.{') or string.find(jid, '{[^}]+}')
+    or string.find(jid, '-failure-', 1, true) or digits and #digits == 32 then
+    return jid
+  end
+  if string.find(jid, '[{}]') then
+    errors.bad_argument('jid', jid, 'has a single brace, so that it can call no jobs on partitions')
+  end
+  return '{' .. jid .. '}'
+end
+
 function calls.read_child(entry) return json.parse_object(steps.read_value(entry)) end
+
+-- Store how a child has ended, if another qless client has ended it. Return whether it has.
+function calls.note_outcome(job, name, entry, now)
+  local outcome = calls.look(calls.read_child(entry).jid)
+  if outcome then calls.store_outcome(job, name, outcome, now) end
+  return outcome
+end
 
 -- How a job has ended that another qless client may have ended; nil if it hasn't.
 function calls.look(jid)

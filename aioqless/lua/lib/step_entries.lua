@@ -9,23 +9,26 @@ local ENDINGS = {wait = {'received', 'signal', 'timeout'}, sleep = {'slept'}}
 -- Store an entry of a job. Only cursors, which keep their number, and signals are replaced.
 function step_entries.store(job, kind, name, value, now)
   if redis.call('HEXISTS', keys.job(job.jid), 'x-steps') == 0 then steps.begin(job.jid, now) end
-  local key, field = keys.steps(job.jid), kind .. ':' .. name
-  local former = redis.call('HGET', key, field)
-  if former and not REPLACED[kind] then return end
-  step_entries.write(job, kind, name, value, now, former, true)
+  local found = step_entries.read(job, kind, name)
+  if found.former and not REPLACED[kind] then return end
+  step_entries.write(job, kind, name, value, now, found, true)
 end
 
-function step_entries.write(job, kind, name, value, now, former, limited)
-  local key, field = keys.steps(job.jid), kind .. ':' .. name
+-- Read an entry that may exist, and the fields of the job.
+function step_entries.read(job, kind, name)
+  local f = redis.call('HMGET', keys.steps(job.jid), kind .. ':' .. name, '.number', '.size')
+  return {former = f[1], number = tonumber(f[2]) or 0, size = tonumber(f[3]) or 0}
+end
+
+function step_entries.write(job, kind, name, value, now, found, limited)
+  local key, field, former = keys.steps(job.jid), kind .. ':' .. name, found.former
   local attempt = math.max(1, job.retries - job.remaining + 1)
-  local latest = tonumber(redis.call('HGET', key, '.number')) or 0
-  local number = kind == 'cursor' and former and steps.read_number(former) or latest + 1
+  local number = kind == 'cursor' and former and steps.read_number(former) or found.number + 1
   local entry = string.format('%d %.3f %d ', number, now, attempt) .. value
-  if limited then
-    step_entries.check_limits(key, name, not former, #entry - #(former or ''))
-  end
-  redis.call('HSET', key, field, entry, '.number', math.max(number, latest))
-  redis.call('HINCRBY', key, '.size', #entry - #(former or ''))
+  local size = found.size + #entry - #(former or '')
+  if limited then step_entries.check_limits(key, name, not former, size) end
+  redis.call('HSET', key, field, entry, '.number', math.max(number, found.number), '.size',
+    string.format('%d', size))
   if former then return end
   history.append(job.jid, job, now, kind, cjson.encode({name = name, attempt = attempt}))
 end
@@ -33,9 +36,8 @@ end
 -- What a run waited for has come, or its time is over: put one entry in the place of another,
 -- whatever the limits are by now.
 function step_entries.replace(job, former, kind, name, value, now)
-  local key = keys.steps(job.jid)
-  step_entries.remove(key, former .. ':' .. name)
-  step_entries.write(job, kind, name, value, now)
+  step_entries.remove(keys.steps(job.jid), former .. ':' .. name)
+  step_entries.write(job, kind, name, value, now, step_entries.read(job, kind, name))
 end
 
 function step_entries.remove(key, field)
@@ -45,13 +47,13 @@ function step_entries.remove(key, field)
   redis.call('HINCRBY', key, '.size', -#entry)
 end
 
--- Refuse an entry beyond the limits of a job.
-function step_entries.check_limits(key, name, is_new, bytes)
+-- Refuse an entry with which a job would have this size, if that is beyond its limits.
+function step_entries.check_limits(key, name, is_new, size_with_it)
   local most, size = config.steps_limits()
   if is_new and redis.call('HLEN', key) - OWN_FIELDS >= most then
     errors.bad_argument('name', name, 'is one step more than the option max-steps allows')
   end
-  if (tonumber(redis.call('HGET', key, '.size')) or 0) + bytes > size then
+  if size_with_it > size then
     errors.bad_argument('name', name,
       'makes the steps of its job larger than the option max-steps-size allows')
   end

@@ -9,7 +9,7 @@ local LOOKS_FOR_CALLS_EVERY = 60  -- another qless client may have ended a child
 -- at once. Return its state.
 function waits.park(job, fields, now)
   local due = now + LOOKS_EVERY
-  for _, field in ipairs(fields) do due = math.min(due, waits.read_due(job.jid, field, now)) end
+  for _, field in ipairs(fields) do due = math.min(due, waits.read_due(job, field, now)) end
   record.delete_fields(job.jid, 'x-expiry')
   local state = release.put_back(job, now, due - now)
   if state == 'scheduled' then
@@ -20,12 +20,14 @@ function waits.park(job, fields, now)
   return state
 end
 
--- When a wait is over, as far as it is known.
-function waits.read_due(jid, field, now)
+-- When a wait is over, as far as it is known. Children that other qless clients ended are found.
+function waits.read_due(job, field, now)
   local kind, name = string.match(field, '^(%l+):(.*)$')
-  local found = redis.call('HMGET', keys.steps(jid), field, 'signal:' .. (name or ''))
+  local found = redis.call('HMGET', keys.steps(job.jid), field, 'signal:' .. (name or ''))
   if not found[1] or kind == 'wait' and found[2] then return now end
-  if kind == 'call' then return now + LOOKS_FOR_CALLS_EVERY end
+  if kind == 'call' then
+    return calls.note_outcome(job, name, found[1], now) and now or now + LOOKS_FOR_CALLS_EVERY
+  end
   return tonumber(steps.read_value(found[1])) or now + LOOKS_EVERY
 end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -38,9 +39,12 @@ async def twenty(job: Job, deaths: list[int]) -> None:
 
 
 @job(klass="Items", queue="mail", retries=100)
-async def items(job: Job, count: int) -> None:
+async def items(job: Job, count: int | None = None) -> None:
+    """Do items; without `count` until there is a file that says that they are enough."""
     async with job.cursor("items", int) as cursor:
-        for number in range(cursor.value or 0, count):
+        for number in itertools.count(cursor.value or 0):
+            if LEDGER.with_name("enough").exists() if count is None else number >= count:
+                break
             write(str(number))
             await asyncio.sleep(0.002)
             cursor.advance(number + 1)

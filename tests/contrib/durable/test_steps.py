@@ -372,6 +372,31 @@ async def test_perform_has_the_steps_that_a_test_gives(calls: Calls) -> None:
     assert [command for command, _ in done.commands] == ["step"]
 
 
+async def test_later_version_may_reorder_remove_add_and_rename_steps(
+    client: Client, calls: Calls
+) -> None:
+    @job(klass="Versions")
+    async def first(job: Job) -> None:
+        for name in ("a", "b", "removed", "renamed"):
+            await job.step(name, calls.write, name)
+        raise ValueError
+
+    @job(klass="Versions", result_ttl=60)
+    async def second(job: Job) -> list[str]:
+        names = ("b", "new", "a", "other name")
+        return [await job.step(name, calls.write, f"later {name}") for name in names]
+
+    jid = await client.queue("default").put(first)
+    async with worker(client, first):
+        await ended(client, jid)
+    calls.clear()
+    await client.jobs.retry(jid)
+    async with worker(client, second):
+        assert (await ended(client, jid)).state == JobState.COMPLETE
+    assert await client.jobs.result(jid) == ["B", "LATER NEW", "A", "LATER OTHER NAME"]
+    assert calls == ["later new", "later other name"]
+
+
 async def test_steps_in_processes_are_refused(client: Client) -> None:
     from tests.contrib.durable.in_processes import handler
 

@@ -338,3 +338,40 @@ async def test_schedules_of_all_partitions_that_stand_still_are_found_and_moved(
         assert {str(each.about["jid"]) for each in found} == jids
         assert {(each.problem, each.fixed) for each in found} == {("recurring-late", resolve)}
     assert await client.check() == []
+
+
+@pytest.mark.parametrize("jid", [None, "order-7", "{customer-7}-a", "order-7-failure-1"])
+async def test_called_jobs_share_the_partition_of_their_caller(
+    client: PartitionedClient, jid: str | None
+) -> None:
+    @job(klass="Inner", queue="mail")
+    async def inner(job: Job[Any]) -> str:
+        return job.jid
+
+    @job(klass="Middle", queue="mail")
+    async def middle(job: Job[Any]) -> list[str]:
+        return [job.jid, await job.call("inner", inner.data())]
+
+    @job(klass="Outer", queue="mail", result_ttl=60)
+    async def outer(job: Job[Any]) -> list[str]:
+        return await job.call("middle", middle.data())
+
+    put = await client.put(outer.data().with_options(jid=jid) if jid else outer.data())
+    await run_all(client, outer, middle, inner)
+    called = await client.jobs.result(put)
+    assert {client.partition_of(each) for each in called} == {client.partition_of(put)}
+    assert [each.state for each in await client.jobs.multiget(*called)] == ["complete"] * 2
+
+
+async def test_jid_with_a_single_brace_can_call_no_jobs(client: PartitionedClient) -> None:
+    @job(klass="Outer", queue="mail")
+    async def outer(job: Job[Any]) -> None:
+        if job.jid == "a}b":
+            await job.call("inner", outer.data())
+
+    put = await client.put(outer.data().with_options(jid="a}b"))
+    await run_all(client, outer)
+    ended = await client.jobs.get(put)
+    assert ended is not None
+    if client.count > 1:
+        assert ended.failure is not None and "single brace" in ended.failure.message
