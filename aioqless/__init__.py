@@ -22,7 +22,7 @@ if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
     from aioqless.client.job import Failure, Job, JobState
     from aioqless.client.put import Jid, NewJob
-    from aioqless.client.put_options import Key
+    from aioqless.client.put_options import Key, Limit
     from aioqless.client.queue import Queue
     from aioqless.client.sync_client import SyncClient
     from aioqless.client.workflows import chain, group, in_queue
@@ -67,6 +67,7 @@ if typing.TYPE_CHECKING:
         Settings,
         Snooze,
         Subscription,
+        Throttled,
         Worker,
     )
 
@@ -89,6 +90,7 @@ __all__ = [
     "JobFailed",
     "JobState",
     "Key",
+    "Limit",
     "LockLost",
     "NewJob",
     "Next",
@@ -108,6 +110,7 @@ __all__ = [
     "Snooze",
     "Subscription",
     "SyncClient",
+    "Throttled",
     "Worker",
     "WrongState",
     "chain",

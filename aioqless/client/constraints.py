@@ -11,7 +11,7 @@ import msgspec
 
 from aioqless import validation
 from aioqless.client import json_types
-from aioqless.client.put_options import CheckedOptions, Key
+from aioqless.client.put_options import MAX_LIMITS, CheckedOptions, Key, Limit
 from aioqless.errors import InvalidData
 
 _PLAIN = re.compile(r"[\w.@-]+")  # what needs no quotes in the name of a tenant
@@ -35,13 +35,12 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         values: Returns the job's data, of which keys are made.
 
     Raises:
-        InvalidData: The data lacks a field that a key is made of.
+        InvalidData: The data lacks a field that a key or a cost is made of, or the cost is wrong.
         ValueError: An option lacks the one that it is about, or two exclude each other.
     """
     if_exists = options.get("if_exists")
     encoded: dict[str, object] = {"if_exists": if_exists} if if_exists else {}
     seconds, until = options.get("unique_for"), options.get("unique_until")
-    most, rate = options.get("max_concurrency"), options.get("rate_limit")
     if until and seconds is not None:
         raise ValueError("unique_until and unique_for are mutually exclusive")
     if (unique := options.get("unique")) is not None:
@@ -49,13 +48,8 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         encoded |= {"for": seconds} if seconds is not None else {"until": until or "done"}
     elif until or seconds is not None:
         raise ValueError("unique_until and unique_for need unique, which is the key")
-    key = options.get("limit_key")
-    if most is not None or rate is not None:
-        encoded["key"] = _make_key("limit_key", () if key is None else key, klass, values)
-        encoded |= {"limit": most} if most is not None else {}
-        encoded |= {"rate": rate} if rate is not None else {}
-    elif key is not None:
-        raise ValueError("limit_key needs max_concurrency or rate_limit, which count by it")
+    if limits := _limits_of(options):
+        encoded["limits"] = [encode_limit(limit, klass, values) for limit in limits]
     tenant, weight = options.get("fair_by"), options.get("fair_weight")
     if tenant is not None:
         encoded["fair"] = _name_tenant(tenant, klass, values)
@@ -66,13 +60,61 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
 
 
 def key_fields(options: CheckedOptions) -> set[str]:
-    """Return the fields of the data that the keys are made of."""
-    keys = (options.get("unique"), options.get("limit_key"), options.get("fair_by"))
-    return {field for key in keys if isinstance(key, tuple) for field in key}
+    """Return the fields of the data that the keys and costs are made of."""
+    limits = _limits_of(options)
+    keys = (options.get("unique"), options.get("fair_by"), *(limit.key for limit in limits))
+    costs = {limit.cost for limit in limits if isinstance(limit.cost, str)}
+    return {field for key in keys if isinstance(key, tuple) for field in key} | costs
 
 
-def _make_key(what: str, key: Key | tuple[str, ...], klass: str, values: Values) -> str:
-    if isinstance(key, Key):
+def _limits_of(options: CheckedOptions) -> list[Limit]:
+    """Return the limits of a job, that of the short form included."""
+    limits = list(options.get("limits") or ())
+    most, rate = options.get("max_concurrency"), options.get("rate_limit")
+    key = options.get("limit_key")
+    if most is not None or rate is not None:
+        limits.append(Limit(() if key is None else key, rate=rate, max_concurrency=most))
+    elif key is not None:
+        raise ValueError("limit_key needs max_concurrency or rate_limit, which count by it")
+    if len(limits) > MAX_LIMITS:
+        raise ValueError(f"a job may have at most {MAX_LIMITS} limits (got {len(limits)})")
+    return limits
+
+
+def encode_limit(limit: Limit, klass: str, values: Values) -> dict[str, object]:
+    """Return a limit of one job as the scripts take it.
+
+    Raises:
+        InvalidData: The data lacks a field that the key or the cost is made of, or has a cost that
+            is no number or more than the limit.
+    """
+    encoded: dict[str, object] = {"key": name_limit(limit, klass, values)}
+    if limit.max_concurrency is not None:
+        encoded["limit"] = limit.max_concurrency
+    if limit.rate is not None:
+        encoded["rate"] = limit.rate
+    if isinstance(limit.cost, str):
+        (cost,) = _read_fields("cost", (limit.cost,), klass, values)
+        try:
+            encoded["cost"] = limit.check_cost(cost)
+        except (TypeError, ValueError) as wrong:
+            raise InvalidData(f"{limit.cost} of {klass}: {wrong}") from None
+    elif limit.cost is not None:
+        encoded["cost"] = limit.cost
+    return encoded
+
+
+def name_limit(limit: Limit, klass: str, values: Values) -> str:
+    """Return the key of a limit of one job, as Redis has it.
+
+    Raises:
+        InvalidData: The data lacks a field that the key is made of.
+    """
+    return _make_key("limit", limit.key, klass, values)
+
+
+def _make_key(what: str, key: str | tuple[str, ...], klass: str, values: Values) -> str:
+    if isinstance(key, str):
         return str.__str__(key)  # msgspec takes no subclasses
     if not key:
         return klass

@@ -292,7 +292,7 @@ def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
     """
     text = job_data.encode(new.data, max_data)
     if isinstance(new.klass, str):
-        klass, read_fields = validation.check_name("klass", new.klass), _decode_fields
+        klass, read_fields = validation.check_name("klass", new.klass), job_data.decode_fields
         options: CheckedOptions = {}
     else:
         klass, read_fields = _check_handler(new, text), new.klass.values
@@ -338,11 +338,6 @@ def _check_handler(new: NewJob, text: bytes) -> str:
             "module, or write @job(klass=...)"
         )
     return handler.klass
-
-
-def _decode_fields(text: bytes) -> Mapping[str, object]:
-    data = msgspec.json.decode(text)
-    return data if isinstance(data, dict) else {}
 
 
 def measure(job: PutManyRow | PutFlowRow) -> int:

@@ -6,6 +6,7 @@ that a caller gave. An option that may be None is left out then.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType, NoneType
@@ -22,6 +23,8 @@ from aioqless.validation import Seconds
 MAX_CONTEXT = 4_096  # bytes
 MAX_CONCURRENCY = constant("MAX_CONCURRENCY")
 MAX_STARTS = constant("MAX_RATE_STARTS")
+MAX_COST = constant("MAX_RATE_COST")
+MAX_LIMITS = constant("MAX_LIMITS")
 MAX_PERIOD = 1e10  # seconds
 MIN_WEIGHT, MAX_WEIGHT = 0.01, 100
 
@@ -38,6 +41,67 @@ class Key(str):
     """
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit on jobs that run at once or start in a period, on all workers together.
+
+    A job may have up to four, `@job(limits=[...])`, and starts when all of them admit it.
+
+    Example:
+        tokens = Limit("openai-tokens", rate=(200_000, 60), cost="tokens")
+        customer = Limit(("customer",), max_concurrency=2)
+
+    Attributes:
+        key: Name of the limit, which all jobs with a limit of this name share; or a tuple of names
+            of fields of the data, which gives each klass a limit for each combination of values.
+        rate: How many jobs start in a period, or what they cost together, and the period, in
+            seconds or as a timedelta.
+        max_concurrency: How many jobs run at once.
+        cost: What a start takes of the rate, from 0: a number, or the name of the field that has
+            it. Default: each takes 1.
+
+    Raises:
+        TypeError: A value is of the wrong type.
+        ValueError: A value is out of range, or there is neither a rate nor a max_concurrency.
+    """
+
+    key: str | tuple[str, ...]
+    _: KW_ONLY
+    rate: tuple[int, Seconds] | None = None
+    max_concurrency: int | None = None
+    cost: float | str | None = None
+
+    def __post_init__(self) -> None:
+        is_name = isinstance(self.key, str)
+        object.__setattr__(self, "key", _check_key("key", Key(self.key) if is_name else self.key))
+        if self.rate is None and self.max_concurrency is None:
+            raise ValueError(f"Limit({self.key!r}) needs a rate or a max_concurrency")
+        if self.max_concurrency is not None:
+            _check_whole("max_concurrency", self.max_concurrency, MAX_CONCURRENCY)
+        if self.rate is not None:
+            most = MAX_STARTS if self.cost is None else MAX_COST
+            object.__setattr__(self, "rate", _check_rate("rate", self.rate, most))
+        elif self.cost is not None:
+            raise ValueError("cost needs a rate, of which a start takes it")
+        if self.cost is not None and not isinstance(self.cost, str):
+            self.check_cost(self.cost)
+
+    def check_cost(self, cost: object) -> float:
+        """Return what a start costs.
+
+        Raises:
+            TypeError: It is no number.
+            ValueError: It is less than 0, or more than the limit.
+        """
+        number = validation.check_number("cost", cost, least=0)  # type: ignore[arg-type]
+        if self.rate and number > self.rate[0]:
+            raise ValueError(
+                f"cost must be at most {self.rate[0]:,}, the limit of {self.key!r} (got {cost!r}): "
+                "no period has room for it"
+            )
+        return number
 
 
 def check_every(name: str, interval: Seconds) -> float:
@@ -61,7 +125,7 @@ def _check_jid(_: str, jid: str) -> str:
     return validation.check_jid(jid)
 
 
-def _check_key(name: str, key: Key | tuple[str, ...]) -> Key | tuple[str, ...]:
+def _check_key(name: str, key: str | tuple[str, ...]) -> Key | tuple[str, ...]:
     if isinstance(key, Key):
         validation.check_name(name, key)
     elif isinstance(key, str):
@@ -91,13 +155,19 @@ def _check_period(name: str, duration: Seconds) -> float:
     return seconds
 
 
-def _check_rate(name: str, rate: tuple[int, Seconds]) -> tuple[int, float]:
+def _check_rate(name: str, rate: tuple[int, Seconds], most: int = MAX_STARTS) -> tuple[int, float]:
     if not isinstance(rate, tuple) or len(rate) != 2:
         raise TypeError(
             f"{name} must be a tuple of a number of starts and a period, in seconds or as a "
             f"timedelta, such as (10, 60) (got {rate!r})"
         )
-    return _check_whole(name, rate[0], MAX_STARTS), _check_period(f"{name}'s period", rate[1])
+    return _check_whole(name, rate[0], most), _check_period(f"{name}'s period", rate[1])
+
+
+def _check_limits(name: str, limits: Sequence[Limit]) -> tuple[Limit, ...]:
+    if not isinstance(limits, list | tuple) or not all(isinstance(each, Limit) for each in limits):
+        raise TypeError(f"{name} must be a list of Limit objects (got {limits!r})")
+    return tuple(limits)
 
 
 def _check_weight(name: str, weight: float) -> float:
@@ -159,7 +229,9 @@ class TemplateOptions(TypedDict, total=False):
         unique: Key that one job has at a time; a put with a taken key returns that job's jid.
         unique_until: Whether the job has the key until it starts, or until it ends (the default).
         unique_for: Time from now for which the job has the key instead, whatever its state.
-        limit_key: What `max_concurrency` and `rate_limit` count; default: the klass.
+        limits: Up to four concurrency and rate limits, all of which must admit the job.
+        limit_key: What `max_concurrency` and `rate_limit` count, the short form of one more limit;
+            default: the klass.
         max_concurrency: Maximum number of jobs of the key that run at once.
         rate_limit: Maximum number of jobs of the key that start within a period.
         fair_by: Key of the job's tenant: the tenants of a queue start jobs in turns. As a tuple, it
@@ -175,6 +247,7 @@ class TemplateOptions(TypedDict, total=False):
     unique: Annotated[Key | tuple[str, ...] | None, _check_key]
     unique_until: Annotated[_UniqueUntil | None, _Choice(_UniqueUntil)]
     unique_for: Annotated[Seconds | None, _check_period]
+    limits: Annotated[Sequence[Limit] | None, _check_limits]
     limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
     max_concurrency: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENCY)]
     rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]

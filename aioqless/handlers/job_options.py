@@ -124,7 +124,7 @@ def put_defaults_of(options: CheckedOptions, takes: Takes) -> CheckedOptions:
     names = TemplateOptions.__annotations__.keys()
     defaults = {name: value for name, value in options.items() if name in names}
     fields = key_fields(defaults)
-    encode_constraints(defaults, "", lambda: dict.fromkeys(fields))
+    encode_constraints(defaults, "", lambda: dict.fromkeys(fields, 1))
     known = takes.signature.parameters if takes.signature else None
     if known is not None and (wrong := fields - set(known)):
         raise ValueError(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import ModuleType
 
+from aioqless.client import job_data
 from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers.discovery import Source, declared
@@ -69,6 +70,11 @@ class Handlers:
         """Return the `output_ttl` and `keep_output` of the handler of a klass."""
         handler = self._by_klass.get(klass)
         return (None, False) if handler is None else (handler.output_ttl, handler.keep_output)
+
+    def read_fields(self, klass: str, text: bytes) -> Mapping[str, object]:
+        """Return the data of a job by field, with the defaults of its handler."""
+        handler = self._by_klass.get(klass)
+        return job_data.decode_fields(text) if handler is None else handler.values(text)
 
     def unknown(self, klass: str) -> UnknownKlass:
         """Return the error for a klass without a handler."""

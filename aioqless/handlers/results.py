@@ -1,10 +1,11 @@
-"""How a handler decides its job's outcome: Next, Retry, Snooze, Fail, and Parked."""
+"""How a handler decides its job's outcome: Next, Retry, Snooze, Throttled, Fail, and Parked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from aioqless import validation
+from aioqless.client.put_options import Limit
 from aioqless.validation import Duration, Seconds
 
 
@@ -83,6 +84,37 @@ class Snooze(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.delay,)
+
+
+class Throttled(Exception):
+    """Raise it in a handler when an API refuses a call for now: pauses a limit, for all workers.
+
+    No job with this limit starts before the pause is over; that of the handler then runs again,
+    which uses no retry. A job without this limit is delayed alone.
+
+    Args:
+        limit: The limit; if its key is made of fields, it is that of this job.
+        retry_after: For how long, in seconds or as a timedelta. A longer pause is not shortened.
+
+    Raises:
+        ValueError: `retry_after` is not more than 0.
+        TypeError: A value is of the wrong type.
+    """
+
+    limit: Limit
+    retry_after: float
+
+    def __init__(self, limit: Limit, retry_after: Seconds) -> None:
+        if not isinstance(limit, Limit):
+            raise TypeError(f"limit must be a Limit (got {limit!r})")
+        seconds = validation.check_seconds("retry_after", retry_after)
+        if seconds == 0:
+            raise ValueError("retry_after must be > 0: a job without a pause would run without end")
+        super().__init__(f"limit {limit.key!r} is paused for {seconds} s")
+        self.limit, self.retry_after = limit, seconds
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.limit, self.retry_after)
 
 
 class Fail(Exception):

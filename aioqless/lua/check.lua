@@ -74,6 +74,8 @@
 --                          Deleted.
 --   held-back-elsewhere    an entry that a limit or rate holds back is in -scheduled. Repair:
 --                          deleted.
+--   overdue-not-held       a job that keeps its share of a limit has been held back since it ran.
+--                          Deleted.
 --   without-turn           a waiting job with a tenant is among the tenant's jobs. Repair: it takes
 --                          a new turn. (Also found where another client made a job ready.)
 --   turn-not-waiting       an entry of a tenant is a job of it that waits or is held back.

@@ -10,7 +10,7 @@
 
 local job = record.require(jid)
 record.set_fields(jid, 'priority', priority)
-if job.constraints then limits.change_priority(job, priority) end
+if job.constraints then held_jobs.change_priority(job, priority) end
 local score = job.queue ~= '' and redis.call('ZSCORE', keys.waiting(job.queue), jid)
 if score and score ~= 'inf' then
   redis.call('ZADD', keys.waiting(job.queue),

@@ -6,6 +6,8 @@
 -- @arg     delay    seconds?      until it may run again
 -- @option  data     data          replaces the job's data
 -- @option  fence    string        must be that of the run
+-- @option  paused_key name        pauses this key of a limit for `delay`; a job with this limit is
+--                                 back at its place, and starts when the pause is over
 -- @option  waiting  jids          park it until one of these waits of its steps is over
 -- @flags   allow-oom
 -- @role    worker people
@@ -15,4 +17,8 @@
 local job = record.require_held(jid, worker, fence)
 if data then record.set_fields(jid, 'data', data) end
 if waiting then return waits.park(job, waiting, now) end
+if paused_key then
+  limits.pause(paused_key, delay or 0, now)
+  if limits.find(job_constraints.read(job.constraints), paused_key) then delay = 0 end
+end
 return release.put_back(job, now, delay)

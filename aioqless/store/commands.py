@@ -189,6 +189,19 @@ class Store(Commands, ABC):
             durable=True,
         )
 
+    def charge(
+        self, *, jid: str, worker: str, now: float | None = None, key: str, used: float,
+        fence: int | str | None = None, request: str | None = None,
+    ) -> Call[int]:
+        """Correct what the start of a run costs of a rate limit."""
+        argv = [encode(jid), encode(worker), self._encode_time(now), encode(key), encode(used)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
+        return Call(
+            self.send, "charge", read_count, [encode(self.namespace)], argv, request, writes=True,
+            durable=True,
+        )
+
     def check(
         self, *, now: float | None = None, resolve: str | None = None, cursor: str | None = None,
         budget: int | None = None, request: str | None = None,
@@ -941,7 +954,8 @@ class Store(Commands, ABC):
     def release(
         self, *, jid: str, worker: str, now: float | None = None, delay: float | None = None,
         data: str | bytes | None = None, fence: int | str | None = None,
-        waiting: Sequence[str] | None = None, request: str | None = None,
+        paused_key: str | None = None, waiting: Sequence[str] | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Return a running job unfinished to its former place in the queue."""
         argv = [encode(jid), encode(worker), self._encode_time(now), encode_optional(delay)]
@@ -949,6 +963,8 @@ class Store(Commands, ABC):
             argv += [b"data", encode(data)]
         if fence is not None:
             argv += [b"fence", encode(fence)]
+        if paused_key is not None:
+            argv += [b"paused_key", encode(paused_key)]
         if waiting is not None:
             argv += [b"waiting", encode(waiting)]
         return Call(

@@ -113,6 +113,10 @@ class _LockOnlyStore(OfflineStore):
         """Note it."""
         return self._note("release", arguments, "waiting")
 
+    def charge(self, **arguments: object) -> Call[int]:
+        """Note it."""
+        return self._note("charge", arguments, 1)
+
     def log(self, **arguments: object) -> Call[None]:
         """Note it."""
         return self._note("log", arguments, None)
@@ -216,7 +220,9 @@ async def perform(
     output = _Output()
     job.emit_to(output)
     threads = ThreadPool()
-    job.join(RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0))
+    handlers = Handlers([new.klass])
+    context = RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0)
+    job.join(replace(context, read_fields=handlers.read_fields))
     run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
     available = Resources(available=resources)
     needs = new.klass.takes.injected
@@ -227,7 +233,7 @@ async def perform(
     stack = MiddlewareStack(middleware, (), available)
     with refuse_unawaited():
         try:
-            record_result(run, await call_handler(run, Handlers([new.klass]), stack, threads))
+            record_result(run, await call_handler(run, handlers, stack, threads))
         except (Exception, Parked, BaseExceptionGroup) as error:
             record_error(run, error)
     outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)

@@ -21,7 +21,7 @@ watchdog.py        LoopWatchdog   logs what blocks the event loop; stack dumps
 parts/             Listener, Scheduler, Registration, NameLease, ...   what runs beside the jobs
 """
 
-from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze
+from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze, Throttled
 from aioqless.worker.context import Part, WorkerContext
 from aioqless.worker.settings import ReconnectDelays, Settings
 from aioqless.worker.subscriptions import Subscription
@@ -38,6 +38,7 @@ __all__ = [
     "Settings",
     "Snooze",
     "Subscription",
+    "Throttled",
     "Worker",
     "WorkerContext",
 ]

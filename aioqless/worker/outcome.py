@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.errors import InvalidData, LockLost, NoSuchJob, UnknownKlass, WrongState
-from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze
+from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze, Throttled
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group
 from aioqless.worker.failure_text import (
@@ -64,6 +64,7 @@ class RunReleased:
     why: str = "the worker stops"
     data: bytes | None = None  # the job's data, where the handler changed it and raised Snooze
     waits: tuple[str, ...] = ()  # until one of these waits is over
+    paused_key: str | None = None  # the key of a limit that is paused for `delay` seconds
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,8 @@ def _overdue(run: Run) -> RunFailed:
 
 def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Outcome:
     match error:
-        case Snooze():
-            return RunReleased(error.delay, "snoozed", run.data)
-        case Parked():
-            return RunReleased(0, str(error), run.data, error.waits)
+        case Snooze() | Throttled() | Parked():
+            return _released(run, error)
         case Fail():
             return RunFailed(error.group or group_of(run, error), error.message)
         case UnknownKlass() | InvalidData():
@@ -137,6 +136,18 @@ def _outcome_of_error(run: Run, error: BaseException, settings: Settings) -> Out
             return RunReleased()
         case _:
             return _retried_or_failed(run, error, settings.retry)
+
+
+def _released(run: Run, error: Snooze | Throttled | Parked) -> RunReleased | RunFailed:
+    if isinstance(error, Snooze):
+        return RunReleased(error.delay, "snoozed", run.data)
+    if isinstance(error, Parked):
+        return RunReleased(0, str(error), run.data, error.waits)
+    try:
+        key = run.job.key_of(error.limit)
+    except InvalidData as wrong:
+        return RunFailed(group_of(run, wrong), validation.to_text(wrong))
+    return RunReleased(error.retry_after, str(error), run.data, paused_key=key)
 
 
 def _declined_or_failed(run: Run, error: Exception, settings: Settings) -> RunDeclined | RunFailed:
@@ -274,14 +285,14 @@ def record_result(run: Run, result: object) -> None:
 
 
 def record_error(run: Run, error: BaseException) -> None:
-    """Record what the handler raised, and with Retry, Snooze and Parked which data to store.
+    """Record what the handler raised, and which data to store where it asks for another run.
 
     Data that can't be stored fails the job, as it does when the handler returns.
     """
     while isinstance(error, BaseExceptionGroup) and error.split(Parked)[1] is None:
         error = error.exceptions[0]
     run.error = error
-    if isinstance(error, Retry | Snooze | Parked):
+    if isinstance(error, Retry | Snooze | Throttled | Parked):
         try:
             run.data = run.job.changed_data()
         except InvalidData as wrong:

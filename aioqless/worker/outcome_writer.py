@@ -157,9 +157,11 @@ class OutcomeWriter:
             case RunDeclined(delay, timeout, group, message):
                 decline = partial(store.decline, **held, delay=delay, timeout=timeout)
                 return partial(decline, group=group, message=message)
-            case RunReleased(delay, _, data, waits):
+            case RunReleased(delay, _, data, waits, paused_key):
                 release = partial(store.release, **held, delay=delay or None, data=data)
-                return partial(release, waiting=waits[:MAX_JIDS_PER_CALL] or None)
+                return partial(
+                    release, waiting=waits[:MAX_JIDS_PER_CALL] or None, paused_key=paused_key
+                )
 
 
 def _row(run: Run, completed: RunCompleted) -> CompleteManyRow:

@@ -79,6 +79,7 @@ class Runner:
             shared.threads.call,
             context.settings.park_after,
             self._handlers.output_options,
+            self._handlers.read_fields,
         )
 
     def start(self, job: Job, lock: float) -> bool:

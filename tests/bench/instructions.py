@@ -34,6 +34,8 @@ DATA = '{"id":12345,"email":"someone@example.com"}'
 MARK = 1.03  # a command that gets dearer than this times its former figure is marked
 Arguments: TypeAlias = dict[str, Any]
 
+LIMITS = '{"limits":[{"key":"k","limit":1000},{"key":"tokens","rate":[1000000,60],"cost":5}]}'
+
 _JOB: Arguments = {"klass": "Greet", "data": DATA}
 _RUN: Arguments = {"worker": "ann", "now": None}
 _DECLARED: Arguments = {
@@ -58,7 +60,7 @@ def _emitted(n: int) -> Arguments:
 
 
 # The calls of each form: the command, its word, the arguments of all calls, those of one.
-# Jobs named w wait, r run, f failed, c are complete, t recur.
+# Jobs named w wait, r run, p run with two limits, f failed, c are complete, t recur.
 _Each: TypeAlias = tuple[str, str | None, Arguments, Callable[[int], Arguments]]
 MEASURED: dict[str, _Each] = {
     "put": ("put", None, {"queue": "mail", **_JOB, "now": None}, _jid("n")),
@@ -77,6 +79,7 @@ MEASURED: dict[str, _Each] = {
     ),
     "requeue": ("requeue", None, {"queue": "other", **_JOB, "now": None}, _jid("w")),
     "pop": ("pop", None, {"queue": "mail", "count": 1, **_RUN}, _none),
+    "pop, limits": ("pop", None, {"queue": "limited", "count": 1, **_RUN}, _none),
     "pop_many of 1": (
         "pop_many", None, {"count": 1, "order": "waiting", **_RUN},
         lambda _: {"batch": [{"queue": "mail"}]},
@@ -92,6 +95,7 @@ MEASURED: dict[str, _Each] = {
         lambda n: {"batch": [{"jid": f"r{2 * n}"}, {"jid": f"r{2 * n + 1}"}]},
     ),
     "complete": ("complete", None, {"queue": "run", **_RUN}, _jid("r")),
+    "complete, limits": ("complete", None, {"queue": "limited", **_RUN}, _jid("p")),
     "complete, next": ("complete", None, {"queue": "run", "next": "mail", **_RUN}, _jid("r")),
     "complete_many of 1": (
         "complete_many", None, _RUN, lambda n: {"batch": [{"jid": f"r{n}", "queue": "run"}]},
@@ -105,6 +109,7 @@ MEASURED: dict[str, _Each] = {
         "emit", None, _RUN, lambda n: {"batch": [_emitted(5 * n + i) for i in range(5)]},
     ),
     "output": ("output", None, {}, _jid("r")),
+    "charge": ("charge", None, {"key": "tokens", "used": 3, **_RUN}, _jid("p")),
     "fail": ("fail", None, {"group": "g", "message": "no", **_RUN}, _jid("r")),
     "retry": ("retry", None, {"queue": "run", "delay": 0, **_RUN}, _jid("r")),
     "release": ("release", None, _RUN, _jid("r")),
@@ -254,8 +259,10 @@ class Counted:
     def prepare(self) -> None:
         """Put jobs in all states, and recurring ones."""
         self.redis.flushdb()
-        for queue, kind in (("run", "r"), ("done", "c"), ("bad", "f"), ("desk", "h")):
-            jobs = [{"jid": f"{kind}{n}", **_JOB} for n in range(JOBS)]
+        queues = ("run", "r"), ("done", "c"), ("bad", "f"), ("desk", "h"), ("limited", "p")
+        for queue, kind in queues:
+            more = {"constraints": LIMITS} if kind == "p" else {}
+            jobs = [{"jid": f"{kind}{n}", **_JOB, **more} for n in range(JOBS)]
             self.call("put_many", None, {"queue": queue, "batch": jobs})
             worker = "person:ann" if kind == "h" else "ann"
             self.call("pop", None, {"queue": queue, "worker": worker, "count": JOBS})
@@ -264,6 +271,8 @@ class Counted:
         for n in range(JOBS):
             failed = {"jid": f"f{n}", "worker": "ann", "group": "g", "message": "no"}
             self.call("fail", None, failed)
+        jobs = [{"jid": f"l{n}", **_JOB, "constraints": LIMITS} for n in range(JOBS)]
+        self.call("put_many", None, {"queue": "limited", "batch": jobs})
         jobs = [{"jid": f"w{n}", **_JOB} for n in range(JOBS)]
         self.call("put_many", None, {"queue": "mail", "batch": jobs})
         jobs = [{"jid": f"d{n}", **_JOB, "depends": '["w198"]'} for n in range(CALLS + 1)]

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from aioqless import Client, NewJob
 from tests.chaos.ledger import Ledger
 from tests.chaos.processes import Processes
-from tests.chaos.producer import QUEUE, klass_of
+from tests.chaos.producer import API, QUEUE, klass_of
 from tests.chaos.readers import Readers
 from tests.chaos.server import Server
 
@@ -53,7 +53,13 @@ class Stage:
         self.ledger.note("offer", jids)
         with contextlib.suppress(RedisError):
             await self.client.queue(QUEUE).put_many(
-                NewJob(klass_of(how), {"how": how, "seconds": seconds}, jid=jid) for jid in jids
+                NewJob(
+                    klass_of(how),
+                    {"how": how, "seconds": seconds},
+                    jid=jid,
+                    limits=[API] if how == "throttled" else None,
+                )
+                for jid in jids
             )
             self.ledger.note("put", jids)
         return jids
@@ -216,6 +222,11 @@ async def cut_readers(stage: Stage) -> None:
     for _ in range(5):
         await asyncio.sleep(stage.chance.uniform(0.1, 0.3))
         await stage.readers.cut()
+
+
+async def throttle(stage: Stage) -> None:
+    await stage.add("throttled", 0.05, count=20)
+    await asyncio.sleep(stage.chance.uniform(0, 0.5))
     stage.processes.any("worker").signal(signal.SIGKILL)
 
 
@@ -282,6 +293,12 @@ KINDS = (
         poison,
         4.0,
         max_lost=2,
+    ),
+    Kind(
+        "throttle",
+        "20 jobs whose API answers 429, each of which pauses their limit; `kill -9` of a worker",
+        throttle,
+        alone=True,
     ),
     Kind(
         "block-loop",

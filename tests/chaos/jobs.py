@@ -23,7 +23,7 @@ import aioqless
 from aioqless.handlers.middleware_stack import ENDS
 from aioqless.handlers.retry_policy import fixed
 from tests.chaos.ledger import Ledger
-from tests.chaos.producer import VALUES
+from tests.chaos.producer import API, PAUSE, VALUES
 
 FIRST, SECOND, WANTED = "first", "second", "wanted"
 
@@ -42,7 +42,8 @@ FIRST, SECOND, WANTED = "first", "second", "wanted"
 # items         does each item of a list, with a cursor
 # speak         emits values
 # block         blocks its worker's event loop
-# limited       at most five run at once, in all workers
+# limited       at most five run at once, and 50 start in a second, in all workers
+# throttled     pauses its limit in every second run, as after the answer 429
 # poison        kills its worker
 # (They wait with Event.wait: time.sleep fails under libfaketime when a clock is set.)
 
@@ -68,6 +69,9 @@ def noted(job: aioqless.Job[Any]) -> Iterator[Run]:
     except RedisError:
         run.how = "retry"
         raise
+    except aioqless.Throttled:
+        run.how = "throttled"
+        raise
     except aioqless.Parked:
         run.how = "parked"
         raise
@@ -88,6 +92,8 @@ async def act(job: aioqless.Job[Any], how: str, seconds: float) -> aioqless.Next
         await asyncio.sleep(seconds)
         if how == "fail":
             raise aioqless.Fail("as it was put", group=WANTED)
+        if how == "throttled" and secrets.randbelow(2):
+            raise aioqless.Throttled(API, PAUSE)
         if how == "retry" and job.remaining == job.retries:
             raise aioqless.Retry(delay=0.2)
         if how == "next" and job.queue == FIRST:

@@ -16,12 +16,18 @@ from typing import Any
 
 from redis import exceptions
 
-from aioqless import Client, Durability, Key, NewJob, QueueFull, chain, group, in_queue
+from aioqless import Client, Durability, Limit, NewJob, QueueFull, chain, group, in_queue
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.errors import NotDurable
 from tests.chaos.ledger import Ledger
 
 QUEUE = "first"
+# Keys with the same part in braces share a partition.
+NARROW = Limit("narrow", max_concurrency=5)
+MANY_STARTS, PERIOD = 50, 1.0
+OFTEN = Limit("{narrow}-often", rate=(MANY_STARTS, PERIOD))
+API = Limit("api", rate=(1000, 1))
+PAUSE = 0.5  # seconds
 MIX = {
     "quick": 61,
     "slow": 3,
@@ -100,7 +106,7 @@ class Producer:
         )
         match how:
             case "limited":
-                return job.with_options(limit_key=Key("narrow"), max_concurrency=5)
+                return job.with_options(limits=[OFTEN, NARROW])
             case "fail":
                 undo = NewJob("chaos.act", {"how": "undo", "seconds": 0})
                 return job.on_failure(in_queue(QUEUE, undo))

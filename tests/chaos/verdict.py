@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise, product
 
 from aioqless import Client, Job
 from aioqless.contrib.output import Emitted, Missed
 from aioqless.contrib.partitions import PartitionedClient
 from tests.chaos.ledger import Note
-from tests.chaos.producer import VALUES
+from tests.chaos.producer import MANY_STARTS, NARROW, PAUSE, PERIOD, VALUES
 
 PAGE = 200
 ENDED = ("complete", "failed")
 GIVEN_UP = ("lost-locks", "failed-retries")
 # outcomes of runs that end before their lock does
-HANDED_OVER = ("next", "retry", "parked", "stopped: shutdown")
+HANDED_OVER = ("next", "retry", "parked", "throttled", "stopped: shutdown")
 
 
 @dataclass(eq=False)
@@ -132,6 +132,7 @@ async def judge(
     _judge_cursors(seen, jobs, verdict)
     await _judge_output(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
+    _judge_limits(jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
     verdict.wrong += [f"check found {found}" for found in await client.check()]
@@ -292,6 +293,32 @@ def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> Non
         if done > 1 + (how == "next") or seen.completions[jid] > 1:
             verdict.twice += 1
             verdict.wrong.append(f"{jid} was completed {max(done, seen.completions[jid])} times")
+
+
+def _judge_limits(jobs: dict[str, Job], verdict: Verdict) -> None:
+    """Compare what has run at once, or during a pause, with the limits, by Redis' clock."""
+    changes: list[tuple[float, int]] = []
+    starts: list[float] = []
+    pauses: list[float] = []
+    for jid, job in jobs.items():
+        if how_of(jid) == "limited":
+            for event, after in pairwise(job.events):
+                if event["what"] == "popped":
+                    changes += [(event["when"], 1), (after["when"], -1)]
+        if how_of(jid) == "throttled":
+            starts += [event["when"] for event in job.events if event["what"] == "popped"]
+            pauses += [event["when"] for event in job.events if event["what"] == "released"]
+    most = max(accumulate(change for _, change in sorted(changes)), default=0)
+    if most > (NARROW.max_concurrency or 0):
+        verdict.wrong.append(f"{most} jobs ran at once, which is above the limit")
+    verdict.wrong += [
+        f"a job started {at - pause:.3f} s after a pause of {PAUSE} s began"
+        for at, pause in product(starts, pauses)
+        if 0.001 < at - pause < PAUSE - 0.001
+    ]
+    began = sorted(at for at, change in changes if change > 0)
+    if any(b - a < PERIOD - 0.001 for a, b in zip(began, began[MANY_STARTS:], strict=False)):
+        verdict.wrong.append(f"more than {MANY_STARTS} limited jobs started in {PERIOD} s")
 
 
 def _group(job: Job) -> str:

@@ -106,7 +106,7 @@ async def test_get_explains_a_rate_limited_job(client: Client, cli: Aioqless) ->
     held = ({"first", "second"} - {running.jid}).pop()
     out = (await cli("get", held)).out
     assert (
-        "concurrency limit of key api: 1 at a time" in out
+        "limit of key api: 1 of 1 at a time run" in out
         and f"one of these ends: {running.jid}; looked at again" in out
     )
     told = json.loads((await cli("get", held, "--json")).out)["held_back"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Client, InvalidData, Job, Key, NewJob, job
+from aioqless import Client, InvalidData, Job, Key, Limit, NewJob, job
 from aioqless.client.constraints import encode_constraints
 from aioqless.client.put import encode_job
 from aioqless.client.put_options import TemplateOptions
@@ -65,13 +65,14 @@ async def test_options_of_put_override_those_of_the_handler(client: Client) -> N
     assert await mail.put(sync.data(7), unique=Key("else")) != first
     assert json.loads(encode_job(NewJob(sync, {"customer": 1}, unique_for=60,
         max_concurrency=5), 1000)["constraints"] or b"") == {
-        "unique": "Sync:[1]", "for": 60, "key": "Sync:[1]", "limit": 5,
+        "unique": "Sync:[1]", "for": 60, "limits": [{"key": "Sync:[1]", "limit": 5}],
     }  # fmt: skip
 
 
 async def test_unique_key_without_fields_is_the_klass(client: Client) -> None:
     assert await client.queue("mail").put(digest) == await client.queue("post").put(digest)
-    assert json.loads(encode_job(NewJob(digest), 1000)["constraints"] or b"")["key"] == "Digest"
+    (limit,) = json.loads(encode_job(NewJob(digest), 1000)["constraints"] or b"")["limits"]
+    assert limit["key"] == "Digest"
 
 
 async def test_default_of_a_parameter_is_part_of_the_unique_key() -> None:
@@ -181,3 +182,74 @@ async def test_string_is_no_key_since_a_field_may_be_meant(client: Client) -> No
             job(max_concurrency=1, **options)
         with pytest.raises(TypeError, match=f"{name} must be a tuple or a Key"):
             await client.put("Greet", {"customer": 7}, max_concurrency=1, **options)
+
+
+# Limit objects
+
+TOKENS = Limit("tokens", rate=(1000, 60), cost="tokens")
+CUSTOMER = Limit(("customer",), max_concurrency=2)
+
+
+@job(klass="Ask", limits=[TOKENS, CUSTOMER], rate_limit=(9, 60))
+async def ask(job: Job[Any], customer: int, tokens: int = 100) -> None: ...
+
+
+def _limits(new: NewJob) -> Any:
+    return json.loads(encode_job(new, 1000)["constraints"] or b"{}").get("limits")
+
+
+async def test_limits_are_encoded_with_the_short_form_as_one_more(client: Client) -> None:
+    tokens = {"key": "tokens", "rate": [1000, 60]}
+    customer = {"key": "Ask:[7]", "limit": 2}
+    short = {"key": "Ask", "rate": [9, 60]}
+    assert _limits(ask.data(7)) == [{**tokens, "cost": 100}, customer, short]
+    assert _limits(ask.data(7, tokens=5)) == [{**tokens, "cost": 5}, customer, short]
+    assert _limits(NewJob(ask, {"customer": 7}, limits=[CUSTOMER])) == [customer, short]
+    assert _limits(NewJob("Other", limits=[Limit("k", rate=(5, 60), cost=2)])) == [
+        {"key": "k", "rate": [5, 60], "cost": 2}
+    ]
+
+
+async def test_cost_above_the_limit_is_refused(client: Client) -> None:
+    with pytest.raises(InvalidData, match="cost must be at most 1,000, the limit of 'tokens'"):
+        await client.put(ask.data(customer=7, tokens=1001))
+    for wrong in (-1, "many", True, None):
+        with pytest.raises(InvalidData, match="tokens of Other: cost must be"):
+            await client.put("Other", {"tokens": wrong}, limits=[TOKENS])
+    with pytest.raises(InvalidData, match="cost of Other is made of the field 'tokens'"):
+        await client.put("Other", {}, limits=[TOKENS])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "kind", "told"),
+    [
+        (("k",), {}, ValueError, "needs a rate or a max_concurrency"),
+        ((7,), {"max_concurrency": 1}, TypeError, "key must be a tuple"),
+        (("",), {"max_concurrency": 1}, ValueError, "key must not be empty"),
+        (("k",), {"max_concurrency": 0}, ValueError, "max_concurrency must be an integer"),
+        (("k",), {"rate": (10_001, 60)}, ValueError, "rate must be an integer from 1 to 10,000"),
+        (("k",), {"rate": (2 * 10**9, 60), "cost": 1}, ValueError, "rate must be an integer"),
+        (("k",), {"max_concurrency": 1, "cost": 1}, ValueError, "cost needs a rate"),
+        (("k",), {"rate": (5, 60), "cost": 6}, ValueError, "cost must be at most 5"),
+        (("k",), {"rate": (5, 60), "cost": -1}, ValueError, "cost must be"),
+    ],
+)
+async def test_invalid_limit_is_refused_when_it_is_made(
+    arguments: tuple[Any, ...], options: dict[str, Any], kind: type[Exception], told: str
+) -> None:
+    with pytest.raises(kind, match=told):
+        Limit(*arguments, **options)
+
+
+async def test_more_than_four_limits_or_other_objects_are_refused(client: Client) -> None:
+    limits = [Limit(f"k{n}", max_concurrency=1) for n in range(5)]
+    with pytest.raises(ValueError, match=r"at most 4 limits \(got 5\)"):
+        await client.put("Other", limits=limits)
+    with pytest.raises(ValueError, match=r"at most 4 limits \(got 5\)"):
+        job(limits=limits[:4], max_concurrency=1)(lambda job: None)
+    with pytest.raises(TypeError, match="limits must be a list of Limit objects"):
+        await client.put("Other", limits=["k"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="names the field token, but the function takes"):
+
+        @job(limits=[Limit("k", rate=(5, 60), cost="token")])
+        async def wrong(job: Job[Any], tokens: int) -> None: ...

@@ -16,6 +16,7 @@ from aioqless import (
     Fail,
     Job,
     Key,
+    Limit,
     NewJob,
     Next,
     QueueFull,
@@ -131,6 +132,8 @@ BEATS = [{"jid": "a"}, {"jid": "c"}]
 ENDS = [{"jid": "a", "queue": "mail"}]
 TICKS = [{"jid": "night", "tick": 90000, "at": 90000, "next": 99999}]
 
+TOKENS = Limit("tokens", rate=(100, 60), cost=5)
+
 # Operations of a client by command, in a namespace where ann runs `a` and `b`, bob runs `c`, `idle`
 # waits, `held` depends on `a`, `bad` has failed, `r` recurs and `resting` is paused.
 OPERATIONS: list[tuple[str, str, Operation]] = [
@@ -219,6 +222,7 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
     ("sweep", "sweep", swept),
     ("archive_trim", "what is archived goes", lambda client:
         Archive(client.internals.store).trim("1-0", "lake")),
+    ("charge", "a run charges a limit", of("a", lambda job: job.charge(TOKENS, 7))),
     ("step", "a run stores a step", script("step", jid="a", worker="ann", kind="step", name="plan",
         result="1")),
     ("wait", "a run waits", script("wait", jid="a", worker="ann", wait_kind="wait", name="go")),
@@ -242,7 +246,8 @@ async def build(client: Client, clock: Clock) -> None:
     await bad.fail("no such word", group="typo")
     for jid in "abc":
         clock.now += 1
-        await queue.put("Greet", {"jid": jid}, jid=jid, unique=Key("taken") if jid == "b" else None)
+        unique, limits = Key("taken") if jid == "b" else None, [TOKENS] if jid == "a" else None
+        await queue.put("Greet", {"jid": jid}, jid=jid, unique=unique, limits=limits)
     await queue.pop(2)
     await queue.pop(1, worker="bob")
     await (await job(client, "b")).track()

@@ -55,7 +55,7 @@ async def test_failure_puts_the_branch_with_what_failed(story: Story) -> None:
 
 
 async def test_branch_can_be_delayed_and_limited(story: Story) -> None:
-    limits = '{"key": "bank", "limit": 1}'
+    limits = '{"limits": [{"key": "bank", "limit": 1}]}'
     await story.failed("a", on_failure=branch(delay="60", constraints=limits))
     assert await story.state("a-failure-1") == "scheduled"
     assert await story.pop(63, queue="money") == ["a-failure-1"]

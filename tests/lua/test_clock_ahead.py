@@ -134,7 +134,7 @@ async def test_job_declined_in_that_moment_fails_in_time(story: Story) -> None:
 
 
 async def test_rate_limit_forgets_starts_of_that_moment(story: Story) -> None:
-    terms = '{"key":"k","rate":[1,10]}'
+    terms = '{"limits":[{"key":"k","rate":[1,10]}]}'
     await story.put("one", NOW, constraints=terms)
     assert await story.pop(NOW + DAY) == ["one"]
     await story.put("two", NOW, constraints=terms)
@@ -144,7 +144,7 @@ async def test_rate_limit_forgets_starts_of_that_moment(story: Story) -> None:
 
 
 async def test_rate_limit_counts_starts_before_a_small_step_of_the_clock(story: Story) -> None:
-    terms = '{"key":"k","rate":[1,10]}'
+    terms = '{"limits":[{"key":"k","rate":[1,10]}]}'
     await story.put("one", NOW, constraints=terms)
     assert await story.pop(NOW) == ["one"]
     await story.put("two", NOW, constraints=terms)

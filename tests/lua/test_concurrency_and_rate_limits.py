@@ -10,12 +10,16 @@ from aioqless.store import PopManyRow
 from tests.lua.story import Story, score
 
 
+def constrained(*limits: dict[str, Any]) -> dict[str, Any]:
+    return {"constraints": json.dumps({"limits": limits})}
+
+
 def limited(limit: int = 1, key: str = "k") -> dict[str, Any]:
-    return {"constraints": json.dumps({"key": key, "limit": limit})}
+    return constrained({"key": key, "limit": limit})
 
 
 def rated(many: int, seconds: float, key: str = "k") -> dict[str, Any]:
-    return {"constraints": json.dumps({"key": key, "rate": [many, seconds]})}
+    return constrained({"key": key, "rate": [many, seconds]})
 
 
 ONE = limited()
@@ -273,9 +277,9 @@ async def test_retry_counts_as_a_start(story: Story) -> None:
 
 
 async def test_rate_and_concurrency_limit_apply_together(story: Story) -> None:
-    both = {"constraints": json.dumps({"key": "k", "limit": 1, "rate": [1, 30]})}
-    await story.running("a", popped=1, **both)  # type: ignore[arg-type]
-    await story.put("b", 2, **both)  # type: ignore[arg-type]
+    both = constrained({"key": "k", "limit": 1, "rate": [1, 30]})
+    await story.running("a", popped=1, **both)
+    await story.put("b", 2, **both)
     assert await story.pop(3) == []
     await story.complete("a", 10)
     assert await story.pop(11) == []
@@ -346,7 +350,7 @@ async def test_invalid_limits_are_refused_by_name(
     story: Story, given: dict[str, Any], argument: str
 ) -> None:
     async with story.refused(InvalidArgument, argument=argument):
-        await story.put("a", 0, constraints=json.dumps(given))
+        await story.put("a", 0, **constrained(given))
 
 
 @pytest.mark.parametrize("value", ["0/60", "5", "5/0", "many/60", "-1/60", "5/", "99999/1"])
@@ -369,6 +373,11 @@ async def test_delayed_job_names_its_limit_and_time(story: Story) -> None:
         [jid for jid in popped if jid in "ab"],
     )
     assert held_back["until"] == 72  # the other job's lock and its grace period
-    assert (await story.get(rated_))["held_back"] == {"key": "r", "rate": [1, 60], "until": 62}
+    assert (await story.get(rated_))["held_back"] == {
+        "key": "r",
+        "rate": [1, 60],
+        "until": 62,
+        "used": 0,
+    }
     for jid in popped:
         assert "held_back" not in await story.get(jid)

@@ -112,7 +112,7 @@ async def test_declined_pop_is_no_start_of_its_queues_rate(story: Story) -> None
 
 
 async def test_declined_pop_is_no_start_of_its_keys_rate(story: Story) -> None:
-    terms = json.dumps({"key": "api", "rate": [1, 60]})
+    terms = json.dumps({"limits": [{"key": "api", "rate": [1, 60]}]})
     await story.put("a", 3, constraints=terms)
     assert await story.pop(5) == ["a"]
     await decline(story, "a", 5)

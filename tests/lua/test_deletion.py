@@ -28,7 +28,12 @@ NOT_OF_A_JOB = (
     "x:archive",
     "tracked",
 )
-UNIQUE = {"unique": "one", "until": "done", "key": "narrow", "limit": 1, "rate": [9, 1000]}
+NARROW = {"limits": [{"key": "narrow", "limit": 1}]}
+UNIQUE = {
+    "unique": "one",
+    "until": "done",
+    "limits": [{"key": "narrow", "limit": 1, "rate": [9, 1000]}],
+}
 RICH = {
     "constraints": json.dumps(UNIQUE),
     "tags": ["x", "y"],
@@ -60,7 +65,7 @@ async def depends(story: Story) -> None:
 
 async def is_limited(story: Story) -> None:
     """Hold back the job: another job with its key runs first."""
-    await story.put("first", 0, priority=-9, constraints=json.dumps({"key": "narrow", "limit": 1}))
+    await story.put("first", 0, priority=-9, constraints=json.dumps(NARROW))
     await put(story)
     assert await story.pop(POPPED, count=2) == ["first"] and await story.state("a") == "scheduled"
 
@@ -219,7 +224,7 @@ async def test_pruned_failed_job_leaves_nothing(story: Story, archive: str) -> N
 async def test_canceled_recurring_job_leaves_nothing_even_if_paused(
     story: Story, kind: str
 ) -> None:
-    made = {"tags": ["x"], "constraints": json.dumps({"key": "narrow", "limit": 1})}
+    made = {"tags": ["x"], "constraints": json.dumps(NARROW)}
     await (
         story.recur("r", 0, **made) if kind == "interval" else story.cron("r", 0, next=60, **made)  # type: ignore[arg-type]
     )

@@ -26,7 +26,8 @@ THEIRS = {
 
 
 async def _limited(story: Story) -> None:
-    terms = json.dumps({"unique": "u", "until": "done", "key": "k", "limit": 1, "rate": [5, 60]})
+    limits = [{"key": "k", "limit": 1, "rate": [5, 60]}]
+    terms = json.dumps({"unique": "u", "until": "done", "limits": limits})
     await story.put("one", 20, queue="calls", constraints=terms)
     await story.put("two", 20, queue="calls", constraints=terms.replace('"u"', '"v"'))
     await story.configure(calls_rate_limit="100/60")

@@ -44,6 +44,7 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
         {"klass": "K", "job": '{"queue": "q", "klass": "K", "data": "1"}', "now": 10}),
     (("retry",), {"jid": "a", "worker": "ann", "queue": "mail", "now": 10}),
     (("release",), {"jid": "a", "worker": "ann", "now": 10}),
+    (("charge",), {"jid": "a", "worker": "ann", "now": 10, "key": "tokens", "used": 7}),
     (
         ("step",),
         {"jid": "a", "worker": "ann", "now": 10, "kind": "step", "name": "s", "result": "1"},
@@ -120,7 +121,8 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
 @pytest.fixture
 async def filled_namespace(story: Story) -> Story:
     await story.failed("bad")
-    await story.running("a", tags=["x"])
+    limits = '{"limits": [{"key": "tokens", "rate": [100, 60], "cost": 5}]}'
+    await story.running("a", tags=["x"], constraints=limits)
     await story.running("b", worker="bob")
     await story.put("held", 2, depends=["a"])
     await story.put("idle", 2, tags=["x"])

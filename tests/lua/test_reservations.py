@@ -318,7 +318,7 @@ async def test_skip_of_an_ended_job_is_forgotten(story: Story) -> None:
 
 
 async def test_skipped_job_frees_its_concurrency_limit(story: Story) -> None:
-    terms = '{"key":"k","limit":1}'
+    terms = '{"limits":[{"key":"k","limit":1}]}'
     for n, jid in enumerate("ab"):
         await story.put(jid, n, constraints=terms)
     assert await reserve(story, 2) == "a"

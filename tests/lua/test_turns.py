@@ -221,7 +221,7 @@ async def test_lost_job_is_popped_first(story: Story) -> None:
 
 async def test_held_job_keeps_its_place(story: Story) -> None:
     for n in range(3):
-        await story.put(f"a{n}", 0, **of("a", key="k", limit=1))
+        await story.put(f"a{n}", 0, **of("a", limits=[{"key": "k", "limit": 1}]))
     await put_all(story, "b", 3)
     assert await story.pop(1, count=3) == ["a0", "b0", "b1"]
     assert (await tenants(story))["a"]["waiting"] == 2
@@ -232,7 +232,7 @@ async def test_held_job_keeps_its_place(story: Story) -> None:
 
 async def test_held_job_is_not_behind_new_ones_after_turns_are_reset(story: Story) -> None:
     for n in range(9):
-        await story.put(f"a{n}", 0, **of("a", key="k", limit=1))
+        await story.put(f"a{n}", 0, **of("a", limits=[{"key": "k", "limit": 1}]))
     assert await story.pop(1, count=9) == ["a0"]
     await story.put("b0", 2, **of("b"))
     await story.put("b1", 2, **of("b"))
@@ -394,7 +394,7 @@ async def test_calls_for_a_job_with_a_tenant(story: Story) -> None:
         stats = await story.ask("INFO", "commandstats")
         return sum(each["calls"] for name, each in stats.items() if name.startswith("cmdstat_"))
 
-    limited: dict[str, Any] = {"constraints": '{"key": "k", "limit": 5}'}
+    limited: dict[str, Any] = {"constraints": '{"limits": [{"key": "k", "limit": 5}]}'}
     plain = await count(story.put("x", 1, **limited))
     assert await count(story.put("y", 1, **of("a"))) - plain <= 3
     await pop_all(story)
@@ -410,7 +410,7 @@ async def test_calls_for_a_job_with_a_tenant(story: Story) -> None:
     assert await count(story.pop(501)) - plain <= 3
 
 
-@pytest.mark.parametrize("own", [{}, {"constraints": '{"key": "k", "limit": 9}'}])
+@pytest.mark.parametrize("own", [{}, {"constraints": '{"limits": [{"key": "k", "limit": 9}]}'}])
 async def test_jobs_without_a_tenant_read_and_write_no_turns(
     story: Story, own: dict[str, Any]
 ) -> None:

@@ -220,7 +220,7 @@ async def test_parked_job_keeps_its_unique_key(story: Story, until: str) -> None
 
 
 async def test_parked_job_frees_its_limit_and_waits_for_it_again(story: Story) -> None:
-    limit = '{"key":"k","limit":1}'
+    limit = '{"limits":[{"key":"k","limit":1}]}'
     await parked(story, constraints=limit)
     await story.put("b", 4, constraints=limit)
     assert await story.pop(5, worker="bob") == ["b"]

@@ -15,9 +15,11 @@ from aioqless import (
     Inject,
     InvalidData,
     Job,
+    Limit,
     Next,
     Retry,
     Snooze,
+    Throttled,
     job,
 )
 from aioqless.client.put import NewJob
@@ -122,7 +124,9 @@ async def test_result_and_progress_of_a_handler_are_returned() -> None:
     assert done.commands == [("progress", {"share": 0.5, "message": "halfway"})]
 
 
-@pytest.mark.parametrize("end", [Retry(delay=30), Snooze(30)])
+@pytest.mark.parametrize(
+    "end", [Retry(delay=30), Snooze(30), Throttled(Limit("api", rate=(1, 60)), 30)]
+)
 async def test_changed_data_is_part_of_the_outcome_of_retry_and_snooze(end: Exception) -> None:
     @job(klass="Page")
     async def page(job: Job[Any]) -> None:
@@ -132,6 +136,21 @@ async def test_changed_data_is_part_of_the_outcome_of_retry_and_snooze(end: Exce
     done = await perform(NewJob(page, {"page": 1}))
     assert isinstance(done.outcome, RunRetried | RunReleased)
     assert (done.outcome.data, done.job.data) == (b'{"page":2}', {"page": 2})
+
+
+async def test_pause_of_a_limit_and_what_a_run_charges_are_returned() -> None:
+    of_model = Limit(("model",), rate=(1000, 60), cost="tokens")
+
+    @job(klass="Ask", limits=[of_model])
+    async def ask(job: Job, model: str = "small", tokens: int = 100) -> None:
+        await job.charge(of_model, 40)
+        raise Throttled(of_model, 30)
+
+    done = await perform(ask.data())
+    assert isinstance(done.outcome, RunReleased)
+    assert (done.outcome.paused_key, done.outcome.delay) == ('Ask:["small"]', 30)
+    ((command, charged),) = done.commands
+    assert (command, charged["key"], charged["used"]) == ("charge", 'Ask:["small"]', 40)
 
 
 @job(klass="Ship", queue="orders", priority=-3, tags=["parcel"], retries=2)

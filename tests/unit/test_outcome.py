@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioqless import Fail, Job, Next, Retry, Settings, Snooze
+from aioqless import Fail, Job, Limit, Next, Retry, Settings, Snooze, Throttled
 from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
@@ -346,3 +346,22 @@ def test_repr_describes_retry_and_fail() -> None:
     assert str(Retry("busy")) == "busy"
     assert str(Fail("typo", group="typo")) == "typo"
     assert str(Fail("no such word", group="typo")) == "no such word"
+
+
+API = Limit("api", rate=(5, 60))
+
+
+def test_throttled_survives_the_way_between_processes() -> None:
+    copy = pickle.loads(pickle.dumps(Throttled(API, 2.5)))
+    assert (copy.limit, copy.retry_after) == (API, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("limit", "retry_after", "kind"),
+    [(API, 0, ValueError), (API, -1, ValueError), (API, "30", TypeError), ("api", 30, TypeError)],
+)
+def test_throttled_needs_a_limit_and_a_pause(
+    limit: Any, retry_after: Any, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind, match=r"limit|retry_after"):
+        Throttled(limit, retry_after)

@@ -22,8 +22,11 @@ from tests.upgrades.snapshot import ENCRYPTED_WITH, FOLDER, THEN, dump, put_ever
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
 KEYS = "\n".join(file.read_text() for file in Path(aioqless.__file__).parent.rglob("keys.lua"))
-# Reused by later calls, emptied by ticks, or written again by each running worker.
-BRIEF = {"request", "deferred", "deferred-jids", "deferred-failures", "orphans", "subscriptions"}
+# Reused by later calls, emptied by ticks or as jobs start, or written again by running workers.
+BRIEF = {
+    *("request", "deferred", "deferred-jids", "deferred-failures", "orphans", "subscriptions"),
+    *("overdue", "limit-paused"),
+}
 PARTITIONED = {"partitions"}  # only in the namespaces of partitions
 JIDS = {
     "waiting", "delayed", "dependent", "alone", "few", "late", "flow-1", "flow-2", "completed",

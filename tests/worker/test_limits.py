@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from typing import Any
 
 import pytest
 
-from aioqless import Client, Job, Key, NewJob, job
+from aioqless import Client, Job, Key, Limit, NewJob, Throttled, job
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Work
 
@@ -90,3 +91,35 @@ async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
         if event["what"] == "popped"
     )
     assert all(later - earlier > 0.49 for earlier, later in zip(popped, popped[2:], strict=False))
+
+
+API = Limit("api", rate=(1000, 60))
+
+
+async def test_no_job_of_a_limit_starts_from_when_a_pause_is_stored_until_it_ends(
+    client: Client, work: Work, until: Until
+) -> None:
+    """20 workers get the answer 429, as from an API that is overloaded."""
+    refused: list[str] = []
+    done: list[str] = []
+
+    @job(klass="Ask", limits=[API])
+    async def ask(job: Job[Any]) -> None:
+        if len(refused) < 20:
+            refused.append(job.jid)
+            raise Throttled(API, 1)
+        done.append(job.jid)
+
+    jids = await client.queue("mail").put_many(NewJob(ask) for _ in range(60))
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(20):
+            other = await stack.enter_async_context(Client(client.url, namespace=client.namespace))
+            await stack.enter_async_context(work(ask, using=other, concurrency=2))
+        await until(lambda: len(done) == 60, 20)
+    jobs = await client.jobs.multiget(*jids)
+    events = [event for each in jobs for event in each.events]
+    pauses = [event["when"] for event in events if event["what"] == "released"]
+    assert len(pauses) == 20
+    starts = [event["when"] for event in events if event["what"] == "popped"]
+    assert not [at for at in starts for pause in pauses if pause + 0.001 < at < pause + 0.999]
+    assert {each.remaining for each in jobs} == {5}

@@ -160,7 +160,12 @@ def _decode_held_back(record: Mapping[str, Json] | None) -> HeldBack | None:
         until=record["until"],
         limit=record.get("limit"),
         running=tuple(record.get("running", ())),
+        running_total=record.get("running_total", 0),
         rate=(int(rate[0]), float(rate[1])) if rate else None,
+        used=record.get("used", 0),
+        cost=record.get("cost"),
+        paused_until=record.get("paused_until"),
+        behind=record.get("behind"),
         waits_for=tuple(record.get("waits_for", ())),
     )
 

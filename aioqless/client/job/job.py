@@ -7,6 +7,7 @@ import copy
 import dataclasses
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from operator import attrgetter
 from typing import (
     Any,
@@ -26,6 +27,7 @@ from typing_extensions import TypeVar
 from aioqless import validation
 from aioqless.client import extensions, job_data
 from aioqless.client.codec import Codec
+from aioqless.client.constraints import name_limit
 from aioqless.client.job.backend import JobBackend, OutputWriter, RunContext
 from aioqless.client.job.decoding import JobFields, decode_record
 from aioqless.client.job.progress_reporter import Reporter
@@ -40,7 +42,7 @@ from aioqless.client.job.state import (
     list_stages,
 )
 from aioqless.client.job.temp_dir import TempDir
-from aioqless.client.put_options import Missing
+from aioqless.client.put_options import Limit, Missing
 from aioqless.errors import AioqlessError, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
@@ -442,6 +444,45 @@ class Job(JobFields, Generic[Data]):
     def report_to(self, reporter: Reporter) -> None:
         """Set what takes the progress of this run; default: Redis."""
         self._backend = dataclasses.replace(self._backend, progress_reporter=reporter)
+
+    def charge(self, limit: Limit, used: float) -> Coroutine[object, object, bool]:
+        """Correct what the start of this run costs of a limit, such as to the tokens it has used.
+
+        May be called again; the last amount counts. It may be more than the limit, which then
+        admits less until it is over. In a handler that is a plain function, the value itself is
+        returned.
+
+        Args:
+            limit: A limit of the job that has a `cost`.
+            used: What the run has used, from 0.
+
+        Returns:
+            Whether the start still counts; False if the period is over.
+
+        Raises:
+            LockLost: Another run holds the job.
+            ValueError: `used` is less than 0.
+            WrongState: It does not run, or has no such limit with a cost.
+        """
+        validation.check_number("used", used, least=0)
+        charge = self._charge(self.key_of(limit), used)
+        if self._context is None or self._context.is_on_loop():
+            return charge
+        return cast(Coroutine[object, object, bool], self._context.wait(charge))
+
+    async def _charge(self, key: str, used: float) -> bool:
+        return bool(await self._store.charge(**self._held, key=key, used=used))
+
+    def key_of(self, limit: Limit) -> str:
+        """Return the key that a limit has for this job, as Redis has it.
+
+        Raises:
+            InvalidData: The data lacks a field of the key.
+        """
+        text = self.text.encode()
+        if self._context is None:
+            return name_limit(limit, self.klass, lambda: job_data.decode_fields(text))
+        return name_limit(limit, self.klass, partial(self._context.read_fields, self.klass, text))
 
     async def heartbeat(self) -> float:
         """Renew the lock, and store the data if it has changed.

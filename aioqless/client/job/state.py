@@ -99,9 +99,16 @@ class HeldBack:
     Attributes:
         key: Key of the limit; empty if there is none.
         until: When the limit is checked again at the latest, or the job is, in seconds since 1970.
-        limit: Maximum number of jobs of the key that run at once, if that is the limit.
+        limit: Maximum number of jobs of the key that run at once, if the limit has one.
         running: Jids of jobs of the key that run; at most 10.
-        rate: Maximum number of starts and the period in seconds, if that is the limit.
+        running_total: The number of all of them.
+        rate: Maximum number of starts, or of what they cost, and the period in seconds, if the
+            limit has one.
+        used: How many starts count in the period now, or what they cost.
+        cost: What a start of this job costs, if the limit has costs.
+        paused_until: When the pause of the key ends, if it is paused.
+        behind: Jid of a job that has been held back for longer than a period and goes first, if one
+            does.
         waits_for: What a parked job waits for, each as kind and name: `wait:approval` for a signal,
             or `sleep:cool-down`.
     """
@@ -110,7 +117,12 @@ class HeldBack:
     key: str = ""
     limit: int | None = None
     running: tuple[str, ...] = ()
+    running_total: int = 0
     rate: tuple[int, float] | None = None
+    used: float = 0
+    cost: float | None = None
+    paused_until: float | None = None
+    behind: str | None = None
     waits_for: tuple[str, ...] = ()
 
     @property
@@ -118,11 +130,18 @@ class HeldBack:
         """The limit, or what it waits for, in words."""
         if self.waits_for:
             return f"it waits for {', '.join(map(_describe_wait, self.waits_for))}"
+        reasons = []
+        if self.paused_until is not None:
+            reasons.append("it is paused")
         if self.limit is not None:
-            return f"concurrency limit of key {self.key}: {self.limit:,} at a time"
+            reasons.append(f"{self.running_total:,} of {self.limit:,} at a time run")
         if self.rate is not None:
-            return f"rate limit of key {self.key}: {self.rate[0]:,} in {self.rate[1]:g} s"
-        return f"limit of key {self.key}"
+            cost = "" if self.cost is None else f", this job costs {self.cost:,g}"
+            most, period = self.rate
+            reasons.append(f"{self.used:,g} of {most:,} in {period:g} s are used{cost}")
+        if self.behind is not None:
+            reasons.append(f"job {self.behind} has waited longer and goes first")
+        return f"limit of key {self.key}: {'; '.join(reasons)}"
 
 
 def _describe_wait(field: str) -> str:

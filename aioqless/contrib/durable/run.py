@@ -286,14 +286,11 @@ class DurableRun:
 
     def is_on_loop(self) -> bool:
         """Return whether the caller is a coroutine on the worker's loop; else it is a thread."""
-        try:
-            return asyncio.get_running_loop() is self.context.loop
-        except RuntimeError:
-            return False
+        return self.context.is_on_loop()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the worker's loop, and wait for it in this thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.context.loop).result()
+        return self.context.wait(work)
 
 
 async def read_steps(backend: JobBackend, jid: str) -> list[StoredStep]:

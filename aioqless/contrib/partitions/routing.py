@@ -105,7 +105,8 @@ def check_together(first: str, others: Iterable[str], count: int) -> None:
 def keys_of(text: str | bytes | None) -> list[str]:
     """Return the keys among the constraints of a job, as scripts take them."""
     constraints = msgspec.json.decode(text) if text else {}
-    return [constraints[name] for name in ("unique", "key") if name in constraints]
+    unique = [constraints["unique"]] if "unique" in constraints else []
+    return unique + [limit["key"] for limit in constraints.get("limits", ())]
 
 
 def generate_jid(partition: int, partitions: int, digits: str | None = None) -> str:

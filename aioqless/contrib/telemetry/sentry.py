@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from aioqless import Fail, Job, Parked, Retry, Snooze, middleware
+from aioqless import Fail, Job, Parked, Retry, Snooze, Throttled, middleware
 from aioqless.errors import AioqlessError, require_extra
 from aioqless.handlers import CallNext
 
@@ -64,7 +64,7 @@ async def report(job: Job[Any], call: CallNext) -> Any:
         scope.add_event_processor(_DataFilter(job))
         try:
             return await call()
-        except (Retry, Snooze, Parked, Fail, asyncio.CancelledError):
+        except (Retry, Snooze, Throttled, Parked, Fail, asyncio.CancelledError):
             raise
         except BaseException as error:
             sentry_sdk.capture_exception(error)

@@ -3,8 +3,9 @@
 --   unique, until, for   its unique key: until it has `started`, until it is `done`, or for a
 --                        number of seconds
 --   if_exists            if the key or the jid is taken: `keep` that job, or `raise`
---   key, limit, rate     the key that it shares with others; the maximum number that run at once;
---                        [maximum number of starts, seconds]
+--   limits               up to four, each with the `key` that it shares with others, and `limit`,
+--                        the maximum number that run at once, or `rate`, [maximum number of starts,
+--                        seconds], or both; with `cost`, the rate is of what starts cost
 --   fair, weight         its tenant, and how many turns this one has for one of others (turns.lua)
 -- Only our scripts enforce them.
 
@@ -19,33 +20,60 @@ function job_constraints.parse(text)
   if own.if_exists ~= nil and not EXISTS[own.if_exists] then
     errors.bad_argument('if_exists', own.if_exists, 'must be keep or raise')
   end
-  for _, name in ipairs({'unique', 'key', 'fair'}) do
-    if own[name] ~= nil and type(own[name]) ~= 'string' then
-      errors.bad_argument(name, own[name], 'is not a string')
-    end
-    if own[name] then args.name(name, own[name]) end
-  end
+  job_constraints.check_name('unique', own.unique)
+  job_constraints.check_name('fair', own.fair)
   if own.unique and own['for'] == nil and not UNTIL[own['until']] then
     errors.bad_argument('until', own['until'], 'must be started or done')
   end
   if own['for'] ~= nil then args.interval('for', own['for']) end
+  if own.limits ~= nil then job_constraints.check_limits(own.limits) end
+  if own.weight ~= nil then args.between('weight', own.weight, 0.01, 100) end
+  if own.weight ~= nil and not own.fair then errors.bad_argument('fair', nil, 'is missing') end
+  return own
+end
+
+function job_constraints.check_name(name, value)
+  if value ~= nil and type(value) ~= 'string' then
+    errors.bad_argument(name, value, 'is not a string')
+  end
+  if value then args.name(name, value) end
+end
+
+function job_constraints.check_limits(given)
+  if type(given) ~= 'table' or #given < 1 or #given > constants.MAX_LIMITS then
+    errors.bad_argument('limits', nil, 'must be a list of 1 to ' .. constants.MAX_LIMITS)
+  end
+  local seen = {}
+  for _, limit in ipairs(given) do
+    job_constraints.check_limit(type(limit) == 'table' and limit or {})
+    if seen[limit.key] then
+      errors.bad_argument('key', limit.key, 'is that of two limits; write one with both')
+    end
+    seen[limit.key] = true
+  end
+end
+
+function job_constraints.check_limit(own)
+  job_constraints.check_name('key', own.key)
+  if not own.key then errors.bad_argument('key', nil, 'is missing') end
+  if not (own.limit or own.rate) then
+    errors.bad_argument('key', own.key, 'needs a limit or a rate')
+  end
   if own.limit ~= nil then
     job_constraints.check_whole('limit', own.limit, constants.MAX_CONCURRENCY)
   end
   if own.rate ~= nil then
     if type(own.rate) ~= 'table' or #own.rate ~= 2 then
-      errors.bad_argument('rate', nil, 'must be [maximum number, seconds]')
+      errors.bad_argument('rate', nil, 'must be [maximum, seconds]')
     end
-    job_constraints.check_whole('rate', own.rate[1], constants.MAX_RATE_STARTS)
+    job_constraints.check_whole('rate', own.rate[1],
+      own.cost and constants.MAX_RATE_COST or constants.MAX_RATE_STARTS)
     args.interval('rate', own.rate[2])
   end
-  if own.weight ~= nil then args.between('weight', own.weight, 0.01, 100) end
-  if own.weight ~= nil and not own.fair then errors.bad_argument('fair', nil, 'is missing') end
-  if own.key and not (own.limit or own.rate) then
-    errors.bad_argument('key', own.key, 'needs a limit or a rate')
+  if own.cost ~= nil then
+    if not own.rate then errors.bad_argument('cost', nil, 'needs a rate') end
+    args.between('cost', own.cost, 0, own.rate[1])
   end
-  if (own.limit or own.rate) and not own.key then errors.bad_argument('key', nil, 'is missing') end
-  return own
 end
 
 function job_constraints.check_whole(name, value, most)
@@ -90,7 +118,7 @@ function job_constraints.apply(jid, text, own, former, now)
   if not text then return end
   if own.turn then
     record.set_fields(jid, 'x-constraints', text, 'x-turn', own.turn)
-  elseif own.unique or own.key or own.fair then
+  elseif own.unique or own.limits or own.fair then
     record.set_fields(jid, 'x-constraints', text)
   elseif former then
     record.delete_fields(jid, 'x-constraints', 'x-turn')

@@ -77,6 +77,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
 --   x-constraints     its uniqueness, concurrency and rate limits, and its tenant
+--   x-held      since when limits have held it back
 --   x-turn      its turn among those of its tenant, and since when it has been ready
 --   x-runs      its earlier runs in this stage, if the archive is on
 --   x-archived  the `time` it had when its end was archived
@@ -153,8 +154,12 @@ function keys.orphans() return ns .. ':x:orphans' end
 function keys.unique(key) return ns .. ':x:unique:' .. key end
 -- Z running jobs of a limited key by when they are checked again
 function keys.limit_running(key) return ns .. ':x:limit-running:' .. key end
--- Z jobs held back in `-scheduled` by a limit, by their score in `-work`
+-- Z jobs held back in `-scheduled` by a key's limit, by their score in `-work`
 function keys.held_back(key) return ns .. ':x:held-back:' .. key end
+-- Z jobs that keep their share of a limit, by their score in `-work`
+function keys.overdue(key) return ns .. ':x:overdue:' .. key end
+-- T until when a key is paused, and for how long it was; expires
+function keys.limit_paused(key) return ns .. ':x:limit-paused:' .. key end
 -- Z the next turn of each tenant of a queue by its score in `-work`; also that of new tenants
 function keys.turns(queue) return ns .. ':x:turns:' .. queue end
 -- Z a tenant's jobs that wait or are held back by their score in `-work`

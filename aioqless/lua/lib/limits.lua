@@ -1,42 +1,69 @@
--- limits: concurrency and rate limits by key.
--- A job that may not start yet is held back: it moves to `-scheduled`, which peers tolerate, so
--- that it doesn't block those behind it in `-work`, and is listed by its key with its score in
--- `-work`. It is woken when a running job of its key ends; if that never happens, it is due when
--- that job's lock has expired.
+-- limits: concurrency and rate limits by key. A job has up to four (`limits` of its constraints):
+-- it starts when all of them admit it, and takes from none otherwise. (held_jobs.lua has those that
+-- wait, overdue_jobs.lua those that have waited for long.)
 
 local LOOKS = 20
-local LATER = 3600
-local MOST_SHOWN = 10
+local KEPT = 60  -- seconds after which a slot that an overdue job keeps is looked at again
 
 -- Whether the next job may start; if so it counts from now on, otherwise it is held back.
 function limits.admit(job, own, queue, score, now)
-  local of, waiting = 'k:' .. own.key, keys.held_back(own.key)
-  local full, due = own.limit and limits.find_busy_until(own, now)
-  if full or own.rate and rates.read_capacity(of, own.rate, now) == 0 then
-    redis.call('ZADD', waiting, score, job.jid)
-    local ahead = redis.call('ZREVRANK', waiting, job.jid)
-    if full then
-      due = ahead < own.limit and full or now + LATER
-    else
-      due = rates.find_next_start(of, own.rate, ahead, now)
+  local contended = limits.is_contended(own)
+  for _, limit in ipairs(own.limits) do
+    local due = limits.find_due(limit, job.jid, score, contended, now)
+    if due then
+      held_jobs.hold(job, own, limit, queue, score, due, now)
+      if contended then held_jobs.wake_next(own, now) end
+      return false
     end
-    record.set_fields(job.jid, 'state', 'scheduled', 'worker', '', 'expires', 0)
-    queue_sets.add_scheduled(queue, job.jid, due)
-    return false
   end
-  if own.limit then
-    redis.call('ZADD', keys.limit_running(own.key),
-      now + config.heartbeat(queue) + config.number('grace-period'), job.jid)
+  for _, limit in ipairs(own.limits) do
+    if limit.limit then
+      redis.call('ZADD', keys.limit_running(limit.key),
+        now + config.heartbeat(queue) + config.number('grace-period'), job.jid)
+    end
+    if limit.rate then
+      rates.record_start('k:' .. limit.key, limit.rate, job.jid, now, limit.cost)
+    end
+    if contended then redis.call('ZREM', keys.overdue(limit.key), job.jid) end
   end
-  if own.rate then rates.record_starts(of, own.rate, {job.jid}, now) end
+  if contended then held_jobs.wake_next(own, now) end
   return true
 end
 
--- Until when a key is at its limit, unless one of its jobs ends before; nil if it isn't. Entries
--- whose lock should have expired are verified, a few per call.
-function limits.find_busy_until(own, now)
+-- Whether a key of a job is paused, or has held or overdue jobs.
+function limits.is_contended(own)
+  local names = {}
+  for _, limit in ipairs(own.limits) do
+    names[#names + 1] = keys.limit_paused(limit.key)
+    names[#names + 1] = keys.held_back(limit.key)
+    names[#names + 1] = keys.overdue(limit.key)
+  end
+  return redis.call('EXISTS', unpack(names)) > 0
+end
+
+-- When a limit may admit a job that is the first to wait for it; nil if it does now. `contended`:
+-- the key may be paused, or have overdue jobs.
+function limits.find_due(limit, jid, score, contended, now)
+  local due = contended and limits.read_pause(limit.key, now)
+  local before = contended and overdue_jobs.find_before(limit.key, jid, tonumber(score), now)
+  if limit.limit then
+    local free = limits.find_busy_until(limit, before and 1 or 0, now)
+    due = free and math.max(due or 0, free) or due
+  end
+  if limit.rate then
+    local wanted = (limit.cost or 1) + (before and (before.cost or 1) or 0)
+    local room = rates.find_room('k:' .. limit.key, limit, wanted, now)
+    due = room and math.max(due or 0, room) or due
+  end
+  return due
+end
+
+-- Until when a key is at its limit, unless one of its jobs ends before; nil if it isn't. `kept`:
+-- how many slots an overdue job keeps. Entries whose lock should have expired are verified, a few
+-- per call.
+function limits.find_busy_until(own, kept, now)
   local holding = keys.limit_running(own.key)
-  if redis.call('ZCARD', holding) < own.limit then return nil end
+  if redis.call('ZCARD', holding) + kept < own.limit then return nil end
   for _, jid in ipairs(redis.call('ZRANGE', holding, '-inf', now, 'BYSCORE', 'LIMIT', 0, LOOKS)) do
     local job = redis.call('HMGET', keys.job(jid), 'state', 'expires', 'grace', 'queue')
     local ends = (tonumber(job[2]) or 0) + config.number('grace-period')
@@ -49,82 +76,73 @@ function limits.find_busy_until(own, now)
       redis.call('ZREM', holding, jid)
     end
   end
-  if redis.call('ZCARD', holding) < own.limit then return nil end
+  local running = redis.call('ZCARD', holding)
+  if running + kept < own.limit then return nil end
+  if running < own.limit then return now + KEPT end
   return math.max(now + 1, tonumber(redis.call('ZRANGE', holding, 0, 0, 'WITHSCORES')[2]))
 end
 
--- A job stops running or waiting: wake the next one of its key. One that hasn't run gives its turn
--- back.
+-- The limit of a job that has this key.
+function limits.find(own, key)
+  for _, limit in ipairs(own.limits or {}) do
+    if limit.key == key then return limit end
+  end
+  return nil
+end
+
+-- A job stops running or waiting: wake the next ones of its keys. One that hasn't run gives its
+-- turn back.
 function limits.release(job, now)
   local own = job_constraints.read(job.constraints)
-  if own.fair and job.state ~= 'running' then turns.give_back(job, own) end
-  if not own.key then return end
-  local left = redis.call('ZREM', keys.limit_running(own.key), job.jid)
-    + redis.call('ZREM', keys.held_back(own.key), job.jid)
-  for _ = 1, left > 0 and LOOKS or 0 do
-    local top = redis.call('ZRANGE', keys.held_back(own.key), -1, -1, 'WITHSCORES')
-    if not top[1] or limits.wake(own.key, top[1], top[2], now) then return end
-    redis.call('ZREM', keys.held_back(own.key), top[1])
-  end
-end
-
--- Move the first job that is held back to its place in the queue, or reschedule it if the rate
--- limit is reached. Return false if the job isn't held back at all.
-function limits.wake(key, jid, score, now)
-  local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints', 'priority')
-  local own = job_constraints.read(job[2])
-  if not job[1] or own.key ~= key or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
-    return false
-  end
-  if own.rate and rates.read_capacity('k:' .. key, own.rate, now) == 0 then
-    local due = rates.find_next_start('k:' .. key, own.rate, 0, now)
-    if due < tonumber(redis.call('ZSCORE', keys.scheduled(job[1]), jid)) then
-      queue_sets.add_scheduled(job[1], jid, due)
+  local running = job.state == 'running'
+  if own.fair and not running then turns.give_back(job, own) end
+  local left = 0
+  for _, limit in ipairs(own.limits or {}) do
+    if limit.limit then left = left + redis.call('ZREM', keys.limit_running(limit.key), job.jid) end
+    if not running then
+      left = left + redis.call('ZREM', keys.held_back(limit.key), job.jid)
+        + redis.call('ZREM', keys.overdue(limit.key), job.jid)
     end
-    return true
   end
-  redis.call('ZREM', keys.scheduled(job[1]), jid)
-  redis.call('ZREM', keys.held_back(key), jid)
-  record.set_fields(jid, 'state', 'waiting')
-  queue_sets.add_waiting(job[1], jid,
-    own.fair and turns.resume(job[1], jid, tonumber(job[3]) or 0, job[2], now) or score)
-  return true
+  if left > 0 then held_jobs.wake_next(own, now) end
 end
 
--- The score in `-work` of a job that was held back and is due; nil for other jobs. It is no longer
--- held back.
-function limits.take_held_score(text, jid)
-  local key = job_constraints.read(text).key
-  local score = key and redis.call('ZSCORE', keys.held_back(key), jid)
-  if score then redis.call('ZREM', keys.held_back(key), jid) end
-  return score
+-- A run that was none leaves the rates. Its job's end wakes others of its keys.
+function limits.undo_start(job)
+  for _, limit in ipairs(job_constraints.read(job.constraints).limits or {}) do
+    if limit.rate then
+      if limit.cost then
+        rates.change_cost('k:' .. limit.key, job.jid, job.time)
+      else
+        rates.remove_start('k:' .. limit.key, job.jid, job.time)
+      end
+    end
+  end
 end
 
--- Update the score of a job that is held back.
-function limits.change_priority(job, priority)
-  local key = job_constraints.read(job.constraints).key
-  local score = key and tonumber(redis.call('ZSCORE', keys.held_back(key), job.jid))
-  local since = score and priority_score.read_since(score, job.priority)
-  local changed = score and turns.change_priority(job, priority)
-    or since and priority_score.compute(priority, since)
-  if changed then redis.call('ZADD', keys.held_back(key), changed, job.jid) end
+-- Correct what the start of this run costs. Return 1 if it still counts.
+function limits.charge(job, key, used, now)
+  local limit = limits.find(job_constraints.read(job.constraints), key)
+  if not (limit and limit.cost) then
+    errors.bad_state(job, 'the job has no limit with a cost of this key')
+  end
+  if not rates.change_cost('k:' .. key, job.jid, job.time, used) then return 0 end
+  held_jobs.wake_first(key, now)
+  return 1
 end
 
--- JSON: which limit holds a job back, with running jobs of its key or its rate, and when it is
--- checked again; nil if it isn't held back.
-function limits.explain_hold(jid, queue, text)
-  local own = json.parse_object(text)
-  if type(own.key) ~= 'string' or not redis.call('ZSCORE', keys.held_back(own.key), jid) then
-    return nil
-  end
-  local due = redis.call('ZSCORE', keys.scheduled(queue), jid)
-  local said = '{"key":' .. cjson.encode(own.key) .. ',"until":'
-    .. json.number(tonumber(due or 0) or 0)
-  if type(own.limit) == 'number'
-    and redis.call('ZCARD', keys.limit_running(own.key)) >= own.limit then
-    return said .. ',"limit":' .. json.number(own.limit) .. ',"running":'
-      .. json.texts(redis.call('ZRANGE', keys.limit_running(own.key), 0, MOST_SHOWN - 1)) .. '}'
-  end
-  if type(own.rate) ~= 'table' then return said .. '}' end
-  return said .. ',"rate":' .. cjson.encode(own.rate) .. '}'
+-- Until when a key is paused; nil if it isn't. A pause that was stored while the clock was ahead by
+-- more than its length doesn't count.
+function limits.read_pause(key, now)
+  local stored = redis.call('GET', keys.limit_paused(key))
+  local ends, length = string.match(stored or '', '^(%S+) (%S+)$')
+  ends, length = tonumber(ends), tonumber(length)
+  return ends and now < ends and ends - 2 * length <= now and ends or nil
+end
+
+-- No job of a key starts for some time, nor before the end of an earlier pause.
+function limits.pause(key, seconds, now)
+  if (limits.read_pause(key, now) or 0) >= now + seconds then return end
+  redis.call('SET', keys.limit_paused(key), string.format('%.6f %.6f', now + seconds, seconds),
+    'PX', string.format('%.0f', math.max(1, seconds * 1000)))
 end

@@ -40,7 +40,7 @@ function pop.take(queue, worker, count, now, prefers_waiting)
       end
     end
     if call.took_turn and #top < 2 * wanted then turns.reset(queue) end
-    local more = #top == 2 * wanted and #jobs < count
+    local more = (#top == 2 * wanted or call.woke and #top > 0) and #jobs < count
     call.cut_short = call.cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
   if #jobs < count and enough then
@@ -83,7 +83,7 @@ end
 function pop.may_start(queue, job, score, now)
   if not job.constraints then return true end
   local own = job_constraints.read(job.constraints)
-  if own.key and not limits.admit(job, own, queue, score, now) then
+  if own.limits and not limits.admit(job, own, queue, score, now) then
     redis.call('ZREM', keys.locks(queue), job.jid)
     return false
   end

@@ -71,7 +71,7 @@ function queue_sets.move_due(queue, now, most)
     redis.call('ZREM', keys.scheduled(queue), jid)
     if job[1] then
       local priority = tonumber(job[2]) or 0
-      local held = job[3] and limits.take_held_score(job[3], jid)
+      local held = job[3] and held_jobs.take_score(job[3], jid)
       if not held then
         call.moved = call.moved or {}  -- when the jobs that this call moved were due
         call.moved[jid] = tonumber(due[i + 1])

@@ -41,8 +41,7 @@ function release.undo_pop(job, now)
   if not (job.put and job.time) then return end
   stats.remove('wait', job.queue, job.time, job.time - job.put)
   local freed = rates.remove_start('q:' .. job.queue, job.jid, job.time)
-  local key = job.constraints and job_constraints.read(job.constraints).key
-  if key then rates.remove_start('k:' .. key, job.jid, job.time) end
+  if job.constraints then limits.undo_start(job) end
   if freed > 0 then events.publish_ready(job.queue) end
 end
 

@@ -28,7 +28,7 @@ function view.encode(jid, worker)
   local linked = redis.call('EXISTS', keys.dependencies(jid), keys.dependents(jid)) > 0
   local retries = tonumber(f[7]) or constants.DEFAULT_RETRIES
   local held_back = f[3] == 'scheduled'
-    and (f[19] and limits.explain_hold(jid, f[4] or '', f[19])
+    and (f[19] and held_jobs.explain(jid, f[4] or '', f[19])
       or waits.explain(jid, f[4] or '', f[15]))
   return '{"jid":' .. cjson.encode(jid)
     .. ',"klass":' .. cjson.encode(f[2] or '')

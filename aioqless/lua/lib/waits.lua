@@ -39,7 +39,7 @@ function waits.wake(job, field, now)
   end
   if job.state ~= 'scheduled' then return end
   local fields = waits.read_fields(job.jid, job.fence)
-  if not fields or job.constraints and limits.explain_hold(job.jid, job.queue, job.constraints) then
+  if not fields or job.constraints and held_jobs.explain(job.jid, job.queue, job.constraints) then
     return
   end
   for _, each in ipairs(json.parse_texts(fields)) do

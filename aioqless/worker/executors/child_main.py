@@ -29,7 +29,7 @@ from aioqless.client.job.decoding import JobFields
 from aioqless.errors import InvalidData
 from aioqless.handlers import Handler
 from aioqless.handlers import job as declare
-from aioqless.handlers.results import Next, Retry, Snooze
+from aioqless.handlers.results import Next, Retry, Snooze, Throttled
 from aioqless.runtime import log, signals
 from aioqless.worker.executors.context_vars import unpack
 from aioqless.worker.executors.ipc import (
@@ -201,7 +201,7 @@ class Process:
             if request.stores_result and len(reply) > job.max_data and not isinstance(result, Next):
                 encode_result(result, job.max_data)  # too large to be sent, if it can't be stored
             return reply
-        except (Retry, Snooze) as error:
+        except (Retry, Snooze, Throttled) as error:
             try:
                 return reply_with_error(error, job.changed_data())
             except InvalidData as wrong:

@@ -229,7 +229,10 @@ async def test_rate_limited_job_shows_its_limit_and_time(
     page = (
         await http.get("/job", params={"jid": ({"first", "second"} - {running.jid}).pop()})
     ).text
-    assert "rate limit of key &lt;api&gt;: 1 in 60 s" in page and "<dt>Until</dt><dd><time" in page
+    assert (
+        "limit of key &lt;api&gt;: 1 of 1 in 60 s are used" in page
+        and "<dt>Until</dt><dd><time" in page
+    )
 
 
 async def test_page_of_a_job_shows_actions_of_people(

@@ -389,7 +389,7 @@ async def test_job_failed_by_check_names_its_former_worker_in_history_and_failur
 async def test_job_failed_by_check_no_longer_counts_towards_its_concurrency_limit(
     story: Story,
 ) -> None:
-    terms = '{"key":"k","limit":1}'
+    terms = '{"limits":[{"key":"k","limit":1}]}'
     await story.running("a", constraints=terms)
     await story.put("b", 2, constraints=terms)
     assert await story.pop(3, worker="bob") == []

@@ -23,9 +23,17 @@ end
 function constraint_keys.check_held_back(here, key)
   return key_types.scan_members(here, 'ZSCAN', function(jid)
     local job = redis.call('HMGET', keys.job(jid), 'queue', 'x-constraints')
-    if not job[1] or job_constraints.read(job[2]).key ~= key
+    if not job[1] or not limits.find(job_constraints.read(job[2]), key)
       or not redis.call('ZSCORE', keys.scheduled(job[1]), jid) then
       findings.add('held-back-elsewhere', {jid = jid, key = key}, key_types.remove(here, jid))
+    end
+  end)
+end
+
+function constraint_keys.check_overdue(here, key)
+  return key_types.scan_members(here, 'ZSCAN', function(jid)
+    if not held_jobs.read(jid) then
+      findings.add('overdue-not-held', {jid = jid, key = key}, key_types.remove(here, jid))
     end
   end)
 end

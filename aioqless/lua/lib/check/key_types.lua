@@ -36,6 +36,8 @@ function key_types.families()
     {'string', '^x:unique:(.+)$', constraint_keys.check_unique},
     {'zset', '^x:limit%-running:(.+)$', constraint_keys.check_running},
     {'zset', '^x:held%-back:(.+)$', constraint_keys.check_held_back},
+    {'zset', '^x:overdue:(.+)$', constraint_keys.check_overdue},
+    {'string', '^x:limit%-paused:', function() return 1 end},
     {'zset', '^x:rate%-starts:(.+)$', constraint_keys.check_starts},
     {'zset', '^x:tenant:(%d+):(.+)$', constraint_keys.check_tenant},
     {'zset', '^x:turns:', function() return 1 end},

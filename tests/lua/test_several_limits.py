@@ -1,0 +1,321 @@
+"""Jobs with several limits, costs, pauses, and jobs that were held back for long."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from aioqless.errors import InvalidArgument, LockLost, WrongState
+from tests.lua.story import Story
+
+Limits = dict[str, Any]
+
+
+def limited(*limits: dict[str, Any], **more: Any) -> Limits:
+    return {"constraints": json.dumps({"limits": limits, **more})}
+
+
+def slots(key: str, most: int = 1) -> dict[str, Any]:
+    return {"key": key, "limit": most}
+
+
+def starts(key: str, most: int, seconds: float = 60) -> dict[str, Any]:
+    return {"key": key, "rate": [most, seconds]}
+
+
+def costs(key: str, cost: float, most: int = 100, seconds: float = 60) -> dict[str, Any]:
+    return {"key": key, "rate": [most, seconds], "cost": cost}
+
+
+# All or nothing
+
+
+async def test_job_starts_when_all_its_limits_admit_it(story: Story) -> None:
+    await story.running("a", **limited(slots("a")))
+    await story.running("b", **limited(slots("b")))
+    await story.put("both", 2, **limited(slots("a"), slots("b")))
+    assert await story.pop(3) == []
+    await story.complete("a", 4)
+    assert await story.pop(5) == []
+    await story.complete("b", 6)
+    assert await story.pop(7) == ["both"]
+
+
+async def test_job_that_is_held_back_takes_from_no_limit(story: Story) -> None:
+    await story.running("a", **limited(slots("a")))
+    await story.put("both", 2, **limited(starts("api", 1), slots("a")))
+    await story.put("other", 3, **limited(starts("api", 1)))
+    assert await story.pop(4, count=9) == ["other"]
+    assert await story.scores("x:limit-running:a") == {"a": 71}
+
+
+async def test_all_limits_count_a_job_that_starts(story: Story) -> None:
+    await story.running("a", **limited(slots("a"), starts("api", 2), costs("tokens", 30)))
+    assert await story.scores("x:limit-running:a") == {"a": 71}
+    assert await story.scores("x:rate-starts:k:api") == {"a:1.000000": 1}
+    assert await story.scores("x:rate-starts:k:tokens") == {"a:1.000000:30": 1}
+
+
+async def test_jobs_of_a_full_key_let_others_of_a_shared_limit_start(story: Story) -> None:
+    """However many they are, and in whichever list they are."""
+    await story.running("one", **limited(slots("all", 2), slots("c1")))
+    await story.put("two", 2, **limited(slots("all", 2), slots("c2")))
+    for n in range(30):
+        await story.put(f"a{n:02}", n + 3, **limited(slots("all", 2), slots("c1")))
+    await story.put("three", 50, **limited(slots("all", 2), slots("c3")))
+    assert await story.pop(60, count=9) == ["two"]
+    await story.complete("two", 61)
+    assert await story.pop(62, count=9) == ["three"]
+
+
+async def test_end_of_a_run_wakes_jobs_of_each_of_its_keys(story: Story) -> None:
+    await story.running("both", **limited(slots("a"), slots("b")))
+    await story.put("a", 2, **limited(slots("a")))
+    await story.put("b", 3, **limited(slots("b")))
+    assert await story.pop(4, count=9) == []
+    await story.complete("both", 5)
+    assert await story.pop(6, count=9) == ["a", "b"]
+
+
+async def test_released_pop_leaves_all_rates(story: Story) -> None:
+    await story.running("a", **limited(starts("api", 1), costs("tokens", 30)))
+    await story.store.decline(
+        jid="a", worker="ann", now=2, delay=1, timeout=60, group="g", message="m"
+    )
+    assert not await story.exists("x:rate-starts:k:api")
+    assert not await story.exists("x:rate-starts:k:tokens")
+
+
+@pytest.mark.parametrize("end", ["cancel", "move"])
+async def test_job_that_leaves_while_it_is_held_back_leaves_no_trace(
+    story: Story, end: str
+) -> None:
+    both = limited(slots("a"), slots("b"))
+    await story.running("first", **both)
+    await story.put("held", 2, **both)
+    assert await story.pop(3) == []
+    assert await story.pop(200, worker="bob") == []  # and held is overdue
+    assert await story.exists("x:overdue:b")
+    if end == "cancel":
+        await story.cancel("held")
+    else:
+        await story.put(
+            "held", 201, queue="post", constraints=json.dumps({"unique": "u", "until": "done"})
+        )
+    for kind in ("held-back", "overdue"):
+        assert not await story.exists(f"x:{kind}:a")
+        assert not await story.exists(f"x:{kind}:b")
+
+
+# Costs
+
+
+async def test_starts_take_what_they_cost(story: Story) -> None:
+    for n, cost in enumerate((60, 30, 20, 10)):
+        await story.put(f"a{n}", n, **limited(costs("tokens", cost)))
+    assert await story.pop(10, count=9) == ["a0", "a1", "a3"]
+    assert await story.where("a2") == {"scheduled": 70}
+    assert await story.pop(70, count=9, worker="bob") == ["a2"]
+
+
+async def test_costs_hold_over_any_sliding_period(story: Story) -> None:
+    cost = {f"a{n:02}": 1 + n * 7 % 10 for n in range(40)}
+    for jid, each in cost.items():
+        await story.put(jid, 0, **limited(costs("tokens", each, 20, 10)))
+    started: list[tuple[float, int]] = []
+    for half in range(400):
+        popped = await story.pop(half / 2, count=9, worker=f"w{half}")
+        started += [(half / 2, cost[jid]) for jid in popped]
+        for jid in popped:
+            await story.complete(jid, half / 2, worker=f"w{half}")
+    assert len(started) == len(cost)
+    for begin, _ in started:
+        assert sum(each for at, each in started if begin <= at < begin + 10) <= 20
+    assert started[-1][0] < sum(cost.values()) / 20 * 10 * 1.5
+
+
+async def test_charge_replaces_the_cost_of_a_start(story: Story) -> None:
+    await story.running("a", **limited(costs("tokens", 60)))
+    await story.put("b", 2, **limited(costs("tokens", 50)))
+    assert await story.pop(3) == []
+    assert await story.store.charge(jid="a", worker="ann", now=4, key="tokens", used=50) == 1
+    assert await story.pop(5) == ["b"]
+    assert await story.store.charge(jid="b", worker="ann", now=6, key="tokens", used=500) == 1
+    await story.put("c", 7, **limited(costs("tokens", 1)))
+    assert await story.pop(61, worker="bob") == []
+    assert await story.where("c") == {"scheduled": 65}
+
+
+async def test_charge_after_the_period_changes_nothing(story: Story) -> None:
+    await story.running("a", **limited(costs("tokens", 60, seconds=5)))
+    await story.running("b", put=9, popped=10, **limited(costs("tokens", 60, seconds=5)))
+    assert await story.store.charge(jid="a", worker="ann", now=11, key="tokens", used=50) == 0
+    assert await story.scores("x:rate-starts:k:tokens") == {"b:10.000000:60": 10}
+
+
+async def test_charge_is_refused_for_another_run_and_another_limit(story: Story) -> None:
+    await story.running("a", **limited(costs("tokens", 60), slots("k")))
+    with pytest.raises(LockLost):
+        await story.store.charge(jid="a", worker="bob", now=2, key="tokens", used=1)
+    for key in ("k", "other"):
+        with pytest.raises(WrongState):
+            await story.store.charge(jid="a", worker="ann", now=2, key=key, used=1)
+
+
+# Pauses
+
+
+async def test_no_job_of_a_paused_key_starts_before_the_end(story: Story) -> None:
+    now = time.time()
+    api = limited(starts("api", 2))
+    await story.running("a", put=now - 1, popped=now, **api)
+    await story.put("b", now, **api)
+    await story.put("other", now)
+    await story.release("a", now, delay=30, paused_key="api")
+    assert await story.pop(now + 1, count=9) == ["other"]
+    assert await story.where("a") == {"scheduled": pytest.approx(now + 30)}
+    held = (await story.get("a"))["held_back"]
+    assert held["paused_until"] == pytest.approx(now + 30)
+    assert await story.pop(now + 29, count=9) == []
+    assert await story.pop(now + 30.1, count=9) == ["a"]
+    assert await story.pop(now + 61, count=9) == ["b"]
+
+
+async def test_longest_pause_counts(story: Story) -> None:
+    now = time.time()
+    api = limited(slots("api", 9))
+    await story.put("a", now, **api)
+    await story.put("b", now, **api)
+    assert len(await story.pop(now, count=9)) == 2
+    await story.release("a", now, delay=30, paused_key="api")
+    await story.release("b", now, delay=10, paused_key="api")
+    assert await story.pop(now + 29, count=9) == []
+    assert len(await story.pop(now + 30.1, count=9)) == 2
+
+
+async def test_paused_run_uses_no_retry(story: Story) -> None:
+    await story.running("a", **limited(starts("api", 2)))
+    await story.release("a", 2, delay=30, paused_key="api")
+    assert (await story.get("a"))["remaining"] == 5
+
+
+async def test_job_without_the_paused_limit_is_delayed_alone(story: Story) -> None:
+    await story.running("a")
+    assert await story.release("a", 2, delay=30, paused_key="api") == "scheduled"
+    assert await story.where("a") == {"scheduled": 32}
+    await story.put("b", 3, **limited(starts("api", 2)))
+    assert await story.pop(4) == []
+
+
+async def test_pause_that_was_stored_by_a_clock_far_ahead_does_not_count(story: Story) -> None:
+    await story.running("a", put=99_990, popped=99_991, **limited(starts("api", 2)))
+    await story.release("a", 100_000, delay=30, paused_key="api")
+    await story.put("b", 10, **limited(starts("api", 2)))
+    assert await story.pop(11) == ["b"]
+
+
+# Jobs that were held back for long
+
+
+async def test_large_cost_is_not_starved_by_small_ones(story: Story) -> None:
+    now = 0.0
+    for n in range(9):
+        await story.put(f"s{n}", now, **limited(costs("tokens", 10)))
+    assert len(await story.pop(1, count=9)) == 9
+    await story.put("large", 2, **limited(costs("tokens", 90)))
+    began: list[str] = []
+    for second in range(3, 300, 4):
+        await story.put(f"t{second}", second, **limited(costs("tokens", 10)))
+        began += await story.pop(second, count=9, worker=f"w{second}")
+    assert "large" in began
+    assert began.index("large") < 35
+
+
+async def test_job_with_two_full_keys_is_not_starved(story: Story) -> None:
+    """Each key is always full when the other one is free."""
+    await story.put("a0", 0, **limited(slots("a")))
+    await story.put("b0", 0, **limited(slots("b")))
+    assert set(await story.pop(1, count=9)) == {"a0", "b0"}
+    await story.put("both", 2, **limited(slots("a"), slots("b")))
+    for n in range(1, 60):
+        at = 2 + 10 * n
+        for key in "ab":
+            await story.put(f"{key}{n}", at, **limited(slots(key)))
+        running = set(await story.scores("q:mail-locks"))
+        if "both" in running:
+            break
+        key = "ab"[n % 2]
+        for jid in running:
+            await story.heartbeat(jid, at)
+            if jid[0] == key:
+                await story.complete(jid, at + 1)
+        await story.pop(at + 2, count=9)
+    assert n < 15
+
+
+async def test_jobs_with_crossing_keys_do_not_wait_for_each_other(story: Story) -> None:
+    for key in "abc":
+        await story.running(key, **limited(slots(key)))
+    await story.put("ab", 2, **limited(slots("a"), slots("b")))
+    await story.put("bc", 2, **limited(slots("b"), slots("c")))
+    await story.put("ca", 2, **limited(slots("c"), slots("a")))
+    assert await story.pop(3, count=9) == []
+    for key in "abc":
+        await story.heartbeat(key, 50)
+    assert await story.pop(100, count=9) == []
+    ran = []
+    for key in "abc":
+        await story.complete(key, 101)
+    for at in range(102, 110):
+        popped = await story.pop(at, count=9)
+        ran += popped
+        for jid in popped:
+            await story.complete(jid, at + 0.5)
+    assert sorted(ran) == ["ab", "bc", "ca"]
+
+
+async def test_job_of_a_paused_queue_keeps_no_share(story: Story) -> None:
+    await story.running("a", **limited(slots("a")))
+    await story.running("b", **limited(slots("b")))
+    await story.put("both", 2, queue="post", **limited(slots("a"), slots("b")))
+    assert await story.pop(3, queue="post") == []
+    for jid in "ab":
+        await story.heartbeat(jid, 50)
+    assert await story.pop(100, queue="post") == []
+    await story.complete("b", 101)
+    await story.put("next", 102, **limited(slots("b")))
+    assert await story.pop(103) == []  # both is before it
+    await story.store.pause(queues=["post"])
+    await story.put("another", 105, **limited(slots("b")))
+    assert await story.pop(106, count=9) == ["another"]
+
+
+async def test_held_job_says_which_limit_holds_it_and_how_full_it_is(story: Story) -> None:
+    now = time.time()
+    await story.running("a", put=now, popped=now, **limited(costs("tokens", 60)))
+    await story.put("b", now, **limited(slots("k", 3), costs("tokens", 50)))
+    assert await story.pop(now) == []
+    held = (await story.get("b"))["held_back"]
+    assert held.pop("until") == pytest.approx(now + 60)
+    assert held == {"key": "tokens", "rate": [100, 60], "used": 60, "cost": 50}
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ([], "limits"),
+        ([slots(f"k{n}") for n in range(5)], "limits"),
+        ([slots("k"), starts("k", 5)], "key"),
+        ([{"key": "k", "limit": 1, "cost": 5}], "cost"),
+        ([costs("k", 101)], "cost"),
+        ([costs("k", -1)], "cost"),
+        ([7], "key"),
+    ],
+)
+async def test_invalid_limits_are_refused(story: Story, given: list[Any], argument: str) -> None:
+    async with story.refused(InvalidArgument, argument=argument):
+        await story.put("a", 0, **limited(*given))
