@@ -21,6 +21,7 @@ import typing
 if typing.TYPE_CHECKING:
     from aioqless.client import Client, redis_url
     from aioqless.client.job import Failure, Job, JobState
+    from aioqless.client.job_set import JobSet
     from aioqless.client.put import Jid, NewJob
     from aioqless.client.put_options import Key, Limit
     from aioqless.client.queue import Queue
@@ -41,6 +42,7 @@ if typing.TYPE_CHECKING:
         PutManyError,
         QueueFull,
         ScriptError,
+        SetClosed,
         WrongState,
     )
     from aioqless.handlers import (
@@ -88,6 +90,7 @@ __all__ = [
     "Job",
     "JobExists",
     "JobFailed",
+    "JobSet",
     "JobState",
     "Key",
     "Limit",
@@ -106,6 +109,7 @@ __all__ = [
     "Retry",
     "RetryPolicy",
     "ScriptError",
+    "SetClosed",
     "Settings",
     "Snooze",
     "Subscription",
@@ -136,6 +140,7 @@ _HOMES = (
         "errors",
         "client",
         "client.job",
+        "client.job_set",
         "client.put",
         "client.put_options",
         "client.queue",

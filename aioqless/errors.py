@@ -12,6 +12,8 @@
     │   ├── StaleRequest       REPEATED   a repeated call arrived after a later one of its caller
     │   ├── NoResult           NORESULT   a job isn't complete, or no result is kept of it
     │   ├── AlreadySignaled    SIGNALED   signal: the job has a signal of this name
+    │   ├── SetClosed          SETCLOSED  put: the job set takes no more members from outside
+    │   ├── NoSuchSet          NOSET      there is no job set of this name
     │   ├── NoSuchWorker       NOWORKER   no running worker has this name
     │   └── NameTaken          NAMETAKEN  another worker has this name
     ├── JobFailed              a job whose result was read or waited for has failed
@@ -129,6 +131,14 @@ class HasDependents(ScriptError):
 
 class AlreadySignaled(ScriptError):
     """The job has a signal of this name; the first one counts."""
+
+
+class SetClosed(ScriptError):
+    """The job set is closed, or canceled: only its running members may add others."""
+
+
+class NoSuchSet(ScriptError):
+    """There is no job set of this name: nothing was put into it, or it is kept no longer."""
 
 
 class StaleRequest(ScriptError):
@@ -386,6 +396,8 @@ _CLASSES: dict[str, type[ScriptError]] = {
     "HELD": HasDependents,
     "REPEATED": StaleRequest,
     "SIGNALED": AlreadySignaled,
+    "SETCLOSED": SetClosed,
+    "NOSET": NoSuchSet,
     "NOWORKER": NoSuchWorker,
     "NORESULT": NoResult,
     "NAMETAKEN": NameTaken,

@@ -36,11 +36,11 @@ COMMANDS = {
         "or show one.",
     },
     "Manage jobs": {
-        "cancel": "Delete jobs by jid, failure group or tag.",
+        "cancel": "Delete jobs by jid, failure group, tag or job set.",
         "edit": "Change the data of a failed job, and retry it.",
         "move": "Move a job to another queue, to run there.",
         "put": "Put a job; print its jid.",
-        "retry": "Retry failed jobs by jid, group, or all.",
+        "retry": "Retry failed jobs by jid, group, job set, or all.",
         "signal": "Send a signal to a job, which waits for it now or later.",
         "tag": "Tag a job and show its tags.",
         "track": "Track jobs: publish their events one by one (`aioqless tail --tracked`).",

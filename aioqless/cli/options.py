@@ -71,6 +71,9 @@ FailedGroup = Annotated[
     str | None,
     typer.Option("--group", help="All jobs of this failure group.", autocompletion=complete_group),
 ]
+InSet = Annotated[
+    str | None, typer.Option("--set", metavar="NAME", help="Members of this job set.")
+]
 Tagged = Annotated[
     str | None, typer.Option("--tag", help="All jobs with this tag.", autocompletion=complete_tag)
 ]

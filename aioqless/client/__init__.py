@@ -13,6 +13,7 @@ put_options.py       PutOptions        the table of options of put, recurring jo
 constraints.py                         uniqueness, concurrency limits and rate limits
 workflows.py         chain, group      jobs that depend on each other
 jobs.py              Jobs              jobs by jid, state or tag
+job_set.py           JobSet            jobs that are followed, retried and canceled as one
 job/                 Job               a job, its states, and waiting for its end
 job_data.py                            data as JSON
 codec.py             Codec             how data and results are stored

@@ -33,10 +33,12 @@ from aioqless.client.extensions import codec_from_environment
 from aioqless.client.internals import Internals
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
+from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job.watcher import JobWatcher
+from aioqless.client.job_set import JobSet, list_sets
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Jid, Klass, NewJob, R
+from aioqless.client.put import Branch, Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
 from aioqless.client.put_sender import CLOSED, DefaultContext
 from aioqless.client.queue import Queue
@@ -319,6 +321,34 @@ class Client:
                 raises it for.
         """
         return await self._open.sender.put_flow(flow, queue, if_dependency_fails, once, wait)
+
+    def job_set(
+        self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
+    ) -> JobSet:
+        """Return a job set: jobs that are followed, retried and canceled as one.
+
+        It is created by the first put or close, which stores the callbacks. Its name is free again
+        7 days after its end.
+
+        Args:
+            name: Name of the set.
+            then: The job that is put, once, when the set is closed and all members are complete.
+            when_ended: The job that is put, once, when the set is closed and all members have
+                ended: complete, failed, canceled, or held by a failed dependency.
+
+        Raises:
+            ValueError: A callback has an option that none can have.
+        """
+        return JobSet(self._open.backend, self._open.sender, name, then, when_ended)
+
+    async def job_sets(self, *, offset: int = 0, count: int = 25) -> list[JobSetStatus]:
+        """Return job sets, the latest first, without their failure groups.
+
+        Args:
+            offset: Number of sets to skip.
+            count: Maximum number of sets, at most 100.
+        """
+        return await list_sets(self._open.backend, offset, count)
 
     async def recur(
         self,

@@ -33,6 +33,11 @@ def output() -> ModuleType:
     return import_module("aioqless.contrib.output")
 
 
+def job_sets() -> ModuleType:
+    """Return the module of job sets."""
+    return import_module("aioqless.contrib.job_sets")
+
+
 def durable() -> ModuleType:
     """Return the module of steps and cursors."""
     return import_module("aioqless.contrib.durable")

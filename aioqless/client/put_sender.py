@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from redis import exceptions
 
@@ -41,6 +41,7 @@ CLOSED = (
 )
 
 
+Row = TypeVar("Row", PutManyRow, PutFlowRow)
 DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
 
 
@@ -112,7 +113,7 @@ class PutSender:
                 replies = await self.put_rows(name, [rows[number] for number in own], wait)
             for number, reply in zip(own, replies, strict=True):
                 answers[number] = reply
-        _raise_failed(rows, answers)
+        raise_failed(rows, answers)
         return [
             Jid(str(jid), self._backend, job.result_type)
             for jid, job in zip(answers, new, strict=True)
@@ -267,7 +268,9 @@ class PutSender:
             return [each if isinstance(each, Exception) else late for each in late.result]
 
 
-def _raise_failed(jobs: Sequence[PutManyRow], answers: Sequence[str | Exception]) -> None:
+def raise_failed(
+    jobs: Sequence[PutManyRow] | Sequence[PutFlowRow], answers: Sequence[str | Exception]
+) -> None:
     """Raise the errors among the answers to `put_many`, if there are any.
 
     Raises:
@@ -325,7 +328,7 @@ class Backpressure:
         return True
 
 
-def count_fitting(jobs: Sequence[PutManyRow]) -> int:
+def count_fitting(jobs: Sequence[PutManyRow] | Sequence[PutFlowRow]) -> int:
     """Return how many of the leading jobs fit into one call, which Redis must handle quickly.
 
     Limits are the number of jobs, of bytes, and of names in their lists.
@@ -339,7 +342,7 @@ def count_fitting(jobs: Sequence[PutManyRow]) -> int:
     return min(len(jobs), MAX_JOBS_PER_CALL)
 
 
-def split(jobs: Sequence[PutManyRow]) -> Iterator[list[PutManyRow]]:
+def split(jobs: Sequence[Row]) -> Iterator[list[Row]]:
     """Split jobs into batches that Redis handles quickly."""
     start = 0
     while start < len(jobs):

@@ -22,8 +22,9 @@ from typing_extensions import Unpack
 from aioqless.client.archive import Archive
 from aioqless.client.client import Client
 from aioqless.client.config import Config
+from aioqless.client.job_set import JobSet
 from aioqless.client.jobs import Jobs
-from aioqless.client.put import Jid, Klass, NewJob
+from aioqless.client.put import Branch, Jid, Klass, NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.queue import Queue
 from aioqless.client.recurring import RecurringJob, RecurringJobs
@@ -120,6 +121,17 @@ class SyncJobs(SyncPart[Jobs]):
     signal = _sync(Jobs.signal)
 
 
+class SyncJobSet(SyncPart[JobSet]):
+    """A job set, as `aioqless.JobSet`; `client.job_set(name)` makes one."""
+
+    put = _sync(JobSet.put)
+    put_many = _sync(JobSet.put_many)
+    close = _sync(JobSet.close)
+    status = _sync(JobSet.status)
+    retry_failed = _sync(JobSet.retry_failed)
+    cancel = _sync(JobSet.cancel)
+
+
 class SyncRecurringJobs(SyncPart[RecurringJobs]):
     """Recurring jobs, as `client.recurring` of the async client."""
 
@@ -204,6 +216,7 @@ class SyncClient(SyncPart[Client]):
 
     put_flow = _sync(Client.put_flow)
     recur = _sync(Client.recur)
+    job_sets = _sync(Client.job_sets)
     queues = _sync(Client.queues)
     coverage = _sync(Client.coverage)
     ping = _sync(Client.ping)
@@ -235,6 +248,14 @@ class SyncClient(SyncPart[Client]):
             name: Name of the queue.
         """
         return SyncQueue(self, lambda client: client.queue(name))
+
+    def job_set(
+        self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
+    ) -> SyncJobSet:
+        """Return a job set: see `aioqless.Client.job_set`."""
+        return SyncJobSet(
+            self, lambda client: client.job_set(name, then=then, when_ended=when_ended)
+        )
 
     def result(self, jid: Jid[Result], timeout: Seconds | None = None) -> Result:
         """Wait for the end of a job, and return its result, as `Jid.result` does.

@@ -82,6 +82,13 @@
 --                          Repair: deleted. (Another client's pop leaves its entry.)
 --   tenant-without-turn    a tenant with a waiting job has a next turn. Repair: its latest job's.
 --   starts-forever         the starts that a rate limit counts expire.
+--   set-gone               the job set of a member that has not ended exists. Repair: the member
+--                          is in none.
+--   member-unlisted        a member that has not ended is open or held in its set. Repair: listed.
+--   member-elsewhere       a member that a set lists is in that state. (Also found where another
+--                          client ended it.) Repair: moved; the set may end.
+--   members-without-set    members are those of a set. Deleted.
+--   set-unlisted           a set is reviewed. Repair: now.
 --   steps-without-job      steps are those of a job that has not ended. Deleted.
 --   steps-unlisted         a job with steps is listed as such. Repair: listed.
 --   wrong-type             a key has the type that its name says. No repair.
@@ -105,6 +112,7 @@
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
 -- @writes  held_back rate_starts turns tenant skipped steps with_steps output
+-- @writes  set set_reviews members
 -- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the
 --                                 cursor is "0" at the end
 

@@ -8,7 +8,8 @@
 -- @when    off                    remove what the code no longer declares
 -- @rest    klasses  name
 -- @returns nothing
--- @when    sweep                  react to failures that other clients stored
+-- @when    sweep                  react to failures that other clients stored, and to what they did
+--                                 to members of job sets
 -- @arg     now      time
 -- @returns number                 seconds until the next call; 0: there is more to do
 -- @flags   allow-oom
@@ -18,5 +19,5 @@ if word == 'declare' then return branches.declare(klass, job, now) end
 if word == 'off' then
   redis.call('HDEL', keys.on_failure(), unpack(klasses))
 else
-  return branches.sweep(now)
+  return members.sweep(now) and 0 or branches.sweep(now)
 end

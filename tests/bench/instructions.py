@@ -60,7 +60,8 @@ def _emitted(n: int) -> Arguments:
 
 
 # The calls of each form: the command, its word, the arguments of all calls, those of one.
-# Jobs named w wait, r run, p run with two limits, f failed, c are complete, t recur.
+# Jobs named w wait, r run, p run with two limits, m run as members of a set, f failed, c are
+# complete, t recur.
 _Each: TypeAlias = tuple[str, str | None, Arguments, Callable[[int], Arguments]]
 MEASURED: dict[str, _Each] = {
     "put": ("put", None, {"queue": "mail", **_JOB, "now": None}, _jid("n")),
@@ -205,6 +206,14 @@ MEASURED: dict[str, _Each] = {
     "extend": ("extend", None, {"limit": 60, **_HELD}, _jid("h")),
     "hand_over": ("hand_over", None, {"to": "bob", "limit": 60, **_HELD}, _jid("h")),
     "skip": ("skip", None, {"person": "ann", **_HELD}, _jid("h")),
+    "set_put of 10": (
+        "set_put", None, {"set_name": "s", "now": None},
+        lambda n: {"batch": [{"queue": "mail", "jid": f"n{n}x{i}", **_JOB} for i in range(10)]},
+    ),
+    "complete, member": ("complete", None, {"queue": "members", **_RUN}, _jid("m")),
+    "set_close": ("set_close", None, {"set_name": "s", "now": None}, _none),
+    "set_act": ("set_act", "retry", {"set_name": "s", "now": None, "cursor": 0}, _none),
+    "set_status": ("set_status", "one", {"set_name": "s"}, _none),
 }  # fmt: skip
 
 
@@ -266,6 +275,9 @@ class Counted:
             self.call("put_many", None, {"queue": queue, "batch": jobs})
             worker = "person:ann" if kind == "h" else "ann"
             self.call("pop", None, {"queue": queue, "worker": worker, "count": JOBS})
+        rows = [{"queue": "members", "jid": f"m{n}", **_JOB} for n in range(JOBS)]
+        self.call("set_put", None, {"set_name": "s", "batch": rows})
+        self.call("pop", None, {"queue": "members", "worker": "ann", "count": JOBS})
         done = [{"jid": f"c{n}", "queue": "done", "result": "60 1"} for n in range(JOBS)]
         self.call("complete_many", None, {"worker": "ann", "batch": done})
         for n in range(JOBS):

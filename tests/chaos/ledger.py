@@ -19,6 +19,7 @@ import msgspec
 #   start    jid fence worker expires wall pid   a handler starts; `expires` by Redis' clock, `wall`
 #                                             by the process' own
 #   end      jid fence how expires            it has ended; `how` is explained in jobs.py
+#   set      name jids                        these are about to be put into a job set
 #   effect   jid value                        a step has had its effect
 #   stored   jid name value                   a run has read this, from now on it stays
 #   position jid number                       the position that a cursor has in the beginning

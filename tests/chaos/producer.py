@@ -44,6 +44,7 @@ MIX = {
 OWN_HANDLER = ("thread", "steps", "dies", "items", "speak")  # klass chaos.thread and so on
 MANY = 20
 VALUES = 40  # that jobs have as items, and emit
+OF_SETS = ("quick", "quick", "quick", "retry", "next", "thread", "fail")
 
 
 class Producer:
@@ -69,13 +70,18 @@ class Producer:
             await asyncio.sleep(max(0.0, due - clock()))
 
     async def _some(self) -> int:
-        kind = self._chance.choices(("one", "many", "flow"), (60, 25, 15))[0]
+        kind = self._chance.choices(("one", "many", "flow", "set"), (58, 24, 13, 5))[0]
+        if kind == "set" and isinstance(self._client, PartitionedClient):
+            kind = "one"  # there are no sets with partitions
         if kind == "one":
             jobs = [self._job()]
             await self._put(jobs, self._queue.put(jobs[0]))
         elif kind == "many":
             jobs = [self._job() for _ in range(MANY)]
             await self._put(jobs, self._queue.put_many(jobs))
+        elif kind == "set":
+            jobs = [self._job(self._chance.choice(OF_SETS)) for _ in range(5)]
+            await self._put(jobs, self._put_set(jobs))
         else:
             tag = f"{{flow-{os.getpid()}-{self._made}}}-"  # jobs of a workflow share a partition
             if self._chance.random() < 0.3:
@@ -86,6 +92,20 @@ class Producer:
                 flow = chain(jobs[0], group(jobs[1], jobs[2]))
             await self._put(jobs, self._queue.put_flow(flow))
         return len(jobs)
+
+    async def _put_set(self, jobs: list[NewJob]) -> None:
+        """Put a set and close it, again and again if no answer comes."""
+        name = f"set-{os.getpid()}-{self._made}"
+        self._ledger.note("set", name, [job.options.get("jid") for job in jobs])
+        on_end = in_queue(QUEUE, NewJob("chaos.act", {"how": "quick", "seconds": 0}))
+        job_set = self._client.job_set(name, then=on_end, when_ended=on_end)
+        await job_set.put_many(jobs, queue=QUEUE)
+        while not self.stopping.is_set():
+            try:
+                await job_set.close()
+                return
+            except (exceptions.RedisError, NotDurable):
+                await asyncio.sleep(0.1)
 
     def _job(self, how: str | None = None, tag: str = "") -> NewJob:
         how = how or self._chance.choices(list(MIX), list(MIX.values()))[0]

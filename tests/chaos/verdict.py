@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise, product
 
 from aioqless import Client, Job
+from aioqless.client.job.state import JobSetStatus
 from aioqless.contrib.output import Emitted, Missed
 from aioqless.contrib.partitions import PartitionedClient
+from aioqless.errors import NoSuchSet
 from tests.chaos.ledger import Note
 from tests.chaos.producer import MANY_STARTS, NARROW, PAUSE, PERIOD, VALUES
 
@@ -63,6 +65,7 @@ class JobRecords:
     refused: set[str] = field(default_factory=set)
     runs: dict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
     completions: Counter[str] = field(default_factory=Counter)
+    sets: dict[str, list[str]] = field(default_factory=dict)
     effects: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     stored: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     items: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
@@ -86,6 +89,8 @@ class JobRecords:
                     seen.runs[jid].append(run)
                 case "end", (jid, fence, how, expires):
                     by_fence[jid, fence].how, by_fence[jid, fence].expires = how, expires
+                case "set", (name, jids):
+                    seen.sets[name] = jids
                 case "effect", (jid, value):
                     seen.effects[jid].add(value)
                 case "stored", (jid, name, value):
@@ -105,6 +110,8 @@ class JobRecords:
 
 
 def how_of(jid: str) -> str:
+    if jid.startswith("set-"):
+        return "quick"  # was put by the end of a set
     if "-failure-" in jid:
         return "undo"
     return "called" if "-steps-" in jid else jid.rpartition("-")[2]
@@ -131,6 +138,7 @@ async def judge(
     await _judge_steps(client, seen, jobs, verdict)
     _judge_cursors(seen, jobs, verdict)
     await _judge_output(client, seen, jobs, verdict)
+    await _judge_sets(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
     _judge_limits(jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
@@ -271,6 +279,39 @@ async def _judge_output(
         verdict.dropped += VALUES - len(values) + values.count(None)
         if any(value not in (None, number) for number, value in enumerate(values)):
             verdict.wrong.append(f"{jid} has the output {values}")
+
+
+async def _judge_sets(
+    client: Client, seen: JobRecords, jobs: dict[str, Job], verdict: Verdict
+) -> None:
+    """Compare sets with their members, and add what their ends have put."""
+    for name, jids in seen.sets.items():
+        try:
+            status = await client.job_set(name).status()
+        except NoSuchSet:
+            if seen.put.keys() & jids:
+                verdict.wrong.append(f"set {name} is gone")
+            continue
+        states = Counter(str(jobs[jid].state) for jid in jids if jid in jobs)
+        if (status.complete, status.failed, status.open) != (
+            *(states["complete"], states["failed"]),
+            states.total() - states["complete"] - states["failed"],
+        ):
+            verdict.wrong.append(f"set {name} says {status}, its members are {dict(states)}")
+        wanted = [status.has_ended, status.has_ended and not states["failed"]]
+        if [status.ended_jid is not None, status.then_jid is not None] != wanted:
+            verdict.wrong.append(f"set {name} has put {status.ended_jid} and {status.then_jid}")
+        possible = [f"{name}-{what}-{n}" for what in ("then", "ended") for n in _numbers(status)]
+        put = await _jobs(client, possible)
+        if {job.jid for job in put} != {status.ended_jid, status.then_jid} - {None}:
+            verdict.wrong.append(f"of the ends of {name} there are {[job.jid for job in put]}")
+        jobs |= {job.jid: job for job in put}
+
+
+def _numbers(status: JobSetStatus) -> list[int]:
+    """Return the set's number, and the next one that a second put would have taken."""
+    numbers = {int(jid.rpartition("-")[2]) for jid in (status.then_jid, status.ended_jid) if jid}
+    return [each for number in numbers for each in (number, 2 * number)]
 
 
 def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:

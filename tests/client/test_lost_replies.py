@@ -230,6 +230,10 @@ OPERATIONS: list[tuple[str, str, Operation]] = [
         child='{"queue":"mail","klass":"Pay","data":"{}"}')),
     ("emit", "a worker sends output", script("emit", worker="ann", batch=[{"jid": "a", "fence": 1,
         "start": 0, "count": 1, "values": "[1]", "ttl": 60}])),
+    ("set_put", "jobs are put into a set", script("set_put", set_name="i", batch=[{"queue": "mail",
+        "jid": "m", "klass": "Greet", "data": "{}"}])),
+    ("set_close", "a set is closed", lambda client: client.job_set("i").close()),
+    ("set_act", "a set is canceled", lambda client: client.job_set("old").cancel()),
     ("signal", "signal", lambda client: client.jobs.signal("idle", "go", 1)),
     ("on_failure", "a worker declares what failures put", script("on_failure", "declare",
         klass="Greet", job='{"queue":"mail","klass":"Alert","data":"{}"}')),
@@ -256,6 +260,7 @@ async def build(client: Client, clock: Clock) -> None:
     await queue.recur("Greet", every=60, offset=50, jid="r", tags=["x"])
     await (await queue.recur("Greet", every=60, offset=50, jid="resting")).pause()
     await queue.recur("Greet", cron="0 1 * * *", jid="night")
+    await client.job_set("old").put("Greet", jid="member", queue="sets")
     await client.config.set("grace-period", 5)
     await client.queue("post").pause()
     await client.redis.delete("there:queue:mail")

@@ -92,6 +92,14 @@ def test_every_method_that_waits_is_there(sync: type, other: type) -> None:
     assert waiting - vars(sync).keys() == set()
 
 
+def test_job_set_is_put_closed_and_canceled(blocking: SyncClient) -> None:
+    numbers = blocking.job_set("n")
+    assert numbers.put_many(NewJob("Greet", {}) for _ in range(3)) == 3
+    numbers.close()
+    assert blocking.job_sets() == [numbers.status()]
+    assert numbers.cancel() == 3
+
+
 def test_put_many_keeps_the_order(blocking: SyncClient) -> None:
     jids = blocking.put_many([NewJob("K", n) for n in range(250)], queue="mail")
     waiting = blocking.queue("mail").peek(count=300)

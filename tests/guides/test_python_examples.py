@@ -74,15 +74,8 @@ async def charge_card(order, idempotency_key): ...
 async def put_back(order): ...
 async def refund_card(order): ...
 async def load_page(page): return f"page {page}"
-async def read_rows(file, first, last):
-    for number in range(first, last):
-        yield number, f"row {number}"
-async def store_row(number, text):
-    if number % 1000 == 999:
-        raise ValueError("no price")
 vars(builtins).update(  # the modules of the page use them, too
     charge_card=charge_card, put_back=put_back, refund_card=refund_card, load_page=load_page,
-    read_rows=read_rows, store_row=store_row,
 )
 """
 
@@ -108,6 +101,7 @@ PAGES = {
     "errors.md": Page(),
     "events.md": Page(GREET),
     "executors.md": Page(),
+    "job-sets.md": Page(),
     "fair-turns.md": Page(worker=False),
     "foreign-queues.md": Page(),
     "guarantees.md": Page(BANK + PAGER, worker=False),

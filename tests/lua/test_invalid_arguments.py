@@ -131,7 +131,7 @@ NAMED = {
     "side": "right", "missing": "done", "if_dependency_fails": "fail",
     "result": "60 {}", "id": "1-0", "from": "0",
     "before": "1-0", "totals": "today",
-    "states": "waiting", "kind": "cursor", "wait_kind": "wait", "position": "1-1",
+    "states": "waiting", "place": "open", "kind": "cursor", "wait_kind": "wait", "position": "1-1",
 }  # fmt: skip
 
 # Combinations of arguments that are invalid, although each is valid: command, keys, arguments.

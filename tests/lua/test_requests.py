@@ -26,6 +26,11 @@ _WRITES: list[tuple[tuple[str, ...], Given]] = [
     (("put_flow",), {"now": 10,
         "batch": [{"queue": "mail", "jid": "new", **_ROW, "data": "1", "depends": ["a"],
             "if_dependency_fails": "fail"}]}),
+    (("set_put",), {"set_name": "i", "now": 10,
+        "batch": [{"queue": "mail", "jid": "new", **_ROW, "data": "1"}]}),
+    (("set_close",), {"set_name": "i", "now": 10}),
+    (("set_act", "retry"), {"set_name": "old", "now": 10, "cursor": 0}),
+    (("set_act", "cancel"), {"set_name": "old", "now": 10, "cursor": 0, "place": "open"}),
     (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 10}),
     (("pop",), {"queue": "mail", "worker": "ann", "count": 9, "now": 1000}),
     (("pop",), {"queue": "nothing", "worker": "ann", "count": 9, "now": 10}),
@@ -137,6 +142,10 @@ async def filled_namespace(story: Story) -> Story:
     await story.store.pause(queues=["post"])
     await story.ask("LPUSH", "there:queue:mail", *['{"class":"K","args":[]}'] * 3)
     await story.completed("done")
+    members = [{"queue": "sets", "jid": f"m{n}", **_ROW, "data": "1"} for n in range(2)]
+    await story.call("set_put", set_name="old", now=5, batch=members)
+    assert await story.pop(6, queue="sets") == ["m0"]
+    await story.fail("m0", 7)
     await HttpSessionsCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
     await story.store.name_lease_claim(worker="ann", now=5, process='{"id":"1","place":"p"}')

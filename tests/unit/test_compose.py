@@ -132,6 +132,8 @@ def test_every_header_has_a_summary_and_a_return_type(name: str) -> None:
         "NORESULT",
         "NAMETAKEN",
         "SIGNALED",
+        "SETCLOSED",
+        "NOSET",
         "EXISTS",
         "FULL",
     }
@@ -159,6 +161,7 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
         "put",
         "put_many",
         "put_flow",
+        "set_put",
         "requeue",
         "recur",
         "declare",

@@ -31,6 +31,7 @@ ROW: dict[str, bytes | None] = {
     "x-expiry": b"99.5",
     "x-cause": b'{"jid": "b"}',
     "x-parent": b'["p","charge"]',
+    "x-constraints": b"import-42",  # the name of its job set
 }
 
 
@@ -58,7 +59,7 @@ def test_row_becomes_a_record() -> None:
         fence=9, tracked=False,
         context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"},
         failure=FailureReason("typo", "m", 7, "w"),
-        waited=2.5, is_called=True,
+        waited=2.5, is_called=True, set_name="import-42",
     ))  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from aioqless.cli.options import (
     Count,
     DryRun,
     FailedGroup,
+    InSet,
     Jid,
     Jids,
     Json,
@@ -99,6 +100,7 @@ async def failed(
 def retry(
     jid: Jids = None,
     group: FailedGroup = None,
+    in_set: InSet = None,
     everything: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
     queue: Into = None,
     count: Limit = None,
@@ -110,9 +112,11 @@ def retry(
     wait: Wait = False,
     yes: Yes = False,
 ) -> Act:
-    """Retry failed jobs by jid, group, or all."""
-    if sum((bool(jid), group is not None, everything)) != 1:
-        raise typer.BadParameter("choose one: jids, --group or --all")
+    """Retry failed jobs by jid, group, job set, or all."""
+    if sum((bool(jid), group is not None, in_set is not None, everything)) != 1:
+        raise typer.BadParameter("choose one: jids, --group, --set or --all")
+    if in_set is not None and (queue or count):
+        raise typer.BadParameter("--set retries all failed members, each in its queue")
     if wait and not jid:
         raise typer.BadParameter("--wait is for jobs by jid")
     if from_step and (not jid or queue):
@@ -126,6 +130,8 @@ def retry(
                 await _retry_jobs(client, jobs, queue, from_step, dry_run)
         elif group is not None:
             await _retry_group(client, group, queue, count, dry_run)
+        elif in_set is not None:
+            await _retry_set(client, in_set, dry_run)
         else:
             await _retry_all(client, queue, count, dry_run, yes)
 
@@ -183,6 +189,15 @@ def _require_failed(job: Job) -> Job:
     if job.state != "failed":
         raise AioqlessError(f"job {job.jid!r} has not failed: it is {job.state}")
     return job
+
+
+async def _retry_set(client: Client, name: str, dry_run: bool) -> None:
+    job_set = client.job_set(name)
+    if dry_run:
+        failed = (await job_set.status()).failed
+        print_text(f"{pluralize(failed, 'job')} of the set {plain(name)} would be retried")
+    else:
+        print_text(f"{pluralize(await job_set.retry_failed(), 'job')} retried")
 
 
 async def _retry_jobs(

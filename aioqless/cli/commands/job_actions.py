@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -17,6 +18,7 @@ from aioqless.cli.options import (
     Count,
     DryRun,
     FailedGroup,
+    InSet,
     Jid,
     Jids,
     Json,
@@ -44,12 +46,15 @@ def cancel(
     jid: Jids = None,
     group: FailedGroup = None,
     tag: Tagged = None,
+    in_set: InSet = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> Act:
-    """Delete jobs by jid, failure group or tag. Complete jobs stay."""
-    if sum((bool(jid), group is not None, tag is not None)) != 1:
-        raise typer.BadParameter("choose one: jids, --group or --tag")
+    """Delete jobs by jid, failure group, tag or job set. Complete jobs stay."""
+    if sum((bool(jid), group is not None, tag is not None, in_set is not None)) != 1:
+        raise typer.BadParameter("choose one: jids, --group, --tag or --set")
+    if in_set is not None:
+        return partial(_cancel_set, name=in_set, dry_run=dry_run, yes=yes)
 
     async def act(client: Client) -> None:
         if jid:
@@ -77,6 +82,18 @@ def cancel(
             )
 
     return act
+
+
+async def _cancel_set(client: Client, *, name: str, dry_run: bool, yes: bool) -> None:
+    """Close a job set, and delete its members that have not ended."""
+    job_set = client.job_set(name)
+    status = await job_set.status()
+    members = pluralize(status.open + status.held, "job")
+    if dry_run:
+        print_text(f"{members} of the set {plain(name)} would be deleted")
+        return
+    confirm(f"Close the set {plain(name)}, and delete {members}?", yes=yes)
+    print_text(f"{pluralize(await job_set.cancel(), 'job')} deleted")
 
 
 async def _read_jids(client: Client, group: str | None, tag: str | None) -> list[str]:

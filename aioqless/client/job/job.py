@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from functools import partial
 from operator import attrgetter
@@ -22,7 +31,7 @@ from typing import (
     overload,
 )
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
 from aioqless import validation
 from aioqless.client import extensions, job_data
@@ -37,12 +46,13 @@ from aioqless.client.job.state import (
     Failure,
     HistoryEvent,
     JobDetails,
+    JobSetStatus,
     JobState,
     is_stalled,
     list_stages,
 )
 from aioqless.client.job.temp_dir import TempDir
-from aioqless.client.put_options import Limit, Missing
+from aioqless.client.put_options import Limit, Missing, PutOptions
 from aioqless.errors import AioqlessError, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
@@ -71,6 +81,41 @@ class ResultType(Protocol[V_co]):
 
     def read_result(self, value: object) -> V_co:
         """Return the value that the handler returned, of its JSON."""
+
+
+class SetHandle(Protocol):
+    """The job set of a running member; `aioqless.JobSet`, whose methods say more, is one."""
+
+    name: str
+
+    async def put(
+        self,
+        job: str | Callee[object],
+        data: object = None,
+        *,
+        queue: str | None = None,
+        wait: Seconds = 0,
+        **options: Unpack[PutOptions],
+    ) -> str:
+        """Put a job as a member; return its jid."""
+
+    async def put_many(
+        self,
+        jobs: Iterable[Callee[object]] | AsyncIterable[Callee[object]],
+        *,
+        queue: str | None = None,
+        wait: Seconds = 0,
+    ) -> int:
+        """Put jobs as members; return how many."""
+
+    async def close(self) -> None:
+        """Close the set."""
+
+    async def status(self) -> JobSetStatus:
+        """Return the numbers of members."""
+
+    async def cancel(self) -> int:
+        """Close the set, and cancel its members, this one included; return how many."""
 
 
 class HeldLock(TypedDict):
@@ -736,6 +781,21 @@ class Job(JobFields, Generic[Data]):
         """
         result: Coroutine[object, object, V] = self._run.call(name, job, detach=detach)
         return result
+
+    @property
+    def set(self) -> SetHandle:
+        """The job set that it is a member of; it may add members while it runs.
+
+        Raises:
+            AioqlessError: It is in none, or no worker runs it.
+        """
+        if self.set_name is None:
+            raise AioqlessError(
+                f"job {self.jid!r} is a member of no job set, or no worker runs it: "
+                "jobs are put into a set by client.job_set(name).put"
+            )
+        handle: SetHandle = extensions.job_sets().set_of(self, self.set_name)
+        return handle
 
     def wake(self, name: str) -> None:
         """Note that something has come for which this run may wait; called by its worker."""

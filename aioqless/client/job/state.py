@@ -41,6 +41,57 @@ def is_stalled(state: str, expires: float) -> bool:
     return state == JobState.STALLED or (state == JobState.RUNNING and 0 < expires < time.time())
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobSetStatus:
+    """The numbers of a job set's members.
+
+    Attributes:
+        name: Name of the set.
+        added: Number of members.
+        open: How many have not ended, and are not held.
+        running: How many of these run, estimated from a sample of 100.
+        held: How many a failed dependency holds.
+        failed: How many have failed.
+        canceled: How many were canceled.
+        created: When it was created, in seconds since 1970.
+        closed: When it was closed; None if it isn't.
+        changed: When members were put or have ended, at the latest.
+        then_jid: Jid of the job that was put when all were complete; None if none was.
+        ended_jid: Jid of the job that was put when all had ended; None if none was.
+        groups: The largest failure groups, at most 20, and the number of failed members in each,
+            estimated from a sample of 500; empty in lists of sets.
+    """
+
+    name: str
+    added: int
+    open: int
+    running: int
+    held: int
+    failed: int
+    canceled: int
+    created: float
+    changed: float
+    closed: float | None = None
+    then_jid: str | None = None
+    ended_jid: str | None = None
+    groups: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> int:
+        """How many are complete."""
+        return self.added - self.open - self.held - self.failed - self.canceled
+
+    @property
+    def progress(self) -> float:
+        """The share of members that have ended, from 0 to 1."""
+        return 1 - self.open / self.added if self.added else float(self.has_ended)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the set is closed, and all members have ended."""
+        return self.closed is not None and not self.open
+
+
 @dataclass(frozen=True)
 class Failure:
     """The failure of another job, as its branch and jobs that run after failures get it.

@@ -45,6 +45,7 @@ NAVIGATION = (
     ("/recurring", "Recurring"),
     ("/completed", "Completed"),
     ("/tracked", "Tracked"),
+    ("/sets", "Job sets"),
     ("/tags", "Tags"),
     ("/redis", "Redis"),
     ("/config", "Configuration"),

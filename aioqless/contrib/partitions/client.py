@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self, cast
+from typing import Any, NoReturn, Self, cast
 
 import msgspec
-from typing_extensions import Unpack
+from typing_extensions import Unpack, override
 
 from aioqless.client import Client, worker_name
 from aioqless.client.consistency import Finding, check_consistency
+from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Jid, Klass, NewJob, R
+from aioqless.client.put import Branch, Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
@@ -36,6 +37,7 @@ from aioqless.contrib.partitions.routing import (
 )
 from aioqless.contrib.partitions.sender import place, place_flow
 from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.errors import AioqlessError
 from aioqless.store import Keys, TickRow
 from aioqless.validation import Seconds
 
@@ -163,6 +165,25 @@ class PartitionedClient(Client):
         return await super().put_flow(
             flow, queue=queue, if_dependency_fails=if_dependency_fails, once=once, wait=wait
         )
+
+    @override
+    def job_set(
+        self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
+    ) -> NoReturn:
+        """Refuse: a job set and its members are in one Redis.
+
+        Raises:
+            AioqlessError: Always.
+        """
+        raise AioqlessError(
+            f"job set {name!r}: a set and its members are in one Redis, so there are no job sets "
+            "with partitions: put them with an ordinary client, in a namespace of its own"
+        )
+
+    @override
+    async def job_sets(self, *, offset: int = 0, count: int = 25) -> list[JobSetStatus]:
+        """Return none: there are no job sets with partitions."""
+        return []
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:

@@ -73,4 +73,6 @@ function cancellation.delete(job, expired, now)
   redis.call('UNLINK', keys.job(jid), keys.history(jid), keys.result(jid), keys.dependents(jid),
     keys.output(jid))
   if f[1] then calls.cancel_orphans(now) end
+  local set = not expired and job.constraints and members.read_set(job.constraints)
+  if set then members.move(set, jid, 'canceled', now or clock.now()) end
 end

@@ -127,7 +127,8 @@ end
 -- Note in a job whether a dependency is stuck, if that matters; if it begins or ceases to be stuck
 -- itself, its own dependents come later.
 function cascade.set_stuck(jid, other, stuck, now)
-  local f = redis.call('HMGET', keys.job(jid), 'x-if-dependency-fails', 'x-cascade')
+  local f = redis.call('HMGET', keys.job(jid), 'x-if-dependency-fails', 'x-cascade',
+    'x-constraints')
   if f[1] ~= 'run' and f[2] ~= THROUGH_OTHERS then return end
   local before = redis.call('EXISTS', keys.stuck(jid))
   if stuck and redis.call('SISMEMBER', keys.dependencies(jid), other) == 1 then
@@ -137,7 +138,11 @@ function cascade.set_stuck(jid, other, stuck, now)
   end
   local after = redis.call('EXISTS', keys.stuck(jid))
   if after == 1 then dependency.release_stuck(jid, now) end
-  if after ~= before then cascade.defer('stuck', jid, keys.dependents(jid)) end
+  if after ~= before then
+    cascade.defer('stuck', jid, keys.dependents(jid))
+    local set = f[3] and f[1] ~= 'run' and members.read_set(f[3])
+    if set then members.hold(set, jid, after == 1, now) end
+  end
 end
 
 -- Apply a dependent's policy. If the dependency was canceled, the dependent can never run and is

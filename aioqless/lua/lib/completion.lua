@@ -33,7 +33,11 @@ function completion.complete(done)
   if presence.has('config') and archive.is_on() then completion.archive(job, now) end
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
-  if job.constraints then job_constraints.release(job) end
+  if job.constraints then
+    job_constraints.release(job)
+    local set = members.read_set(job.constraints)
+    if set then completion.end_member(set, jid, result, now) end
+  end
   if not call.ended_jobs then call.left_queues, call.ended_jobs, call.ended_at = {}, {}, {} end
   local left = call.left_queues[job.queue] or {}
   call.left_queues[job.queue] = left
@@ -81,6 +85,11 @@ function completion.advance(job, done)
     'expires', '0', 'failure', '{}', 'remaining', job.retries,
     'time', record.format_time(done.now))
   return state
+end
+
+function completion.end_member(set, jid, result, now)
+  if result then redis.call('SADD', keys.members(set, 'results'), jid) end
+  members.move(set, jid, 'complete', now)
 end
 
 function completion.archive(job, now)

@@ -97,6 +97,8 @@ function dependency.release(jid, now)
     job.constraints)
   record.set_fields(jid, 'state', state)
   record.delete_fields(jid, 'scheduled')
+  local set = job.constraints and members.read_set(job.constraints)
+  if set then members.hold(set, jid, false, now) end
 end
 
 -- Release a job with the policy `run` if none of its dependencies can complete. It waits for none

@@ -120,6 +120,8 @@ function enqueue.write_options(put, options, job, asked)
   if asked or former then
     local own = asked or job_constraints.read(former)
     job_constraints.apply(jid, options.constraints, own, former, put.now)
+    local set = former and members.read_set(former)
+    if set then members.reopen(set, jid, options.constraints, put.now) end
   end
 end
 

@@ -56,6 +56,8 @@ function failures.store(job, group, message, worker, now)
   if f[4] then
     calls.note_end(job.jid, f[4], calls.encode_failure(job.jid, group, message), now)
   end
+  local set = job.constraints and members.read_set(job.constraints)
+  if set then members.move(set, job.jid, 'failed', now) end
 end
 
 -- Remove a failed job from its group. The failure record stays with the job until it completes.
@@ -110,5 +112,6 @@ function failures.put_back(job, queue, now)
   if job.constraints then
     local own = job_constraints.read(job.constraints)
     job_constraints.apply(job.jid, nil, own, job.constraints, now)
+    if own.set then members.move(own.set, job.jid, 'open', now) end
   end
 end

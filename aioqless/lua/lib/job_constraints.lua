@@ -7,6 +7,7 @@
 --                        the maximum number that run at once, or `rate`, [maximum number of starts,
 --                        seconds], or both; with `cost`, the rate is of what starts cost
 --   fair, weight         its tenant, and how many turns this one has for one of others (turns.lua)
+--   set                  the number of its job set, always the first (members.lua)
 -- Only our scripts enforce them.
 
 local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
@@ -17,6 +18,7 @@ function job_constraints.read(text) return text and json.parse_object(text) or {
 function job_constraints.parse(text)
   local own = job_constraints.read(text)
   own.turn = nil  -- set while the job is put
+  if own.set ~= nil then errors.bad_argument('set', nil, 'is not for callers') end
   if own.if_exists ~= nil and not EXISTS[own.if_exists] then
     errors.bad_argument('if_exists', own.if_exists, 'must be keep or raise')
   end

@@ -1,15 +1,16 @@
 -- job_row: a popped job as its worker gets it: its fields in a fixed order, cheaper than JSON.
 
 -- The order of the fields; Python reads this list. Only a job with one of the rare fields, the last
--- six, has these in its row. Its state and its worker are those of all rows. Behind the fields is
--- for how many seconds the job could have been running, if that is known.
+-- seven, has these in its row; in the place of its constraints, the name of its job set. Its state
+-- and its worker are those of all rows. Behind the fields is for how many seconds the job could
+-- have been running, if that is known.
 local ROW = {
   'jid', 'queue', 'priority', 'retries', 'remaining', 'tags', 'klass', 'data', 'expires', 'x-fence',
-  'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause', 'x-parent',
+  'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause', 'x-parent', 'x-constraints',
 }
 local EXPIRES = 9
 local FENCE = 10
-local RAREST = 16
+local RAREST = 17
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
@@ -31,18 +32,22 @@ end
 
 -- Read the other fields of a job. Only then does a script need the names of all.
 function job_row.read_rare(job, key)
-  local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-constraints',
-    'x-turn', unpack(ROW, FENCE + 1))
-  job.grace, job.old_history, job.put = rare[1], rare[2], tonumber(rare[3])
-  job.constraints, job.turn = rare[4], rare[5]
-  job.has_rare = job_row.has_rare(rare, 6)
+  local rare = redis.call('HMGET', key, 'grace', 'history', 'x-put', 'x-turn',
+    unpack(ROW, FENCE + 1))
+  job.grace, job.old_history, job.put, job.turn = rare[1], rare[2], tonumber(rare[3]), rare[4]
+  job.constraints = rare[RAREST - FENCE + 4]
+  local set = job.constraints and members.read_set(job.constraints)
+  rare[RAREST - FENCE + 4] = set and job_row.find_set_name(set)
+  job.has_rare = job_row.has_rare(rare, 5)
   if not job.has_rare then return end
-  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 5] end
+  for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end
 end
+
+function job_row.find_set_name(set) return redis.call('HGET', keys.set(set), 'name') end
 
 function job_row.has_rare(values, first)
   return values[first] or values[first + 1] or values[first + 2] or values[first + 3]
-    or values[first + 4] or values[first + 5]
+    or values[first + 4] or values[first + 5] or values[first + 6]
 end
 
 -- Keep the row of a job that this call has locked.
@@ -77,6 +82,8 @@ end
 function job_row.read_held(jid, worker, waited)
   local row = redis.call('HMGET', keys.job(jid), 'state', 'worker', unpack(ROW))
   if row[1] ~= 'running' or row[2] ~= worker then return nil end
+  local set = row[RAREST + 2] and members.read_set(row[RAREST + 2])
+  row[RAREST + 2] = set and job_row.find_set_name(set)
   local held = {unpack(row, 3, job_row.has_rare(row, FENCE + 3) and #ROW + 2 or FENCE + 2)}
   held[#held + 1] = waited
   return held

@@ -76,7 +76,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
---   x-constraints     its uniqueness, concurrency and rate limits, and its tenant
+--   x-constraints     its job set, uniqueness, concurrency and rate limits, and its tenant
 --   x-held      since when limits have held it back
 --   x-turn      its turn among those of its tenant, and since when it has been ready
 --   x-runs      its earlier runs in this stage, if the archive is on
@@ -136,6 +136,16 @@ function keys.failure_sweep() return ns .. ':x:failure-sweep' end
 function keys.retention_rules() return ns .. ':x:retention-rules' end
 -- Z failed jobs by when they are deleted, where a rule says so
 function keys.failed_expiry() return ns .. ':x:failed-expiry' end
+-- Z job sets, by name, with their numbers
+function keys.sets() return ns .. ':x:sets' end
+-- Z numbers of job sets by when their members are next compared with their states
+function keys.set_reviews() return ns .. ':x:set-reviews' end
+-- T the number of the latest job set
+function keys.set_number() return ns .. ':x:set-number' end
+-- H a job set: name, created, closed, added, touched, review; what its end puts, until it is put
+function keys.set(set) return ns .. ':x:set:' .. set end
+-- S members of a job set that are open, held, failed or canceled, or that have results
+function keys.members(set, place) return ns .. ':x:set:' .. set .. ':' .. place end
 -- T a handler's result, behind the fence of its run; expires
 function keys.result(jid) return ns .. ':x:result:' .. jid end
 -- H the queues that a worker serves, names and patterns, as JSON

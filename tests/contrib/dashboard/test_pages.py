@@ -26,7 +26,7 @@ from tests.contrib.dashboard.test_access import client_of
 
 WITH = {
     "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError",
-    "/worker": "?name=ann", "/tag": "?name=welcome",
+    "/worker": "?name=ann", "/tag": "?name=welcome", "/set": "?name=none",
     "/recurring-job": "?jid=none", "/search": "?q=mail",
 }  # fmt: skip
 EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
@@ -35,7 +35,7 @@ EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
 async def test_every_page_of_an_empty_namespace_has_a_hint(http: httpx.AsyncClient) -> None:
     for page in EVERY_PAGE:
         answer = await http.get(page)
-        there = not page.startswith(("/job", "/recurring-job"))
+        there = not page.startswith(("/job", "/recurring-job", "/set?"))
         assert answer.status_code == (200 if there else 404), page
         assert page.startswith(("/config", "/redis")) or 'class="empty"' in answer.text, page
 

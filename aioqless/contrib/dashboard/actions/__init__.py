@@ -3,6 +3,7 @@
 action.py     Action, ActionRequest
 jobs.py       actions on a job
 failures.py   actions on a failure group
+job_sets.py   actions on a job set
 queues.py     actions on a queue
 workers.py    actions on a worker
 recurring.py  actions on a recurring job
@@ -10,7 +11,15 @@ config.py     configuration
 """
 
 from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.actions import config, failures, jobs, queues, recurring, workers
+from aioqless.contrib.dashboard.actions import (
+    config,
+    failures,
+    job_sets,
+    jobs,
+    queues,
+    recurring,
+    workers,
+)
 from aioqless.contrib.dashboard.actions.action import Action
 
 # By the last part of the address, /do/NAME.
@@ -30,6 +39,9 @@ ACTIONS: dict[str, Action] = {
     "fail": Action(jobs.fail),
     "retry-all": Action(failures.retry_all),
     "cancel-all": Action(failures.cancel_all, Role.ADMIN),
+    "set-retry": Action(job_sets.retry),
+    "set-cancel": Action(job_sets.cancel, Role.ADMIN),
+    "set-close": Action(job_sets.close),
     "pause": Action(queues.pause),
     "resume": Action(queues.resume),
     "clear": Action(queues.clear, Role.ADMIN),

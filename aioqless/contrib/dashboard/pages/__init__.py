@@ -4,6 +4,7 @@ overview.py   the overview; all queues
 queue.py      one queue
 job.py        one job; one recurring job
 job_lists.py  completed and tracked jobs, tags, search
+job_sets.py   job sets, and one of them
 failures.py   failure groups, and one of them
 workers.py    workers, and one of them
 recurring.py  recurring jobs
@@ -17,6 +18,7 @@ from aioqless.contrib.dashboard.pages import (
     failures,
     job,
     job_lists,
+    job_sets,
     overview,
     queue,
     recurring,
@@ -36,6 +38,8 @@ PAGES: Mapping[str, View] = {
     "/tags": job_lists.list_tags,
     "/tag": job_lists.show_tag,
     "/search": job_lists.search,
+    "/sets": job_sets.list_sets,
+    "/set": job_sets.show_set,
     "/workers": workers.list_workers,
     "/worker": workers.show_worker,
     "/recurring": recurring.list_recurring,

@@ -61,6 +61,7 @@ function job_location.check(jid, job, places, now)
     findings.add('held-by-nothing', {jid = jid, queue = job.queue},
       function() dependency.release(jid, now) end)
   end
+  if job.constraints then set_members.check_job(jid, job, now) end
   if job.constraints and job.state == 'waiting' and places.work then
     job_location.check_turn(jid, job, now)
   end

@@ -44,6 +44,8 @@ function key_types.families()
     {'hash', '^x:steps:(.+)$', job_indexes.check_steps},
     {'zset', '^x:with%-steps$', function() return 1 end},
     {'stream', '^x:output:', job_indexes.check_expiry, 'output-forever', 86400},
+    {'hash', '^x:set:(%d+)$', set_members.check_set},
+    {'set', '^x:set:(%d+):(%l+)$', set_members.check_place},
     {'set', '^x:orphans$', function() return 1 end},
     {'stream', '^x:archive$', function() return 1 end},
     {'zset', '^x:skipped:', job_indexes.check_expiry, 'skipped-forever', 604800},

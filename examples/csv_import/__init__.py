@@ -1,0 +1,1 @@
+"""Import of a file of rows with a progress bar: `python -m examples.csv_import`."""
