@@ -3,11 +3,10 @@
 -- @arg     worker   name
 -- @arg     now      time
 -- @when    claim                  claim or renew the lease; refused while another process holds it
--- @arg     process  object        {id, host, place, pid, started} of the process
--- @arg     gone     string?       the id of a former holder that is known to have ended
+-- @arg     process  object        {id, host, pid} of the process
 -- @returns text                   `new`, or `taken over` if another process held it before
 -- @when    recover                release the former holder's jobs without using a retry
--- @arg     id       string        of the present holder
+-- @arg     id       string        of the present holder, or of the last one if its process has ended
 -- @returns count                  the number of jobs released; call again until it is 0
 -- @when    leave                  release the lease
 -- @arg     id       string
@@ -17,7 +16,7 @@
 -- @raises  NAMETAKEN
 
 if word == 'claim' then
-  return name_lease.claim(worker, process, gone, now) and 'taken over' or 'new'
+  return name_lease.claim(worker, process, now) and 'taken over' or 'new'
 end
 if word == 'leave' then return name_lease.release(worker, id) end
 name_lease.check(worker, id, now)

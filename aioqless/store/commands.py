@@ -589,13 +589,10 @@ class Store(Commands, ABC):
 
     def name_lease_claim(
         self, *, worker: str, now: float | None = None, process: str | bytes,
-        gone: str | None = None, request: str | None = None,
+        request: str | None = None,
     ) -> Call[str]:
         """Claim or renew the lease."""
-        argv = [
-            encode(worker), self._encode_time(now), b"claim", encode(process),
-            encode_optional(gone),
-        ]
+        argv = [encode(worker), self._encode_time(now), b"claim", encode(process)]
         return Call(
             self.send, "name_lease", read_text, [encode(self.namespace)], argv, request,
             writes=True,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from redis import exceptions
 
@@ -20,6 +20,8 @@ from aioqless.runtime.tasks import wait_for_event
 from aioqless.store import ScriptStore
 from aioqless.worker.settings import ReconnectDelays, Settings
 from aioqless.worker.subscriptions import Subscription, check_weight
+
+T = TypeVar("T")
 
 STATM = Path("/proc/self/statm")
 # Errors after which a call may succeed later. Permissions may be withdrawn for a while; where they
@@ -242,6 +244,17 @@ class WorkerContext:
     def store(self) -> ScriptStore:
         """The commands of the namespace, on the connection that the client shares."""
         return self.client.internals.store
+
+
+async def call_until_answered(context: WorkerContext, call: Callable[[], Awaitable[T]]) -> T | None:
+    """Call until Redis answers; return None if the worker is stopped before."""
+    while not context.lifecycle.stopping:
+        asked = time.monotonic()
+        try:
+            return await call()
+        except NOT_NOW as error:
+            await context.outage.wait_after_failure(error, asked)
+    return None
 
 
 class Part(Protocol):

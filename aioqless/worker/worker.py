@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -28,6 +29,7 @@ from aioqless.worker.lock_renewer import LockRenewer, LostLocks
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.parts.listener import Listener, RemoteControl
 from aioqless.worker.parts.memory_checks import ArchiveMonitor, check_eviction
+from aioqless.worker.parts.recovery import Recovery
 from aioqless.worker.parts.registration import Registration
 from aioqless.worker.parts.scheduler import Declarations, Scheduler
 from aioqless.worker.parts.stable_name import NameLease
@@ -81,9 +83,11 @@ class Consumer:
             outage or Outage(shared.settings.reconnect),
             shared.lifecycle,
         )
+        id = secrets.token_hex(8)
+        self._recovery = Recovery(context, id)
         self._lease: NameLease | None = None
         if shared.has_stable_name:
-            self._lease = NameLease(context, on_lost=shared.stop_at_once)
+            self._lease = NameLease(context, id, on_lost=shared.stop_at_once)
         self._renewer = LockRenewer(
             locks or client.internals.dedicated_store("locks", LOCKS_TIMEOUT),
             shared.name,
@@ -115,14 +119,9 @@ class Consumer:
         self._writer = OutcomeWriter(context)
         self._runner = Runner(context, shared, self._renewer, self._writer)
         self._lost_locks = LostLocks(self._renewer, context, shared.renewer_thread)
-        own = (self._lost_locks, self._writer, self._scheduler, registration)
+        own = (self._recovery, self._lost_locks, self._writer, self._scheduler, registration)
         self._beside = [part.run for part in own if part is not None]
         self._beside += [partial(part.run, context) for part in (ArchiveMonitor(), *parts)]
-
-    @property
-    def recovered(self) -> int | None:
-        """How many jobs of a former process of its name wait again, if there was one."""
-        return self._lease.recovered if self._lease else None
 
     @property
     def reached(self) -> bool:
@@ -151,12 +150,12 @@ class Consumer:
 
     @contextlib.asynccontextmanager
     async def named(self) -> AsyncIterator[None]:
-        """Hold the stable name, if there is one, within the block.
+        """Recover jobs of ended processes, and hold the stable name, if any, within the block.
 
         Raises:
             NameTaken: Another worker has the name, or took it during an outage.
         """
-        async with self._lease or contextlib.nullcontext():
+        async with self._recovery, self._lease or contextlib.nullcontext():
             yield
         if self._lease and self._lease.lost:
             raise self._lease.lost
@@ -455,8 +454,6 @@ class Worker(AnyWorker):
         """Work until stopped: see `AnyWorker.run`."""
         consumer = self._consumer
         async with self._reported(), consumer.named():
-            if consumer.recovered is not None:
-                log.info("worker.recovered", jobs=consumer.recovered)
             self._log_start()
             await consumer.check_server()
             async with self._shared:

@@ -302,7 +302,9 @@ def measure() -> dict[str, int]:
     with tempfile.TemporaryDirectory(prefix="aioqless-bench-") as folder:
         server = Counted(Path(folder))
         try:
-            for name, (command, word, shared, each) in MEASURED.items():
+            # The first one is measured twice: a server that has just started takes longer.
+            for name in [next(iter(MEASURED)), *MEASURED]:
+                command, word, shared, each = MEASURED[name]
                 server.prepare()
                 server.call(command, word, {**shared, **each(CALLS)})
                 server.count()

@@ -41,6 +41,23 @@ async def test_jobs_of_a_killed_worker_run_again_at_once_under_the_same_name(
             ]
 
 
+async def test_jobs_of_a_killed_worker_run_again_within_seconds_in_another(
+    client: Client, start: Start, until: Until
+) -> None:
+    await client.queue("mail").put("Stay", jid="a", retries=1)
+    async with start() as first:
+        await until(lambda: first.logged("job.started"))
+        async with start() as second:
+            first.process.send_signal(signal.SIGSTOP)
+            async with start():
+                assert not second.logged("job.started"), "it isn't known to have ended"
+            first.process.kill()
+            await until(lambda: second.logged("job.started"))
+            assert 1 in [line["jobs"] for line in second.logged("worker.recovered")]
+            job = await client.jobs.get("a")
+            assert job and job.remaining == 1
+
+
 async def test_zombie_process_counts_as_ended(client: Client, start: Start, until: Until) -> None:
     await client.queue("mail").put("Stay", jid="a")
     async with start(*NAMED) as first:

@@ -34,9 +34,7 @@ async def test_named_process_killed_after_a_rolling_restart_gets_its_job_back(
         held = next(line["jid"] for line in worker.logged("job.started") if line["process"] == 3)
         os.kill(processes(worker)[3], signal.SIGKILL)
         await until(lambda: [line["jid"] for line in worker.logged("job.started")].count(held) == 2)
-        assert [(line["process"], line["jobs"]) for line in worker.logged("worker.recovered")] == [
-            (3, 1)
-        ]
+        assert [line["jobs"] for line in worker.logged("worker.recovered")] == [1]
         worker.process.terminate()
         assert await worker.ended() == 0
     assert await states(client, "a", "b") == ["waiting", "waiting"]

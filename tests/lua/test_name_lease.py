@@ -9,14 +9,12 @@ from aioqless.errors import InvalidArgument, NameTaken
 from aioqless.store import PutManyRow
 from tests.lua.story import Story
 
-ANN = {"id": "1", "host": "h", "place": "p", "pid": 7, "started": "100"}
+ANN = {"id": "1", "host": "h", "pid": 7}
 
 
-async def _claim(story: Story, at: float, gone: str | None = None, **more: Any) -> str:
+async def _claim(story: Story, at: float, **more: Any) -> str:
     process = json.dumps({**ANN, **more})
-    answer: str = await story.store.name_lease_claim(
-        worker="ann", now=at, process=process, gone=gone
-    )
+    answer: str = await story.store.name_lease_claim(worker="ann", now=at, process=process)
     return answer
 
 
@@ -32,44 +30,34 @@ async def test_free_name_is_claimed_and_renewed(story: Story) -> None:
 
 async def test_name_in_use_is_refused_with_its_owner(story: Story) -> None:
     await _claim(story, 0)
-    async with story.refused(
-        NameTaken, worker="ann", id="1", host="h", place="p", pid=7, started="100", silent=60
-    ):
-        await _claim(story, 60, id="2", place="q")
+    async with story.refused(NameTaken, worker="ann", id="1", host="h", pid=7, silent=60):
+        await _claim(story, 60, id="2")
 
 
-async def test_expired_lease_of_another_host_frees_the_name(story: Story) -> None:
+async def test_expired_lease_frees_the_name(story: Story) -> None:
     await _claim(story, 0)
-    assert await _claim(story, 61, id="2", place="q") == "taken over"
+    assert await _claim(story, 61, id="2") == "taken over"
 
 
-async def test_expired_lease_of_a_visible_process_does_not_free_the_name(story: Story) -> None:
-    await _claim(story, 0)
-    async with story.refused(NameTaken, id="1", silent=3000):
-        await _claim(story, 3000, id="2")
-
-
-async def test_expired_lease_frees_the_name_where_processes_are_not_visible(story: Story) -> None:
-    await _claim(story, 0, place="")
-    async with story.refused(NameTaken, id="1"):
-        await _claim(story, 59, id="2", place="")
-    assert await _claim(story, 61, id="2", place="") == "taken over"
-
-
-async def test_ended_process_is_replaced_at_once_and_no_other(
-    story: Story,
-) -> None:
-    await _claim(story, 0)
-    async with story.refused(NameTaken, id="1"):
-        await _claim(story, 1, gone="0", id="2")
-    assert await _claim(story, 1, gone="1", id="2") == "taken over"
+async def test_jobs_and_name_of_an_ended_process_are_released_by_another(story: Story) -> None:
+    await story.running("a")
+    await _claim(story, 6)
+    assert (await _recover(story, 7, "1"), await _recover(story, 7, "1")) == (1, 0)
+    await story.store.name_lease_leave(worker="ann", now=7, id="1")
+    assert await _claim(story, 8, id="2") == "new"
     async with story.refused(NameTaken, id="2"):
-        await _claim(story, 2, gone="1", id="3")
+        await _recover(story, 9, "1")
+
+
+async def test_jobs_of_a_worker_without_a_stable_name_are_released(story: Story) -> None:
+    await story.running("a", 0, 5)
+    assert (await _recover(story, 7, "1"), await _recover(story, 7, "1")) == (1, 0)
+    assert await story.state("a") == "waiting"
 
 
 async def test_replaced_owner_is_refused(story: Story) -> None:
     await _claim(story, 0)
-    await _claim(story, 61, id="2", place="q")
+    await _claim(story, 61, id="2")
     async with story.refused(NameTaken, id="2"):
         await _claim(story, 62)
     async with story.refused(NameTaken, id="2"):

@@ -23,15 +23,12 @@ from tests.worker.test_subscriptions import RunningJobs, fill, stage
 __all__ = ["stage"]
 
 
-async def claim(client: Client, **former: Any) -> None:
+async def claim(client: Client) -> None:
     """Claim the name as another process."""
     process = {
         "id": "another",
         "host": "elsewhere",
-        "place": "elsewhere",
         "pid": 1,
-        "started": "1",
-        **former,
     }
     await client.internals.store.name_lease_claim(worker="ann", process=json.dumps(process))
 
@@ -94,44 +91,6 @@ async def test_process_elsewhere_with_an_expired_lease_is_replaced(
     async with work(stage.handler, name="ann", shutdown_timeout=0):
         await until(lambda: list(stage.running) == ["mail0"])
     assert lines.of("worker.recovered", jobs=1)
-
-
-@pytest.mark.parametrize("pid_of", ["nobody", "somebody who began at another time"])
-async def test_ended_process_of_this_host_is_replaced_without_waiting(
-    client: Client, work: Work, lines: Lines, until: Until, pid_of: str
-) -> None:
-    here = stable_name._this_process()
-    await claim(
-        client,
-        place=here["place"],
-        pid=os.getppid() if pid_of != "nobody" else 2**22 + 1,
-        started="1",
-    )
-    async with work(note, name="ann"):
-        await until(lambda: lines.of("worker.recovered", jobs=0))
-
-
-async def test_lease_must_expire_where_processes_cannot_be_inspected(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        stable_name, "_this_process", lambda: {"place": "", "pid": os.getpid(), "started": ""}
-    )
-    await claim(client, place="", pid=2**22 + 1)
-    assert (await refusal(client)).detail["id"] == "another"
-
-
-async def test_process_of_another_user_counts_as_alive(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def hidden(pid: int) -> tuple[str, str]:
-        raise PermissionError
-
-    here = stable_name._this_process()
-    monkeypatch.setattr(stable_name, "_started", hidden)
-    monkeypatch.setattr(stable_name, "_this_process", lambda: here)
-    await claim(client, place=here["place"], pid=os.getppid(), started="1")
-    assert (await refusal(client)).detail["pid"] == os.getppid()
 
 
 async def test_worker_that_loses_its_name_stops_and_logs_it(

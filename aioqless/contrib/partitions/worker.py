@@ -16,7 +16,7 @@ from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.contrib.partitions.turns import Turns
 from aioqless.errors import NameTaken
 from aioqless.handlers import Source
-from aioqless.runtime.log import bound, log
+from aioqless.runtime.log import bound
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.worker import AnyWorker, Settings
 from aioqless.worker.parts.scheduler import Declarations
@@ -64,8 +64,6 @@ class PartitionedWorker(AnyWorker):
         outages = NodeOutages(self.settings.reconnect)
         self._turns = Turns(shared, client.count)
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
-        self._named: set[int] = set()  # indexes of the consumers that have their name
-        self._recovered = False  # that jobs of former processes wait again was logged
         dedicated = client.internals.dedicated_store("locks", LOCKS_TIMEOUT)
         locks = cast(PartitionedStore, dedicated).stores
         stores = [each.internals.store for each in clients]
@@ -114,7 +112,6 @@ class PartitionedWorker(AnyWorker):
                 return
             try:
                 async with consumer.named():
-                    self._note_named(index)
                     await self._slots[index].outage.node.check_once(consumer.check_server)
                     await consumer.run()
             except NameTaken as taken:
@@ -130,19 +127,6 @@ class PartitionedWorker(AnyWorker):
         for index in indexes:
             listener = self._consumers[index].listener
             listener.catch_up(listener.channels)
-
-    def _note_named(self, index: int) -> None:
-        """Log jobs of former processes once, with the last partition that can be reached."""
-        self._named.add(index)
-        recovered = [each.recovered for each in self._consumers if each.recovered is not None]
-        last = all(
-            number in self._named or not consumer.reached
-            for number, consumer in enumerate(self._consumers)
-        )
-        if last and recovered and not self._recovered:
-            self._recovered = True
-            with bound(partition=...):
-                log.info("worker.recovered", jobs=sum(recovered))
 
     def _declarations_of(self, number: int, client: PartitionedClient) -> Declarations | None:
         """Return the recurring jobs that are in a partition."""

@@ -5,25 +5,21 @@ local KEPT_FOR = 3600
 function name_lease.raise_taken(worker, former, silent)
   local process = json.parse_object(former)
   errors.raise('NAMETAKEN', 'another worker has this name', {
-    worker = worker, id = process.id, host = process.host, place = process.place, pid = process.pid,
-    started = process.started,
+    worker = worker, id = process.id, host = process.host, pid = process.pid,
     silent = math.floor(silent),
   })
 end
 
--- A process on the same machine can see whether the former holder lives, and says so by `gone`;
--- otherwise only its silence tells. `process` is JSON: {id, host, place, pid, started}. Return
--- whether another process held the name before.
-function name_lease.claim(worker, process, gone, now)
+-- A holder that was silent for long has lost its locks, too. `process` is JSON: {id, host, pid}.
+-- Return whether another process held the name before.
+function name_lease.claim(worker, process, now)
   local key, mine = keys.name_lease(worker), cjson.decode(process)
   local kept = redis.call('HMGET', key, 'process', 'renewed')
   local former = json.parse_object(kept[1])
   local another = former.id ~= nil and former.id ~= mine.id
-  if another and former.id ~= gone then
-    local silent = now - (tonumber(kept[2]) or 0)
-    if silent <= constants.NAME_LEASE_TTL or (former.place == mine.place and mine.place ~= '') then
-      name_lease.raise_taken(worker, kept[1], silent)
-    end
+  local silent = now - (tonumber(kept[2]) or 0)
+  if another and silent <= constants.NAME_LEASE_TTL then
+    name_lease.raise_taken(worker, kept[1], silent)
   end
   redis.call('HSET', key, 'process', process, 'renewed', now)
   redis.call('EXPIRE', key, KEPT_FOR)

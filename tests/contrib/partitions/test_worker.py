@@ -16,7 +16,6 @@ import pytest
 from aioqless import Job, NewJob, Settings, chain, job
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.errors import NameTaken
-from aioqless.worker.parts.stable_name import _this_process
 from tests.conftest import Until
 from tests.worker.conftest import Lines
 
@@ -257,25 +256,38 @@ async def test_stable_name_is_taken_in_all_partitions(
         await until(lambda: again.idle)
 
 
+async def test_jobs_of_a_former_process_are_recovered_in_each_partition(
+    partitioned: PartitionedClient, until: Until, lines: Lines
+) -> None:
+    @job(klass="Greet")
+    async def greet(job: Job[Any]) -> None: ...
+
+    former = json.dumps({"id": "former", "host": "elsewhere", "pid": 1})
+    for number, partition in enumerate(partitioned.partitions):
+        await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
+        await partition.internals.store.name_lease_claim(worker="ann", process=former)
+        key = f"{partition.namespace}:x:name-lease:ann"
+        await partition.redis.hset(key, "renewed", time.time() - 61)
+        await partition.queue("mail").pop(worker="ann")
+    async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
+        await until(lambda: len(lines.of("worker.recovered")) == 4 and worker.idle)
+    recovered = {line["partition"]: line["jobs"] for line in lines.of("worker.recovered")}
+    assert recovered == dict.fromkeys(range(4), 1)
+
+
 async def test_lines_about_the_worker_are_logged_once_for_all_partitions(
     partitioned: PartitionedClient, until: Until, lines: Lines
 ) -> None:
     @job(klass="Greet")
     async def greet(job: Job[Any]) -> None: ...
 
-    ended = {"id": "former", "host": "here", **_this_process(), "pid": 2**22 + 1}
-    for number, partition in enumerate(partitioned.partitions):
-        await partitioned.put(greet, queue="mail", partition_key=key_of(partitioned, number))
-        await partition.internals.store.name_lease_claim(worker="ann", process=json.dumps(ended))
-        await partition.queue("mail").pop(worker="ann")
     async with PartitionedWorker(partitioned, greet, settings=QUIET, name="ann") as worker:
-        await until(lambda: lines.of("worker.recovered") and worker.idle)
+        await until(lambda: worker.idle)
         worker.pause()
         await until(lambda: lines.of("worker.paused"))
         worker.resume()
         worker.pause()
         await until(lambda: len(lines.of("worker.paused")) == 2)
-    assert [line["jobs"] for line in lines.of("worker.recovered")] == [4]
     assert len(lines.of("worker.paused")) == 2
     assert not any("partition" in line for line in lines.all if line["event"].startswith("worker."))
 
