@@ -75,7 +75,8 @@ def run(fence: int, popped: float, until: float, how: str) -> list[Note]:
         (run(1, 100, 160, "done"), 0),
         (run(1, 100, 180, "done"), 1),
         (run(1, 100, 180, "retry"), 0),
-        (run(1, 100, 180, "killed"), 1),
+        (run(1, 100, 180, "killed"), 0),
+        ([*run(1, 100, 180, "killed"), Note(4, "start", ("b", 4, "w1", 160, 0.0, 1))], 1),
     ],
 )
 def test_lock_that_was_taken_over_too_early_is_detected(former: list[Note], holders: int) -> None:

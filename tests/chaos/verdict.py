@@ -64,6 +64,7 @@ class JobRecords:
     put: dict[str, float] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     runs: dict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    alive: dict[str, float] = field(default_factory=dict)  # when each worker recorded the last run
     completions: Counter[str] = field(default_factory=Counter)
     sets: dict[str, list[str]] = field(default_factory=dict)
     effects: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -87,8 +88,11 @@ class JobRecords:
                 case "start", (jid, fence, worker, expires, _, _):
                     run = by_fence[jid, fence] = Run(jid, fence, worker, note.at, expires, expires)
                     seen.runs[jid].append(run)
+                    seen.alive[worker] = note.at
                 case "end", (jid, fence, how, expires):
-                    by_fence[jid, fence].how, by_fence[jid, fence].expires = how, expires
+                    run = by_fence[jid, fence]
+                    run.how, run.expires = how, expires
+                    seen.alive[run.worker] = note.at
                 case "set", (name, jids):
                     seen.sets[name] = jids
                 case "effect", (jid, value):
@@ -127,7 +131,7 @@ async def judge(
 ) -> Verdict:
     """Find problems.
 
-    With `named` workers, the lock of a killed worker may end early.
+    The lock of a killed worker may end early; `named` workers have successors of their name.
     """
     seen = JobRecords.of(notes)
     offered = [jid for jids in seen.offered for jid in jids]
@@ -385,8 +389,10 @@ def judge_runs(
         if len({run.fence for run in runs}) < len(runs):
             verdict.wrong.append(f"{jid}: two runs have one fence")
         for former, run in pairwise(runs):
+            was_killed = former.how == "killed" and not former.told
             if run.locked - heartbeat < former.expires - 0.001 and not (
-                former.how in HANDED_OVER or (named and not former.told)
+                former.how in HANDED_OVER
+                or (was_killed and (named or seen.alive[former.worker] < run.at))
             ):
                 verdict.holders += 1
                 early = former.expires - (run.locked - heartbeat)
