@@ -1,4 +1,4 @@
-"""Uniqueness, limits and tenant of a job: merged and encoded."""
+"""Uniqueness, limits, tenant and bulk of a job: merged and encoded."""
 
 from __future__ import annotations
 
@@ -56,13 +56,17 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         encoded |= {"weight": weight} if weight is not None else {}
     elif weight is not None:
         raise ValueError("fair_weight needs fair_by, which names the tenant")
+    if (size := options.get("size")) is not None:
+        bulk = _make_key("together_by", options.get("together_by", ()), klass, values)
+        encoded |= {"bulk": bulk, "size": size, "within": options["within"]}
     return msgspec.json.encode(encoded)
 
 
 def key_fields(options: CheckedOptions) -> set[str]:
     """Return the fields of the data that the keys and costs are made of."""
     limits = _limits_of(options)
-    keys = (options.get("unique"), options.get("fair_by"), *(limit.key for limit in limits))
+    keys = [options.get(name) for name in ("unique", "fair_by", "together_by")]
+    keys += [limit.key for limit in limits]
     costs = {limit.cost for limit in limits if isinstance(limit.cost, str)}
     return {field for key in keys if isinstance(key, tuple) for field in key} | costs
 

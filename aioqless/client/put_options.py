@@ -79,7 +79,7 @@ class Limit:
         if self.rate is None and self.max_concurrency is None:
             raise ValueError(f"Limit({self.key!r}) needs a rate or a max_concurrency")
         if self.max_concurrency is not None:
-            _check_whole("max_concurrency", self.max_concurrency, MAX_CONCURRENCY)
+            check_whole("max_concurrency", self.max_concurrency, MAX_CONCURRENCY)
         if self.rate is not None:
             most = MAX_STARTS if self.cost is None else MAX_COST
             object.__setattr__(self, "rate", _check_rate("rate", self.rate, most))
@@ -140,7 +140,8 @@ def _check_key(name: str, key: str | tuple[str, ...]) -> Key | tuple[str, ...]:
     return key
 
 
-def _check_whole(name: str, number: int, most: int) -> int:
+def check_whole(name: str, number: int, most: int) -> int:
+    """Return an integer from 1 to `most`."""
     if validation.check_number(name, number) % 1 or not 1 <= number <= most:
         raise ValueError(f"{name} must be an integer from 1 to {most:,} (got {number!r})")
     return number
@@ -161,7 +162,7 @@ def _check_rate(name: str, rate: tuple[int, Seconds], most: int = MAX_STARTS) ->
             f"{name} must be a tuple of a number of starts and a period, in seconds or as a "
             f"timedelta, such as (10, 60) (got {rate!r})"
         )
-    return _check_whole(name, rate[0], most), _check_period(f"{name}'s period", rate[1])
+    return check_whole(name, rate[0], most), _check_period(f"{name}'s period", rate[1])
 
 
 def _check_limits(name: str, limits: Sequence[Limit]) -> tuple[Limit, ...]:
@@ -249,7 +250,7 @@ class TemplateOptions(TypedDict, total=False):
     unique_for: Annotated[Seconds | None, _check_period]
     limits: Annotated[Sequence[Limit] | None, _check_limits]
     limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
-    max_concurrency: Annotated[int | None, partial(_check_whole, most=MAX_CONCURRENCY)]
+    max_concurrency: Annotated[int | None, partial(check_whole, most=MAX_CONCURRENCY)]
     rate_limit: Annotated[tuple[int, Seconds] | None, _check_rate]
     fair_by: Annotated[Key | tuple[str, ...] | None, _check_key]
     fair_weight: Annotated[float | None, _check_weight]

@@ -1,11 +1,11 @@
 """What modules declare for workers: handlers, and the middleware, hooks and resources around them.
 
-job_options.py       JobOptions             the options of @job
+job_options.py       JobOptions             the options of @job and @bulk_job
 signature.py         Takes, Inject          what a function takes: data, and injected resources
 handler.py           Handler                a function and its options
 recurrence.py        Recurrence             the schedule of a recurring job
 retry_policy.py      RetryPolicy            which errors are retried, and after how long
-decorator.py         job                    makes a handler of a function; stores nothing
+decorator.py         job, bulk_job          makes a handler of a function; stores nothing
 resources.py         resource, lifespan     what a worker opens and injects, and background tasks
 middleware_stack.py  middleware, on_finish  what wraps each run, and hooks for its end
 lag_alerts.py        on_lag                 hooks for queues that lag behind
@@ -15,10 +15,10 @@ registry.py          Handlers               the table from klass to handler
 A klass is looked up in that table alone: nothing is ever imported because Redis named it.
 """
 
-from aioqless.handlers.decorator import job
+from aioqless.handlers.decorator import bulk_job, job
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.job_options import JobOptions
+from aioqless.handlers.job_options import BulkJobOptions, JobOptions
 from aioqless.handlers.lag_alerts import on_lag
 from aioqless.handlers.middleware_stack import (
     ENDS,
@@ -36,6 +36,7 @@ from aioqless.handlers.signature import Inject
 
 __all__ = [
     "ENDS",
+    "BulkJobOptions",
     "CallNext",
     "Handler",
     "Handlers",
@@ -48,6 +49,7 @@ __all__ = [
     "Resources",
     "RetryPolicy",
     "Source",
+    "bulk_job",
     "declared",
     "exponential",
     "fixed",

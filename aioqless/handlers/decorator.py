@@ -1,21 +1,24 @@
-"""`@job`: make a handler of a function."""
+"""`@job` and `@bulk_job`: make a handler of a function."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType
-from typing import Any, Concatenate, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Protocol, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import ParamSpec, Unpack
 
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job import Job
+from aioqless.client.put_options import CheckedOptions
 from aioqless.errors import DuplicateKlass
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.job_options import (
+    BulkJobOptions,
     JobOptions,
+    check_bulk_options,
     check_options,
     policy_of,
     put_defaults_of,
@@ -101,13 +104,76 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
     """
     if fn is not None and not callable(fn):
         raise TypeError(f"@job takes options by name: write @job(klass={fn!r})")
-    checked = check_options(options)
-    caller = sys._getframe(1)  # noqa: SLF001  # annotations may name local classes of a function
+    return _decorator(fn, check_options(options), sys._getframe(1))  # noqa: SLF001
+
+
+class DeclareBulk(Protocol):
+    """The type of `@bulk_job(...)` with options."""
+
+    @overload
+    def __call__(
+        self, fn: Callable[[list[Job[_Untyped]]], Returns[Sequence[R | Exception] | None]], /
+    ) -> Handler[..., R, [list[Job]], Returns[Sequence[R | Exception] | None]]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[[list[Job[_Untyped]]], Sequence[R | Exception] | None], /
+    ) -> Handler[..., R, [list[Job]], Sequence[R | Exception] | None]: ...
+    @overload
+    def __call__(
+        self,
+        fn: Callable[Concatenate[list[Job[T]], P], Returns[Sequence[R | Exception] | None]],
+        /,
+    ) -> Handler[[T], R, Concatenate[list[Job[T]], P], Returns[Sequence[R | Exception] | None]]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[Concatenate[list[Job[T]], P], Sequence[R | Exception] | None], /
+    ) -> Handler[[T], R, Concatenate[list[Job[T]], P], Sequence[R | Exception] | None]: ...
+
+
+def bulk_job(**options: Unpack[BulkJobOptions]) -> DeclareBulk:
+    """Make a handler of a function that takes many jobs at once: `jobs: list[Job[Row]]`.
+
+    It returns a list with the outcome of each job, in their order: its result, or a `Retry`,
+    `Snooze`, `Fail` or other exception, which is that of this job alone. None completes all. What
+    it raises is the outcome of all. Other parameters are injected.
+
+    Args:
+        **options: See `BulkJobOptions`.
+
+    Raises:
+        TypeError, ValueError, InvalidData, DuplicateKlass: As for `job`.
+    """
+    return cast(
+        DeclareBulk,
+        _decorator(None, check_bulk_options(options), sys._getframe(1), is_bulk=True),  # noqa: SLF001
+    )
+
+
+def _decorator(
+    fn: Callable[..., object] | None,
+    checked: CheckedOptions,
+    caller: FrameType,
+    *,
+    is_bulk: bool = False,
+) -> object:
+    """Return the handler of a function, or what makes handlers.
+
+    Args:
+        fn: The function, if it is known.
+        checked: The checked options.
+        caller: Where it is declared: annotations may name local classes of a function.
+        is_bulk: The function takes many jobs at once.
+    """
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
         _check_name(fn)
         result_ttl = checked.get("result_ttl")
-        types = HandlerTypes(fn, _local_names(fn, caller), keeps_result=result_ttl is not None)
+        types = HandlerTypes(
+            fn,
+            _local_names(fn, caller),
+            keeps_result=result_ttl is not None,
+            is_bulk=is_bulk,
+        )
         handler: Handler[...] = Handler(
             fn,
             validation.check_name(
@@ -125,6 +191,7 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
             executor=checked.get("executor"),
             recurrence=recurrence_of(checked, types.declared),
             on_failure=checked.get("on_failure"),
+            is_bulk=is_bulk,
         )
         if handler.recurrence and not types.unresolved:
             handler.check(job_data.encode(handler.recurrence.data))

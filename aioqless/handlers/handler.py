@@ -59,6 +59,7 @@ class Handler(Generic[P, R_co, C, V_co]):
     keep_output: bool = False  # whether a later run continues the output
     loader: Loader | None = None  # loads the function in a process; None: imports it
     on_failure: Branch | None = None  # the job that is put when one of its jobs fails
+    is_bulk: bool = False  # the function takes a list of jobs, and returns a list of outcomes
 
     @property
     def takes(self) -> Takes:

@@ -1,6 +1,7 @@
-"""The options of `@job`."""
+"""The options of `@job` and `@bulk_job`."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Literal
 
 from aioqless import validation
@@ -12,12 +13,15 @@ from aioqless.client.put_options import (
     PutOptions,
     ScheduleOptions,
     TemplateOptions,
+    check_whole,
 )
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, ExceptionClasses, RetryPolicy
 from aioqless.handlers.signature import Takes
+from aioqless.lua import constant
 from aioqless.validation import Seconds
 
 MAX_RESULT_TTL = 1e10
+MAX_WITHIN = constant("DAY")
 RETRY_OPTIONS = {"retry_on", "dont_retry_on"}
 
 
@@ -47,6 +51,18 @@ def _check_timeout(name: str, duration: Seconds) -> float:
     if (timeout := validation.check_seconds(name, duration)) == 0:
         raise ValueError(f"{name} must be > 0 seconds (got 0)")
     return timeout
+
+
+def _check_within(name: str, duration: Seconds) -> float:
+    if (seconds := validation.check_seconds(name, duration)) > MAX_WITHIN:
+        raise ValueError(f"{name} must be at most a day (got {duration!r})")
+    return seconds
+
+
+def _check_fields(name: str, fields: tuple[str, ...]) -> tuple[str, ...]:
+    if not (isinstance(fields, tuple) and all(type(field) is str for field in fields)):
+        raise TypeError(f"{name} must be a tuple of the names of fields of the data ({fields!r})")
+    return fields
 
 
 class JobOptions(TemplateOptions, ScheduleOptions, total=False):
@@ -80,11 +96,29 @@ class JobOptions(TemplateOptions, ScheduleOptions, total=False):
     on_failure: Annotated[Branch, check_branch]
 
 
+class BulkJobOptions(JobOptions, total=False):
+    """The options of `@bulk_job`: those of `@job`, and these."""
+
+    size: Annotated[int, partial(check_whole, most=constant("MAX_BATCH"))]  # default: 100
+    within: Annotated[Seconds, _check_within]  # how long a job waits for others; default: 1 s
+    # Fields of the data: only jobs with the same values are taken together.
+    together_by: Annotated[tuple[str, ...], _check_fields]
+
+
+_BULK = BulkJobOptions.__annotations__.keys() - JobOptions.__annotations__.keys()
 _OF_PUT = {
     name: f": it is one of put: write `client.put(handler.data(...), {name}=...)`"
     for name in PutOptions.__annotations__
 }
-JOB = OptionTable("@job", JobOptions, _OF_PUT)
+JOB = OptionTable(
+    "@job", JobOptions, {**_OF_PUT, **dict.fromkeys(_BULK, ": it is one of @bulk_job")}
+)
+BULK_JOB = OptionTable("@bulk_job", BulkJobOptions, _OF_PUT)
+
+
+def check_bulk_options(options: BulkJobOptions) -> CheckedOptions:
+    """Return the options of `@bulk_job`, as check_options does those of `@job`."""
+    return {"size": 100, "within": 1.0, **_check(BULK_JOB, options)}
 
 
 def check_options(options: JobOptions) -> CheckedOptions:
@@ -94,13 +128,17 @@ def check_options(options: JobOptions) -> CheckedOptions:
         TypeError: One is unknown or of the wrong type.
         ValueError: One is out of range, or needs another.
     """
-    JOB.refuse_unknown(options)
+    return _check(JOB, options)
+
+
+def _check(table: OptionTable, options: JobOptions) -> CheckedOptions:
+    table.refuse_unknown(options)
     if "backoff" in options and not options.keys() & RETRY_OPTIONS:
         RetryPolicy(backoff=options["backoff"])  # a wrong type is reported first
         raise ValueError(
             "backoff needs retry_on or dont_retry_on, which say which exceptions are retried"
         )
-    return JOB.check(options)
+    return table.check(options)
 
 
 def policy_of(options: CheckedOptions) -> RetryPolicy | None:
@@ -121,7 +159,7 @@ def put_defaults_of(options: CheckedOptions, takes: Takes) -> CheckedOptions:
         ValueError: A constraint needs another one, or a key is made of a field that the function
             doesn't take.
     """
-    names = TemplateOptions.__annotations__.keys()
+    names = TemplateOptions.__annotations__.keys() | _BULK
     defaults = {name: value for name, value in options.items() if name in names}
     fields = key_fields(defaults)
     encode_constraints(defaults, "", lambda: dict.fromkeys(fields, 1))

@@ -76,6 +76,11 @@ class Handlers:
         handler = self._by_klass.get(klass)
         return job_data.decode_fields(text) if handler is None else handler.values(text)
 
+    @property
+    def takes_bulks(self) -> bool:
+        """Whether a handler takes many jobs at once."""
+        return any(handler.is_bulk for handler in self)
+
     def unknown(self, klass: str) -> UnknownKlass:
         """Return the error for a klass without a handler."""
         return UnknownKlass(_describe_unknown(klass, tuple(self._by_klass)))

@@ -150,15 +150,22 @@ class HandlerTypes:
         fn: The function, or a class of the older qless libraries.
         local_names: The variables of the function that it is defined in, if any.
         keeps_result: What it returns is stored, and so its type is needed.
+        is_bulk: It takes a list of jobs, and returns a list of outcomes.
 
     Raises:
         TypeError: It takes no job, or variable arguments, or JSON has no values of a type.
     """
 
     def __init__(
-        self, fn: Callable[..., object], local_names: Mapping[str, object], *, keeps_result: bool
+        self,
+        fn: Callable[..., object],
+        local_names: Mapping[str, object],
+        *,
+        keeps_result: bool,
+        is_bulk: bool = False,
     ) -> None:
         self._fn = fn
+        self._is_bulk = is_bulk
         self._local_names = local_names
         self._keeps_result = keeps_result
         self.declared = self._read_parameters()
@@ -204,10 +211,15 @@ class HandlerTypes:
         return self._read_return() if self.takes else None
 
     def _read_parameters(self) -> Takes:
-        return Takes() if inspect.isclass(self._fn) else takes(self._fn, self._local_names)
+        if inspect.isclass(self._fn):
+            return Takes()
+        return takes(self._fn, self._local_names, is_bulk=self._is_bulk)
 
     def _read_return(self) -> JsonType[object] | None:
-        if inspect.isclass(self._fn) or not (found := returns(self._fn, self._local_names)):
+        if inspect.isclass(self._fn):
+            return None
+        found = returns(self._fn, self._local_names, is_bulk=self._is_bulk)
+        if found is None:
             return None
         if self._keeps_result and (problem := found.find_problem()):
             raise TypeError(f"{_name(self._fn)} can't keep its result: {problem}")
@@ -218,7 +230,9 @@ def _name(fn: Callable[..., object]) -> str:
     return f"{fn.__module__}.{fn.__qualname__}"
 
 
-def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes:
+def takes(
+    fn: Callable[..., object], local_names: Mapping[str, object], *, is_bulk: bool = False
+) -> Takes:
     """Inspect a function. What an annotation says that can't be resolved is not checked.
 
     Raises:
@@ -234,6 +248,8 @@ def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes
         )
     types, resources = type_hints(fn, local_names), injected_parameters(fn, local_names)
     first, *others = parameters
+    if is_bulk:
+        _read_bulk(fn, types, first, [each for each in others if each.name not in resources])
     failure = next((each for each in others if _is_failure(types.get(each.name))), None)
     if failure is not None:
         others.remove(failure)
@@ -288,6 +304,32 @@ def takes(fn: Callable[..., object], local_names: Mapping[str, object]) -> Takes
     )
 
 
+def _read_bulk(
+    fn: Callable[..., object],
+    types: dict[str, object],
+    first: inspect.Parameter,
+    others: Sequence[inspect.Parameter],
+) -> None:
+    """Replace the type of a bulk handler's first parameter by that of one job of its list.
+
+    Raises:
+        TypeError: It is no list, or others that aren't injected follow.
+    """
+    if first.name in types:
+        hint = _without_metadata(types[first.name])
+        if get_origin(hint) is not list and hint is not list:
+            raise TypeError(
+                f"{fn.__qualname__} must take a list of jobs as its first parameter: write "
+                "`jobs: list[Job[T]]`"
+            )
+        types[first.name] = get_args(hint)[0] if get_args(hint) else Job
+    if others:
+        raise TypeError(
+            f"{fn.__qualname__} takes {_shown(others[0])}: a bulk handler takes jobs, each with "
+            "its data, and resources with the default aioqless.Inject"
+        )
+
+
 def _is_failure(hint: object) -> bool:
     hint = _without_metadata(hint)
     return hint is Failure or (
@@ -310,19 +352,26 @@ def _shown(parameter: inspect.Parameter) -> str:
 
 
 def returns(
-    fn: Callable[..., object], local_names: Mapping[str, object]
+    fn: Callable[..., object], local_names: Mapping[str, object], *, is_bulk: bool = False
 ) -> JsonType[object] | None:
     """Return the type of a function's results; None where it doesn't say, or returns nothing.
 
-    Instructions for the worker, such as `Next`, are no result.
+    Instructions for the worker, such as `Next`, are no result. Of a bulk handler: the type of one.
     """
     hint = type_hints(fn, local_names).get("return")
+    if is_bulk:
+        lists = [each for each in (hint, *get_args(hint)) if get_origin(each) in (list, Sequence)]
+        hint = get_args(lists[0])[0] if lists else None
     if get_origin(hint) in (Union, UnionType):
-        own = [each for each in get_args(hint) if not _is_own(each)]
+        own = [each for each in get_args(hint) if not (_is_own(each) or _is_exception(each))]
         hint = functools.reduce(operator.or_, own) if own else None
     if hint in (None, NoneType, Any, object) or _is_own(hint):
         return None
     return JsonType(hint)
+
+
+def _is_exception(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Exception)
 
 
 def _is_own(hint: object) -> bool:

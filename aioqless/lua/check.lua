@@ -80,6 +80,8 @@
 --                          a new turn. (Also found where another client made a job ready.)
 --   turn-not-waiting       an entry of a tenant is a job of it that waits or is held back.
 --                          Repair: deleted. (Another client's pop leaves its entry.)
+--   bulk-not-gathering     an entry of a bulk is a job of it that gathers or waits. Repair:
+--                          deleted. (Another client's pop leaves its entry.)
 --   tenant-without-turn    a tenant with a waiting job has a next turn. Repair: its latest job's.
 --   starts-forever         the starts that a rate limit counts expire.
 --   set-gone               the job set of a member that has not ended exists. Repair: the member
@@ -111,7 +113,7 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
--- @writes  held_back rate_starts turns tenant skipped steps with_steps output
+-- @writes  held_back rate_starts turns tenant bulk skipped steps with_steps output
 -- @writes  set set_reviews members
 -- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the
 --                                 cursor is "0" at the end

@@ -7,6 +7,7 @@
 --                                 from each; `waiting`: as `ordered`, without looking for due jobs,
 --                                 expired locks and silent workers where enough jobs are waiting
 -- @batch   queue:string limit:count?      in order of preference; at most `limit` jobs of each
+-- @option  together string        any value: jobs of a bulk come together, and need one of `count`
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
@@ -17,6 +18,7 @@ local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_ord
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
   errors.bad_argument('order', order, 'must be ordered, rotation or waiting')
 end
+call.pops_bulks = together
 local queues = rotation.read_queues(each)
 if presence.has('deferred') then dependency.run_deferred(now) end
 local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')

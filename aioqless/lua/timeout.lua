@@ -16,7 +16,10 @@ end
 for _, job in ipairs(jobs) do
   history.append(job.jid, job, now, 'timed-out')
   queue_sets.remove(job.queue, job.jid)
-  if job.constraints then limits.release(job, now) end
+  if job.constraints then
+    limits.release(job, now)
+    bulks.separate(job)
+  end
   if job.worker ~= '' then redis.call('ZREM', keys.worker_jobs(job.worker), job.jid) end
   queue_sets.add_waiting(job.queue, job.jid, '+inf')
   record.delete_fields(job.jid, 'grace')

@@ -677,11 +677,13 @@ class Store(Commands, ABC):
 
     def pop_many(
         self, *, worker: str, count: int, now: float | None = None, order: str,
-        batch: Sequence[PopManyRow], request: str | None = None,
+        batch: Sequence[PopManyRow], together: str | None = None, request: str | None = None,
     ) -> Call[list[Reply]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
         argv += _encode_pop_many_batch(batch)
+        if together is not None:
+            argv += [b"together", encode(together)]
         return Call(
             self.send, "pop_many", read_list, [encode(self.namespace)], argv, request, writes=True,
         )

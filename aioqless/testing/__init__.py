@@ -1,6 +1,6 @@
 """Test handlers and what they put.
 
-perform.py         perform        one handler, without Redis
+perform.py         perform, perform_bulk   one handler, without Redis
 memory_client.py   MemoryClient, put_jobs   what was put, without Redis
 drain.py           drain          all ready jobs of a namespace, by a real worker on a real Redis
 clock.py           Clock          a clock that stands still until it is moved
@@ -14,7 +14,7 @@ from aioqless.testing.clock import Clock
 from aioqless.testing.drain import drain
 from aioqless.testing.event_recorder import EventRecorder, record_events
 from aioqless.testing.memory_client import MemoryClient, PutJob, put_jobs
-from aioqless.testing.perform import Performed, perform
+from aioqless.testing.perform import Performed, perform, perform_bulk
 from aioqless.testing.server import server
 from aioqless.worker.outcome import RunCompleted, RunFailed, RunReleased, RunRetried
 
@@ -30,6 +30,7 @@ __all__ = [
     "RunRetried",
     "drain",
     "perform",
+    "perform_bulk",
     "put_jobs",
     "record_events",
     "server",

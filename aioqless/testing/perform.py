@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from aioqless.client import job_data, json_types
 from aioqless.client.codec import PlainCodec
@@ -36,9 +36,10 @@ from aioqless.worker.outcome import (
     record_result,
 )
 from aioqless.worker.runner import perform as call_handler
-from aioqless.worker.running_jobs import Run
+from aioqless.worker.running_jobs import Bulk, Run
 
 LOCK = 60.0
+_Resources: TypeAlias = Mapping[Any, Any]  # by type
 STORED = ("step", "received", "slept", "called")  # kinds of steps that may have a value
 
 
@@ -161,11 +162,11 @@ class _LockOnlyStore(OfflineStore):
 async def perform(
     new: NewJob,
     *,
-    resources: Mapping[Any, Any] = MappingProxyType({}),
+    resources: _Resources = MappingProxyType({}),
     middleware: Sequence[Middleware] = (),
     retry: RetryPolicy = NEVER,
     steps: Mapping[str, object] = MappingProxyType({}),
-    **fields: Any,
+    **fields: object,
 ) -> Performed:
     """Run one job without Redis, given as `resize.data(path="a.png")`.
 
@@ -185,8 +186,60 @@ async def perform(
         InvalidData: The handler does not take the data.
         AioqlessError: A resource is missing, or the handler forgot an `await`.
     """
+    cause = cast(Failure | None, resources.get(Failure))
+    started = _start(new, fields, steps, cause)
+    return (await _perform([started], resources, middleware, retry))[0]
+
+
+async def perform_bulk(
+    new: Sequence[NewJob],
+    *,
+    resources: _Resources = MappingProxyType({}),
+    middleware: Sequence[Middleware] = (),
+    retry: RetryPolicy = NEVER,
+    **fields: object,
+) -> list[Performed]:
+    """Run the jobs of a bulk handler together without Redis, as `perform` runs one.
+
+    Args:
+        new: The jobs, for one handler.
+        resources: Values by type, which are injected.
+        middleware: Middleware around each job, the outermost first.
+        retry: Retry policy for handlers without one of their own.
+        **fields: Fields of all jobs, instead of the handler's.
+
+    Returns:
+        How each run ended.
+
+    Raises:
+        TypeError, InvalidData, AioqlessError: As for `perform`; or there are several handlers, or
+            none for bulks.
+    """
+    if len({each.klass for each in new if isinstance(each, NewJob)}) != 1:
+        raise TypeError(
+            "perform_bulk takes a list of jobs of one handler: [handler.data(...), ...]"
+        )
+    started = [_start(each, fields, {}, None) for each in new]
+    return await _perform(started, resources, middleware, retry)
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A run, and what takes its commands and its output."""
+
+    run: Run
+    handler: Handler
+    store: _LockOnlyStore
+    output: _Output
+
+
+def _start(
+    new: NewJob, fields: Mapping[str, Any], steps: Mapping[str, object], cause: Failure | None
+) -> _Started:
+    """Return the run of a job."""
     if not isinstance(new, NewJob) or not isinstance(new.klass, Handler):
         raise TypeError(f"perform takes a job: `perform(handler.data(...))` (got {new!r})")
+    handler = new.klass
     prepared = encode_job(new, job_data.MAX_BYTES)
     retries = fields.get("retries", prepared.get("retries"))
     if retries is None:
@@ -207,37 +260,76 @@ async def perform(
         "fence": 1,
         "data": encode(prepared["data"]).decode(),
         "context": new.options.get("context"),
-        "cause": _encode_cause(cast(Failure | None, resources.get(Failure))),
+        "cause": _encode_cause(cause),
         **fields,
         "retries": retries,
     }
     store = _LockOnlyStore(fields.get("remaining", retries), steps)
-    now = time.monotonic()
-    job: Job = Job(
-        JobBackend(store, PlainCodec(), progress_reporter=store),
-        decode_record(record),
-    )
-    output = _Output()
+    now, output = time.monotonic(), _Output()
+    backend = JobBackend(store, PlainCodec(), progress_reporter=store)
+    job: Job = Job(backend, decode_record(record))
     job.emit_to(output)
-    threads = ThreadPool()
-    handlers = Handlers([new.klass])
-    context = RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0)
-    job.join(replace(context, read_fields=handlers.read_fields))
-    run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=new.klass)
+    run = Run(job, started=now, lock=LOCK, deadline=now + LOCK, handler=handler)
+    return _Started(run, handler, store, output)
+
+
+async def _perform(
+    started: Sequence[_Started],
+    resources: _Resources,
+    middleware: Sequence[Middleware],
+    retry: RetryPolicy,
+) -> list[Performed]:
+    """Let a handler perform runs."""
+    handler, threads, bulk = started[0].handler, ThreadPool(), Bulk()
+    handlers = Handlers([handler])
+    context = RunContext(
+        asyncio.get_running_loop(),
+        lambda: False,
+        threads.call,
+        park_after=0,
+        read_fields=handlers.read_fields,
+        is_bulk=handler.is_bulk,
+    )
+    for each in started:
+        each.run.job.join(context)
+        if handler.is_bulk:
+            bulk.add(each.run)
+        elif len(started) > 1:
+            raise TypeError(f"{handler.klass} takes one job at a time: use perform")
     available = Resources(available=resources)
-    needs = new.klass.takes.injected
+    needs = handler.takes.injected
     example = ", ".join(f"{getattr(each, '__name__', each)}: ..." for each in needs.values())
     available.check(
-        new.klass.fn, needs, f"this call has none: pass perform(..., resources={{{example}}})"
+        handler.fn, needs, f"this call has none: pass perform(..., resources={{{example}}})"
     )
     stack = MiddlewareStack(middleware, (), available)
-    with refuse_unawaited():
+
+    async def run_one(run: Run) -> None:
         try:
             record_result(run, await call_handler(run, handlers, stack, threads))
         except (Exception, Parked, BaseExceptionGroup) as error:
             record_error(run, error)
-    outcome = _stored(outcome_of(run, replace(FAIL_UNKNOWN, retry=retry)), run.job)
-    return Performed(outcome, run.result, run.error, run.job, store.commands, output.values)
+        finally:
+            if handler.is_bulk:
+                bulk.leave(run)
+
+    with refuse_unawaited():
+        if handler.is_bulk:
+            await asyncio.gather(*(run_one(each.run) for each in started))
+        else:
+            await run_one(started[0].run)
+    settings = replace(FAIL_UNKNOWN, retry=retry)
+    return [
+        Performed(
+            _stored(outcome_of(each.run, settings), each.run.job),
+            each.run.result,
+            each.run.error,
+            each.run.job,
+            each.store.commands,
+            each.output.values,
+        )
+        for each in started
+    ]
 
 
 def _encode_step(kind: str, value: object) -> str:

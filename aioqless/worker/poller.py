@@ -6,7 +6,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from aioqless.client.job import Job
@@ -27,8 +27,8 @@ NAMES_PER_PAGE = 1000
 UPKEEP_INTERVAL = 0.1  # seconds between pops that look for more than the waiting jobs, if many wait
 LATE = 0.5  # seconds from a pop to its reply, after which its locks are renewed before jobs begin
 
-# Takes the job and the seconds its lock lasts; returns whether it has a handler.
-StartJob: TypeAlias = Callable[[Job, float], bool]
+# Takes jobs, each with the seconds its lock lasts; returns how many have a handler.
+StartJobs: TypeAlias = Callable[[Iterable[tuple[Job, float]]], int]
 
 
 class Slots(Protocol):
@@ -78,6 +78,7 @@ class Poller:
         *,
         holds_name: Callable[[], Awaitable[bool]] | None = None,
         caught_up: Callable[[], bool],
+        takes_bulks: bool = False,
     ) -> None:
         self.idle = asyncio.Event()  # set while it waits, since nothing more was ready
         self._settings = settings = context.settings
@@ -91,6 +92,7 @@ class Poller:
         self._outage = context.outage
         self._holds_name = holds_name  # None: the name is no lease
         self._caught_up = caught_up  # the parts have put the jobs due at the start
+        self._takes_bulks = takes_bulks  # a handler takes many jobs at once
         self._woken = asyncio.Event()
         self._patterns_due = 0.0  # when patterns are next compared with the queues there are
         self._upkeep_due = 0.0  # when a pop next looks for due jobs and expired locks in any case
@@ -120,7 +122,7 @@ class Poller:
         if self._settings.burst or run.job.queue in self.subscriptions.full:
             self._woken.set()
 
-    async def run(self, start: StartJob) -> None:
+    async def run(self, start: StartJobs) -> None:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
         self._slots.on_end.append(self._note_end)
         while not self._lifecycle.stopping:
@@ -129,7 +131,7 @@ class Poller:
             else:
                 await self._sleep(await self._poll(start))
 
-    async def _poll(self, start: StartJob) -> float:
+    async def _poll(self, start: StartJobs) -> float:
         """Pop once and start the jobs; return the seconds until the next poll."""
         self._woken.clear()
         if self._holds_name is not None and not await self._holds_name():
@@ -140,8 +142,8 @@ class Poller:
             return 0
         if jobs := popped.jobs:
             self._last_jobs = time.monotonic()
-            begun = [start(Job(self._backend, job), job.expires - popped.now) for job in jobs]
-            self._lifecycle.count_jobs(sum(begun))  # others have no handler here
+            locked = [(Job(self._backend, job), job.expires - popped.now) for job in jobs]
+            self._lifecycle.count_jobs(start(locked))  # others have no handler here
             self.subscriptions.end_turn(jobs[-1].queue)
             queues = self.subscriptions
             more = popped.maybe_more or queues.has_limits or queues.exceed_a_batch
@@ -216,7 +218,7 @@ class Poller:
                         return NOTHING
                     order = self._order(time.monotonic())
                     # A stop waits for this: canceling it would leave locked jobs that no one runs.
-                    popped = await attempt.send(taken, order, batch)
+                    popped = await attempt.send(taken, order, batch, together=self._takes_bulks)
                     self._outage.record_success(permitted=True)
                     return await attempt.without_lost(popped) if popped.jobs else popped
                 except NOT_NOW as error:
@@ -249,17 +251,25 @@ class PopAttempt:
         self._worker = worker
         self._request = request
 
-    async def send(self, count: int, order: str, batch: Sequence[PopManyRow]) -> Popped:
+    async def send(
+        self, count: int, order: str, batch: Sequence[PopManyRow], *, together: bool = False
+    ) -> Popped:
         """Send it, first or again; an error leaves it unanswered.
 
         Args:
             count: Maximum number of jobs; the same each time.
             order: How the script goes through the queues.
             batch: The queues.
+            together: Jobs that a handler takes at once come together, and count as one.
         """
         self.count, self.unanswered, self.sent_at = count, True, time.monotonic()
         rows, due, now = await self._store.pop_many(
-            worker=self._worker, count=count, order=order, batch=batch, request=self._request
+            worker=self._worker,
+            count=count,
+            order=order,
+            batch=batch,
+            together="1" if together else None,
+            request=self._request,
         )
         jobs = [decode_row(row, self._worker) for row in rows]
         if jobs:

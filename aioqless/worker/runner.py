@@ -7,14 +7,15 @@ import contextlib
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
 from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
 from aioqless.errors import InvalidArgument
-from aioqless.handlers import Handlers, MiddlewareStack
+from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.runtime.forks import exit_fork, guard_loop
 from aioqless.runtime.log import bind, log
 from aioqless.runtime.tasks import wait_for_event
@@ -33,7 +34,7 @@ from aioqless.worker.outcome import (
     record_result,
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
-from aioqless.worker.running_jobs import Run
+from aioqless.worker.running_jobs import Bulk, Run
 from aioqless.worker.shared import Shared
 from aioqless.worker.watchdog import stack_of
 
@@ -81,12 +82,28 @@ class Runner:
             self._handlers.output_options,
             self._handlers.read_fields,
         )
+        self._context_of_bulks = replace(self._context, is_bulk=True)
 
-    def start(self, job: Job, lock: float) -> bool:
-        """Begin a job whose lock lasts `lock` seconds from now; return whether it has a handler."""
+    def start(self, popped: Iterable[tuple[Job, float]]) -> int:
+        """Begin jobs, each with the seconds that its lock lasts from now.
+
+        Returns:
+            How many have a handler.
+        """
+        bulks: dict[str, Bulk] = {}
+        return sum([self._start(job, lock, bulks) for job, lock in popped])
+
+    def _start(self, job: Job, lock: float, bulks: dict[str, Bulk]) -> bool:
         now, handler = time.monotonic(), self._handlers.get(job.klass)
         run = Run(job, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
-        job.join(self._context)
+        if handler is not None and handler.is_bulk:
+            if job.bulk is None or job.jid in self._running.by_jid:
+                Bulk().add(run)  # alone: its former run here must not keep others waiting
+            else:
+                bulks.setdefault(job.bulk, Bulk()).add(run)
+            job.join(self._context_of_bulks)
+        else:
+            job.join(self._context)
         if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.expiry and job.expires - lock > job.expiry:
@@ -112,7 +129,11 @@ class Runner:
                 if not former.job.settled:  # its lock was lost and came back to this worker
                     former.stop("lost")
                 await asyncio.wait([former.watcher])
-            await self._attempt(run)
+            try:
+                await self._attempt(run)
+            finally:
+                if run.bulk is not None:
+                    run.bulk.leave(run)
             if run.abandoned:
                 return
             if run.task is None or run.task.done():  # else its code has not stopped
@@ -266,11 +287,12 @@ class Runner:
         A thread can't be stopped, and a coroutine may suppress its cancellation.
         """
         loop = asyncio.get_running_loop()
-        self.abandoned = self._own(self._running.slots)
+        slots = self._own(self._running.slots)
+        self.abandoned = [each for run in slots for each in (run.bulk.runs if run.bulk else [run])]
         for run in self.abandoned:
             run.abandoned = True
             self._running.remove(run)
-            for task in (run.watcher, run.task):
+            for task in (run.watcher, run.task, run.bulk.task if run.bulk else None):
                 if task is not None:
                     task.cancel()
             log.warning(
@@ -306,18 +328,16 @@ def perform(
         BaseException: Whatever the handler or the middleware raises.
     """
 
+    async def call_with(handler: Handler, runs: Sequence[Run]) -> object:
+        return await _call_handler(handler, runs, middleware, threads, processes)
+
     async def call() -> object:
         try:
             handler = run.handler or handlers.find(run.job.klass)
-            if processes is not None and handler.executor == "process":
-                return await processes.perform(run, handler)
-            function, arguments = handler.bind(run.job)
-            if handler.takes.injected:
-                arguments |= middleware.resources.values(handler.takes.injected)
-            if inspect.iscoroutinefunction(function):
-                return await function(run.job, **arguments)
-            result = await threads.perform(run, partial(function, run.job, **arguments))
-            return await result if inspect.isawaitable(result) else result
+            if run.bulk is None:
+                return await call_with(handler, [run])
+            handler.bind(run.job)  # refuses its data alone
+            return await run.bulk.outcome_of(run, partial(call_with, handler))
         finally:
             if run.stopped_by == "timeout":  # the cancellation ends here, as asyncio.timeout's does
                 if run.task is not None:
@@ -325,6 +345,27 @@ def perform(
                 raise TimeoutError(describe_overdue(run))
 
     return middleware.wrap(run.job, call)
+
+
+async def _call_handler(
+    handler: Handler,
+    runs: Sequence[Run],
+    middleware: MiddlewareStack,
+    threads: ThreadPool,
+    processes: ProcessPool | None,
+) -> object:
+    """Call a handler with a job, or with the jobs of a bulk; return what it returns."""
+    first = runs[0]
+    if processes is not None and handler.executor == "process":
+        return await processes.perform(runs, handler)
+    function, arguments = handler.bind(first.job)
+    jobs = first.job if first.bulk is None else first.bulk.jobs
+    if handler.takes.injected:
+        arguments |= middleware.resources.values(handler.takes.injected)
+    if inspect.iscoroutinefunction(function):
+        return await function(jobs, **arguments)
+    result = await threads.perform(first, partial(function, jobs, **arguments))
+    return await result if inspect.isawaitable(result) else result
 
 
 async def _absorb_cancellation(task: asyncio.Task[None]) -> None:

@@ -1,16 +1,23 @@
-"""Run: one attempt of one job in this worker; RunningJobs: the table of all of them."""
+"""Run: one attempt of a job; Bulk: runs that a handler takes at once; RunningJobs: the table."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import math
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import TracebackType
+from typing import TypeAlias
 
+from aioqless import validation
 from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
+from aioqless.handlers.results import Fail
+from aioqless.runtime.forks import exit_fork
 from aioqless.runtime.log import log
 
 
@@ -40,6 +47,7 @@ class Run:
     error: BaseException | None = None
     abandoned: bool = False  # its code does not stop, and the worker ends without it
     timed_from: float | None = None  # its timeout counts from here, if not from `started`
+    bulk: Bulk | None = None  # the runs that its handler takes with it
 
     @property
     def timeout(self) -> float | None:
@@ -63,19 +71,147 @@ class Run:
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
         """Stop its timeout from counting while it waits for a thread or a process."""
-        self.timed_from = math.inf
+        together = self.bulk.runs if self.bulk else [self]
+        for run in together:
+            run.timed_from = math.inf
         try:
             yield
         finally:
-            self.timed_from = time.monotonic()
+            for run in together:
+                run.timed_from = time.monotonic()
 
     def stop(self, reason: StopReason) -> None:
         """Record why, then cancel the handler; the first reason counts."""
         if self.stopped_by is None:
             self.stopped_by = reason
             self.job.stop(reason)
-            if self.task is not None:
+            if self.task is not None and not (self.bulk and self.bulk.holds(self)):
                 self.task.cancel()
+
+
+CallHandler: TypeAlias = Callable[[Sequence[Run]], Awaitable[object]]
+
+
+class Bulk:
+    """The runs that one call of a handler performs.
+
+    Each has a task, middleware and an outcome of its own. The handler is called when each run has
+    come to it, or ended, in a task whose context variables are those of the first that came. It is
+    canceled when all of its runs are stopped: one that is stopped alone is only ignored in the end.
+    """
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []  # the first one has the slot
+        self.jobs: list[Job] = []  # what the handler takes
+        self.task: asyncio.Task[None] | None = None  # calls the handler
+        self._coming: set[Run] = set()  # may still come to the handler
+        self._here: list[Run] = []  # have come, and wait for it
+        self._taken: list[Run] = []  # whose jobs it takes
+        self._running: set[Run] = set()  # whose code has not stopped
+        self._call: CallHandler | None = None
+        self._context: contextvars.Context | None = None
+        self._ended = asyncio.Event()
+        self._outcomes: dict[Run, object] = {}
+        self._error: BaseException | None = None
+        self._traceback: TracebackType | None = None  # each raise adds to that of the error
+
+    def add(self, run: Run) -> None:
+        """Add a run before any of them begins."""
+        run.bulk = self
+        self.runs.append(run)
+        self._coming.add(run)
+        self._running.add(run)
+
+    async def outcome_of(self, run: Run, call: CallHandler) -> object:
+        """Wait for the handler; return or raise its outcome for a run.
+
+        Args:
+            run: A run that has come to its handler.
+            call: Calls the handler with runs.
+
+        Raises:
+            BaseException: The outcome.
+        """
+        self._here.append(run)
+        if self._context is None:
+            self._call, self._context = call, contextvars.copy_context()
+        self.leave(run)
+        await self._ended.wait()
+        if run not in self._taken:
+            raise asyncio.CancelledError
+        if self._error is not None:
+            raise self._error.with_traceback(self._traceback)
+        outcome = self._outcomes[run]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def leave(self, run: Run) -> None:
+        """Note that a run has come to its handler, or ended before."""
+        self._coming.discard(run)
+        if self._coming or self.task is not None or self._ended.is_set():
+            return
+        self._taken = [each for each in self._here if each.stopped_by is None]
+        self.jobs = [each.job for each in self._taken]
+        for job in self.jobs:
+            job.join_bulk(self.jobs)
+        if self._taken:
+            self.task = asyncio.get_running_loop().create_task(
+                self._perform(), name=f"aioqless bulk {run.job.jid}", context=self._context
+            )
+        else:
+            self._ended.set()
+
+    def holds(self, run: Run) -> bool:
+        """Return whether a run that was stopped waits for the handler, which others still need."""
+        if run not in self._here:
+            return False
+        if self.task is not None and all(each.stopped_by for each in self._taken):
+            self.task.cancel()
+        return True
+
+    def end(self, run: Run) -> bool:
+        """Note that the code of a run has stopped; return whether that of all has."""
+        self._running.discard(run)
+        return not self._running
+
+    async def _perform(self) -> None:
+        """Call the handler, and keep its outcomes."""
+        pid, first = os.getpid(), self._taken[0]
+        log.info("bulk.started", jobs=len(self._taken))
+        assert self._call is not None
+        try:
+            result = await self._call(self._taken)
+            outcomes = _check_outcomes(result, first.job, len(self._taken))
+            self._outcomes = dict(zip(self._taken, outcomes, strict=True))
+        except BaseException as error:  # whatever a handler raises, SystemExit too
+            self._error, self._traceback = error, error.__traceback__
+        finally:
+            if os.getpid() != pid:
+                exit_fork()
+            self._ended.set()
+
+
+def _check_outcomes(result: object, job: Job, count: int) -> Sequence[object]:
+    """Return the outcomes of a bulk's jobs.
+
+    Raises:
+        Fail: There is not one for each.
+    """
+    if result is None:
+        return [None] * count
+    if isinstance(result, list | tuple) and len(result) == count:
+        return result
+    what = (
+        f"{len(result)} outcomes"
+        if isinstance(result, list | tuple)
+        else f"{type(result).__name__}, not a list"
+    )
+    raise Fail(
+        f"{job.klass} must return one outcome for each job, or None: it took {count} jobs and "
+        f"returned {what}",
+        group=validation.fit_name(f"{job.queue}-outcomes"),
+    )
 
 
 class RunningJobs:
@@ -87,7 +223,8 @@ class RunningJobs:
     def __init__(self, worker: str, concurrency: int) -> None:
         self._worker = worker  # its name, for the log
         self.by_jid: dict[str, Run] = {}
-        self.slots: set[Run] = set()
+        self.slots: set[Run] = set()  # of a bulk its first run
+        self._along: set[Run] = set()  # the other runs of bulks
         self.slot_freed = asyncio.Event()
         self.on_end: list[Callable[[Run], None]] = []  # a slot is free, or an outcome stored
         self.concurrency = concurrency
@@ -98,7 +235,8 @@ class RunningJobs:
     @property
     def free(self) -> int:
         """How many more runs may begin. Outcomes that wait to be stored are bounded, too."""
-        free = min(self.concurrency - len(self.slots), 2 * self.concurrency - len(self.by_jid))
+        unstored = len(self.by_jid) - len(self._along)
+        free = min(self.concurrency - len(self.slots), 2 * self.concurrency - unstored)
         return free - self.reserved
 
     async def take(self, most: int, *, whole: bool = False) -> int:
@@ -156,20 +294,24 @@ class RunningJobs:
         """Add a run, which takes a slot; return the run of its job that it replaces, if any."""
         former = self.by_jid.get(run.job.jid)
         self.by_jid[run.job.jid] = run
-        self.slots.add(run)
+        takes_slot = run.bulk is None or run is run.bulk.runs[0]
+        (self.slots if takes_slot else self._along).add(run)
         return former
 
     def free_slot(self, run: Run) -> None:
-        """Free the slot of a run whose code has stopped."""
-        self.slots.discard(run)
+        """Free the slot of a run whose code has stopped, or of its bulk with its last run."""
+        if run.bulk is None:
+            self.slots.discard(run)
+        elif run.bulk.end(run):
+            self.slots.discard(run.bulk.runs[0])
         self._signal_end(run)
 
     def remove(self, run: Run) -> None:
         """Remove a run; another run of its job that has replaced it stays."""
         if self.by_jid.get(run.job.jid) is run:
             del self.by_jid[run.job.jid]
-        self.slots.discard(run)
-        self._signal_end(run)
+        self._along.discard(run)
+        self.free_slot(run)
 
     def _signal_end(self, run: Run) -> None:
         self.slot_freed.set()

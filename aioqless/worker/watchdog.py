@@ -85,7 +85,7 @@ class LoopWatchdog:
         task = asyncio.current_task(self._loop)
         where = _location(sys._current_frames().get(self._thread))  # noqa: SLF001 - the only way
         for run in running:
-            if task is not None and run.task is task:
+            if task is not None and task in (run.task, run.bulk and run.bulk.task):
                 return {**run.log_fields, "where": where}
         if bound := _bound_fields(task):
             return {**bound, "where": where}
@@ -132,18 +132,19 @@ def stack_of(run: Run, loop: asyncio.AbstractEventLoop) -> str:
 
 def _frames(run: Run, loop: asyncio.AbstractEventLoop) -> Iterable[FrameType]:
     """Return the frames of a run, the outermost first."""
-    if run.task is None:
+    task, jobs = (run.bulk.task, run.bulk.jobs) if run.bulk else (run.task, None)
+    if task is None:
         return []
     threads = sys._current_frames()  # noqa: SLF001 - the only way
     main = threads.pop(threading.main_thread().ident or 0)
     threads.pop(threading.get_ident(), None)
-    if asyncio.current_task(loop) is run.task:  # the loop executes it now
+    if asyncio.current_task(loop) is task:  # the loop executes it now
         return _callers(main)
     for frame in threads.values():
         stack = _callers(frame)
-        if any(value is run.job for each in stack for value in each.f_locals.values()):
+        if any(value is (jobs or run.job) for each in stack for value in each.f_locals.values()):
             return stack
-    return _awaited(run.task.get_coro())
+    return _awaited(task.get_coro())
 
 
 def _callers(frame: FrameType | None) -> list[FrameType]:

@@ -103,6 +103,7 @@ class Consumer:
             slots or shared.running,
             holds_name=self._lease.holds if self._lease else None,
             caught_up=lambda: _have_caught_up(self._scheduler, *parts),
+            takes_bulks=shared.handlers.takes_bulks,
         )
         registration = None
         if not shared.settings.burst:

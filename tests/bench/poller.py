@@ -18,7 +18,7 @@ import uvloop
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
 from aioqless.testing import server
-from aioqless.worker.poller import Poller, StartJob
+from aioqless.worker.poller import Poller, StartJobs
 
 CONCURRENCIES = (20, 100)
 
@@ -31,7 +31,7 @@ async def noop(job: Job, id: int) -> None:
 class OverlappingPoller(Poller):
     """Polls twice at once."""
 
-    async def run(self, start: StartJob) -> None:
+    async def run(self, start: StartJobs) -> None:
         async with asyncio.TaskGroup() as both:
             both.create_task(super().run(start))
             both.create_task(super().run(start))

@@ -108,6 +108,11 @@ async def kill_worker(stage: Stage) -> None:
     stage.processes.any("worker").signal(signal.SIGKILL)
 
 
+async def kill_in_bulk(stage: Stage) -> None:
+    await stage.add("bulk", 0.3, 10)
+    await stage.add("kill", 0.3)
+
+
 async def stop_worker(stage: Stage) -> None:
     member = stage.processes.any("worker")
     member.signal(signal.SIGSTOP)
@@ -270,6 +275,7 @@ async def withdraw_permissions(stage: Stage) -> None:
 KINDS = (
     Kind("nothing", "no fault, for comparison", nothing, 1.0),
     Kind("kill-worker", "`kill -9` of a worker", kill_worker),
+    Kind("kill-bulk", "a job of a bulk kills its worker, in the middle of it", kill_in_bulk),
     Kind(
         "kill-named",
         "the same, of workers with a stable name",

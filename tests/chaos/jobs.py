@@ -44,6 +44,8 @@ FIRST, SECOND, WANTED = "first", "second", "wanted"
 # block         blocks its worker's event loop
 # limited       at most five run at once, and 50 start in a second, in all workers
 # throttled     pauses its limit in every second run, as after the answer 429
+# bulk          runs together with others
+# kill          kills its worker in the middle of a bulk, and not when it runs alone
 # poison        kills its worker
 # (They wait with Event.wait: time.sleep fails under libfaketime when a clock is set.)
 
@@ -171,6 +173,16 @@ async def called(
         await asyncio.sleep(seconds)
         with contextlib.suppress(aioqless.AlreadySignaled):
             await client.jobs.signal(job.jid.rpartition("-")[0], "answer", secrets.token_hex(8))
+
+
+@aioqless.bulk_job(klass="chaos.bulk", size=20, within=0.2)
+async def take_many(jobs: list[aioqless.Job[Any]]) -> None:
+    with contextlib.ExitStack() as stack:
+        for job in jobs:
+            stack.enter_context(noted(job))
+        await asyncio.sleep(max(job.data["seconds"] for job in jobs))
+        if len(jobs) > 1 and any(job.data["how"] == "kill" for job in jobs):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 @aioqless.on_finish(*ENDS)

@@ -16,7 +16,19 @@ from typing import Any
 
 from redis import exceptions
 
-from aioqless import Client, Durability, Limit, NewJob, QueueFull, chain, group, in_queue
+from aioqless import (
+    Client,
+    Durability,
+    Handler,
+    Job,
+    Limit,
+    NewJob,
+    QueueFull,
+    bulk_job,
+    chain,
+    group,
+    in_queue,
+)
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.errors import NotDurable
 from tests.chaos.ledger import Ledger
@@ -40,11 +52,17 @@ MIX = {
     "steps": 3,
     "items": 2,
     "speak": 2,
+    "bulk": 10,
 }
 OWN_HANDLER = ("thread", "steps", "dies", "items", "speak")  # klass chaos.thread and so on
 MANY = 20
 VALUES = 40  # that jobs have as items, and emit
 OF_SETS = ("quick", "quick", "quick", "retry", "next", "thread", "fail")
+
+
+@bulk_job(klass="chaos.bulk", size=20, within=0.2)
+async def bulk(jobs: list[Job[Any]]) -> None:
+    """Declare how jobs gather; the handler is `jobs.take_many`."""
 
 
 class Producer:
@@ -147,8 +165,10 @@ class Producer:
             self._ledger.note("put", jids)
 
 
-def klass_of(how: str) -> str:
-    """Return the klass of the jobs that run in this way."""
+def klass_of(how: str) -> str | Handler:
+    """Return the klass of the jobs that run in this way, or what declares how they gather."""
+    if how in ("bulk", "kill"):
+        return bulk
     return f"chaos.{how}" if how in OWN_HANDLER else "chaos.act"
 
 

@@ -1,8 +1,7 @@
-"""The programs of docs/coming-from, and the examples of docs/faq.md."""
+"""The programs of docs/coming-from, and what the guides say of other queues' habits."""
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 import aioqless
 from aioqless import Client, Settings, Worker
-from aioqless.testing import Clock, drain
+from aioqless.testing import Clock
 from tests.conftest import Until
 from tests.unit.pages import ROOT, blocks
 
@@ -41,30 +40,9 @@ async def test_program_on_the_page_puts_a_job_that_completes(
         assert await client.jobs.failed_counts() == {}
 
 
-async def test_examples_of_the_faq(
-    redis_url: str, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = Clock()
-    async with Client(redis_url, namespace=namespace, clock=clock) as client:
-        page = ModuleType("faq")
-        vars(page)["client"] = client
-        for code in blocks(DOCS / "faq.md", "python"):
-            pending = eval(
-                compile(code, "faq.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), vars(page)
-            )
-            if pending is not None:
-                await pending
-        await drain(client, [page.sync])
-        assert capsys.readouterr().out == "customer 7\n"
-        clock.move(60)
-        await drain(client, [page.sync])
-        assert capsys.readouterr().out == "customer 3\n"
-
-
 async def test_job_without_retries_fails_instead_of_running_again_when_its_worker_died(
     redis_url: str, namespace: str
 ) -> None:
-    """As docs/faq.md says."""
     clock = Clock()
     async with Client(redis_url, namespace=namespace, clock=clock) as client:
         queue = client.queue("mail")
@@ -80,7 +58,6 @@ async def test_job_without_retries_fails_instead_of_running_again_when_its_worke
 async def test_put_of_a_running_job_stops_its_run_and_runs_it_again(
     redis_url: str, namespace: str
 ) -> None:
-    """As docs/faq.md says of debouncing."""
     starts: list[int] = []
     started, stopped = asyncio.Event(), asyncio.Event()
 

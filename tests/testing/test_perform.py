@@ -20,6 +20,7 @@ from aioqless import (
     Retry,
     Snooze,
     Throttled,
+    bulk_job,
     job,
 )
 from aioqless.client.put import NewJob
@@ -32,6 +33,7 @@ from aioqless.testing import (
     RunRetried,
     drain,
     perform,
+    perform_bulk,
     put_jobs,
 )
 
@@ -240,3 +242,29 @@ async def test_other_warnings_of_a_performed_handler_are_passed_on() -> None:
 
     with pytest.warns(DeprecationWarning, match="old"):
         await perform(warns.data())
+
+
+@bulk_job(klass="Many", queue="many", retries=1)
+async def many(jobs: list[Job[int]], pool: Pool = Inject) -> list[int | Exception]:
+    for each in jobs:
+        each.emit(each.data)
+    return [each.data if each.data else Retry(delay=5) for each in jobs]
+
+
+async def test_jobs_of_a_bulk_handler_are_performed_together() -> None:
+    performed = await perform_bulk([many.data(n) for n in range(3)], resources={Pool: Pool()})
+    assert [type(each.outcome) for each in performed] == [RunRetried, RunCompleted, RunCompleted]
+    assert [each.result for each in performed] == [None, 1, 2]
+    assert [each.output for each in performed] == [[0], [1], [2]]
+    assert {id(each.job.together[0]) for each in performed} == {id(performed[0].job)}
+
+
+async def test_one_job_of_a_bulk_handler_is_performed_alone() -> None:
+    performed = await perform(many.data(7), resources={Pool: Pool()})
+    assert performed.result == 7 and len(performed.job.together) == 1
+
+
+async def test_bulk_of_several_handlers_or_of_one_without_bulks_is_refused() -> None:
+    for jobs in ([], [many.data(1), last_run.data(end="retry")], [last_run.data(end="retry")] * 2):
+        with pytest.raises(TypeError, match="perform"):
+            await perform_bulk(jobs)

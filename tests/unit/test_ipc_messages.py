@@ -85,7 +85,7 @@ def test_error_keeps_its_traceback() -> None:
 
 
 def test_unserializable_result_is_a_failure_with_the_reason() -> None:
-    error = opened(reply_with_result(threading.Lock(), None)).error
+    error = opened(reply_with_result(threading.Lock(), ())).error
     assert error and "what it returned can't be sent from its process" in str(error_of(error))
 
 

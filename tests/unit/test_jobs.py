@@ -31,6 +31,7 @@ ROW: dict[str, bytes | None] = {
     "x-expiry": b"99.5",
     "x-cause": b'{"jid": "b"}',
     "x-parent": b'["p","charge"]',
+    "x-bulk": b"b",
     "x-constraints": b"import-42",  # the name of its job set
 }
 
@@ -57,7 +58,7 @@ def test_row_becomes_a_record() -> None:
         raw_data='{"n": 1}', priority=-3,
         retries=5, remaining=4, expires=61.5, tags=["x"], spawned_from="tick",
         fence=9, tracked=False,
-        context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"},
+        context={"trace": "1"}, expiry=99.5, raw_cause={"jid": "b"}, bulk="b",
         failure=FailureReason("typo", "m", 7, "w"),
         waited=2.5, is_called=True, set_name="import-42",
     ))  # fmt: skip

@@ -29,11 +29,11 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_620
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_950
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 52_900
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 53_414
 
 
 def test_worker_has_few_files() -> None:
@@ -54,4 +54,4 @@ def test_page_is_read_in_a_sitting() -> None:
 
 def test_pages_have_few_words() -> None:
     pages = (ROOT / "docs").rglob("*.md")
-    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 72_199
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 72_191

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from aioqless import Job, Next, Retry, Snooze, job
+from aioqless import Fail, Job, Next, Retry, Snooze, bulk_job, job
 from aioqless.errors import ProcessDied
 
 TENANT: ContextVar[str] = ContextVar("tenant", default="nobody")
@@ -234,3 +235,18 @@ class Elder:
 
 
 elder = job(klass="Elder", executor="process")(Elder)
+
+
+@bulk_job(klass="TakeRows", queue="mail", size=3, within=1, executor="process", result_ttl=60)
+def take_rows(jobs: list[Job[Any]]) -> list[int | Exception]:
+    for each in jobs:
+        each.emit(each.data["number"])
+        each.data["seen"] = len(jobs)
+    pids: list[int | Exception] = [os.getpid()] * (len(jobs) - 1)
+    return [*pids, Fail("the third")]
+
+
+@bulk_job(klass="Poisoned", queue="mail", size=100, within=1)
+async def poisoned(jobs: list[Job[Any]]) -> None:
+    if any(each.data["number"] == 13 for each in jobs):
+        os.kill(os.getpid(), signal.SIGKILL)

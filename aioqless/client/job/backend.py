@@ -27,6 +27,7 @@ class RunContext:
         park_after: For how many seconds a run waits before it parks.
         output_options: Returns the `output_ttl` and `keep_output` of a klass' handler.
         read_fields: Returns data of a klass by field, with the defaults of its handler.
+        is_bulk: Whether the handler takes many jobs at once.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -48,6 +49,8 @@ class RunContext:
     def wait(self, work: Coroutine[object, object, T]) -> T:
         """Run a coroutine on the worker's loop, and wait for it in this thread."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    is_bulk: bool = False
 
 
 class OutputWriter(Protocol):

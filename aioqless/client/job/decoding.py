@@ -22,7 +22,7 @@ from aioqless.redis.encoding import Json, decode_text
 
 _DEFAULT_RETRIES = constant("DEFAULT_RETRIES")
 _EMPTY = (None, b"", b"[]", b"{}")  # lists and maps; Lua has one empty table for both
-_NO_RARE_FIELDS = (None, None, None, None, None, None, None)
+_NO_RARE_FIELDS = (None,) * 8
 
 T = TypeVar("T", list[Any], dict[str, Any])
 
@@ -56,6 +56,7 @@ class JobFields:
     failures_seen: int = 0
     is_called: bool = False  # another job has called it; known of popped jobs
     set_name: str | None = None  # of the job set that it is a member of; known of popped jobs
+    bulk: str | None = None  # the jid of the job that it was popped together with
     _details: JobDetails | None = None
 
 
@@ -65,7 +66,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
     Other qless clients may have written parts of it. lib/job_row.lua has the order of its fields.
     """
     jid, queue, priority, retries, remaining, tags, klass, data, expires, fence, *rare, waited = row
-    failure, spawned_from, context, expiry, cause, parent, set_name = rare or _NO_RARE_FIELDS
+    failure, spawned_from, context, expiry, cause, parent, bulk, set_name = rare or _NO_RARE_FIELDS
     retry_limit = _decode_number(retries, _DEFAULT_RETRIES)
     return JobFields(
         decode_text(jid or b""),
@@ -88,6 +89,7 @@ def decode_row(row: Sequence[bytes | None], worker: str) -> JobFields:
         raw_cause=json.loads(decode_text(cause)) if cause else None,
         is_called=parent is not None,
         set_name=decode_text(set_name) if set_name else None,
+        bulk=decode_text(bulk) if bulk else None,
     )
 
 

@@ -160,15 +160,18 @@ class Job(JobFields, Generic[Data]):
         settled: Whether its run was completed, failed, retried or released.
         stopped: Why the worker wants this run to end: the lock is "lost", "timeout", "shutdown", or
             it is "too late" to start. None while it may continue.
+        together: The jobs that its bulk handler was called with, this one among them; empty before
+            the call, and for other handlers.
     """
 
     __slots__ = (
         *("_backend", "_cause", "_context", "_data", "_durable", "_output", "_shape", "_text"),
-        *("settled", "stopped"),
+        *("settled", "stopped", "together"),
     )
 
     settled: bool
     stopped: StopReason | None
+    together: Sequence[Job]
 
     def __init__(self, backend: JobBackend, fields: JobFields) -> None:
         """Make a job of what Redis returned; `client.jobs.get` and `queue.pop` do."""
@@ -182,6 +185,7 @@ class Job(JobFields, Generic[Data]):
         super().__init__(*_values(fields))
         self.settled = False
         self.stopped = None
+        self.together = ()
         self._cause: Failure | None = None
         self._text: str | None = None  # the decrypted JSON text of the data
         self._data: Any = job_data.Unread
@@ -821,6 +825,10 @@ class Job(JobFields, Generic[Data]):
         """Note why this run is to end; called by its worker."""
         self.stopped = reason
 
+    def join_bulk(self, jobs: Sequence[Job]) -> None:
+        """Note the jobs of the call that takes it; called by its worker."""
+        self.together = jobs
+
     def settle(self) -> None:
         """Note that the outcome of this run is stored; called by its worker."""
         self.settled = True
@@ -860,6 +868,7 @@ class Job(JobFields, Generic[Data]):
         other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
         other._context = None  # noqa: SLF001  # of the same class
         other._output = None  # noqa: SLF001  # of the same class
+        other.together = ()
         return other
 
     # Methods for any client

@@ -50,7 +50,7 @@ class DurableRun:
         context: What its worker gives to its runs.
 
     Raises:
-        AioqlessError: It runs in a process, or no worker runs it.
+        AioqlessError: It runs in a process or in a bulk, or no worker runs it.
     """
 
     def __init__(self, job: Job, backend: JobBackend, context: RunContext | None) -> None:
@@ -58,6 +58,11 @@ class DurableRun:
             raise AioqlessError(
                 "steps, cursors, waits and calls are for handlers that a worker runs on its event "
                 "loop or in a thread: a process has no connection to Redis"
+            )
+        if context.is_bulk:
+            raise AioqlessError(
+                f"{job.klass} takes many jobs at once, and can't use steps, cursors, waits and "
+                "calls: one that waits would keep the others waiting. Let it put a job that does"
             )
         self.context = context
         self._job = job

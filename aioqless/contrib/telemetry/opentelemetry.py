@@ -16,6 +16,7 @@ from typing import Any
 
 from aioqless import Client, Inject, Job, NewJob, middleware, on_finish, resource
 from aioqless.contrib.telemetry.queue_readings import (
+    BULK_SIZES,
     DURATIONS,
     LatestReading,
     QueueReading,
@@ -44,6 +45,12 @@ _waited = _meter.create_histogram(
     unit="s",
     description="For how long jobs could have been running before a worker popped them",
     explicit_bucket_boundaries_advisory=DURATIONS,
+)
+_bulk_jobs = _meter.create_histogram(
+    "aioqless.bulk.jobs",
+    unit="{job}",
+    description="How many jobs bulk handlers were called with",
+    explicit_bucket_boundaries_advisory=BULK_SIZES,
 )
 _running = _meter.create_up_down_counter(
     "aioqless.running", unit="{job}", description="Handlers that run"
@@ -119,6 +126,8 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
             time.perf_counter() - started,
             {**attributes, "messaging.operation.name": "process", **error},
         )
+        if job.together and job.together[0] is job:
+            _bulk_jobs.record(len(job.together), attributes)
 
 
 @on_finish(*ENDS)

@@ -23,6 +23,7 @@ from aioqless.contrib.telemetry.metrics_server import (
     identity_of,
 )
 from aioqless.contrib.telemetry.queue_readings import (
+    BULK_SIZES,
     DURATIONS,
     INTERVAL,
     LatestReading,
@@ -58,6 +59,13 @@ waited = Histogram(
     buckets=DURATIONS,
 )
 
+bulk_jobs = Histogram(
+    "aioqless_bulk_jobs",
+    "How many jobs bulk handlers were called with",
+    ("queue", "klass"),
+    buckets=BULK_SIZES,
+)
+
 
 latest = SharedReading(_folder) if _folder else LatestReading()
 queues = QueueCollector(latest.find)
@@ -81,6 +89,8 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
     finally:
         now.dec()
         seconds.labels(job.queue, job.klass).observe(time.perf_counter() - started)
+        if job.together and job.together[0] is job:
+            bulk_jobs.labels(job.queue, job.klass).observe(len(job.together))
 
 
 @on_finish(*ENDS)

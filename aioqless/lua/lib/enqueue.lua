@@ -55,7 +55,7 @@ function enqueue.write(put, options)
   if tags then tagging.attach(jid, tags, now) end
   if depends then dependency.link(jid, depends) end
   local delay, state = options.at and options.at - now or put.delay, 'waiting'
-  if job or depends or delay > 0 then
+  if job or depends or delay > 0 or asked and asked.bulk then
     state = enqueue.add(jid, queue, priority, delay, now, true,
       options.constraints or (job and job.constraints))
   else

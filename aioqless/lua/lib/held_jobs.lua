@@ -79,8 +79,9 @@ function held_jobs.wake(key, jid, score, now)
   redis.call('ZREM', keys.held_back(key), jid)
   call.woke = true
   record.set_fields(jid, 'state', 'waiting', 'x-held', held_jobs.format(fence, since, now))
-  queue_sets.add_waiting(job[1], jid,
-    own.fair and turns.resume(job[1], jid, tonumber(job[3]) or 0, job[2], now) or score)
+  score = own.fair and turns.resume(job[1], jid, tonumber(job[3]) or 0, job[2], now) or score
+  if own.bulk then bulks.rejoin(job[1], jid, job[2], score) end
+  queue_sets.add_waiting(job[1], jid, score)
   return true
 end
 

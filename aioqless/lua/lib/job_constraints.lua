@@ -8,6 +8,8 @@
 --                        seconds], or both; with `cost`, the rate is of what starts cost
 --   fair, weight         its tenant, and how many turns this one has for one of others (turns.lua)
 --   set                  the number of its job set, always the first (members.lua)
+--   bulk, size, within   the key of jobs that are popped together, how many at most, and for how
+--                        many seconds one waits for others (bulks.lua)
 -- Only our scripts enforce them.
 
 local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
@@ -24,6 +26,7 @@ function job_constraints.parse(text)
   end
   job_constraints.check_name('unique', own.unique)
   job_constraints.check_name('fair', own.fair)
+  job_constraints.check_name('bulk', own.bulk)
   if own.unique and own['for'] == nil and not UNTIL[own['until']] then
     errors.bad_argument('until', own['until'], 'must be started or done')
   end
@@ -31,6 +34,12 @@ function job_constraints.parse(text)
   if own.limits ~= nil then job_constraints.check_limits(own.limits) end
   if own.weight ~= nil then args.between('weight', own.weight, 0.01, 100) end
   if own.weight ~= nil and not own.fair then errors.bad_argument('fair', nil, 'is missing') end
+  if own.bulk then
+    job_constraints.check_whole('size', own.size, constants.MAX_BATCH)
+    args.between('within', own.within, 0, constants.DAY)
+  elseif own.size ~= nil or own.within ~= nil then
+    errors.bad_argument('bulk', nil, 'is missing')
+  end
   return own
 end
 
@@ -120,7 +129,7 @@ function job_constraints.apply(jid, text, own, former, now)
   if not text then return end
   if own.turn then
     record.set_fields(jid, 'x-constraints', text, 'x-turn', own.turn)
-  elseif own.unique or own.limits or own.fair then
+  elseif own.unique or own.limits or own.fair or own.bulk then
     record.set_fields(jid, 'x-constraints', text)
   elseif former then
     record.delete_fields(jid, 'x-constraints', 'x-turn')

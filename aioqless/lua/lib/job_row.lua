@@ -1,16 +1,18 @@
 -- job_row: a popped job as its worker gets it: its fields in a fixed order, cheaper than JSON.
 
 -- The order of the fields; Python reads this list. Only a job with one of the rare fields, the last
--- seven, has these in its row; in the place of its constraints, the name of its job set. Its state
+-- eight, has these in its row; in the place of its constraints, the name of its job set. Its state
 -- and its worker are those of all rows. Behind the fields is for how many seconds the job could
 -- have been running, if that is known.
 local ROW = {
   'jid', 'queue', 'priority', 'retries', 'remaining', 'tags', 'klass', 'data', 'expires', 'x-fence',
-  'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause', 'x-parent', 'x-constraints',
+  'failure', 'spawned_from_jid', 'x-context', 'x-expiry', 'x-cause', 'x-parent', 'x-bulk',
+  'x-constraints',
 }
 local EXPIRES = 9
 local FENCE = 10
-local RAREST = 17
+local BULK = 17
+local RAREST = 18
 -- A job has these fields since it was put, and most jobs no others until they are popped: the first
 -- eight of ROW, and `state`, `worker`, `expires`, `time`.
 local PLAIN = 12
@@ -47,13 +49,19 @@ function job_row.find_set_name(set) return redis.call('HGET', keys.set(set), 'na
 
 function job_row.has_rare(values, first)
   return values[first] or values[first + 1] or values[first + 2] or values[first + 3]
-    or values[first + 4] or values[first + 5] or values[first + 6]
+    or values[first + 4] or values[first + 5] or values[first + 6] or values[first + 7]
 end
 
 -- Keep the row of a job that this call has locked.
 function job_row.keep(job, expires, fence, now)
   local row, since = job.row, job.ready_since
   row[EXPIRES], row[FENCE] = expires, fence
+  if job.bulk then
+    redis.call('HSET', keys.job(job.jid), 'x-bulk', job.bulk)
+    for i = FENCE + 1, RAREST do row[i] = row[i] or false end
+    job.has_rare = true
+  end
+  if job.has_rare then row[BULK] = job.bulk or false end
   row[(job.has_rare and RAREST or FENCE) + 1] = since
     and string.format('%.3f', math.max(0, now - since)) or false
   call.rows = call.rows or {}

@@ -76,8 +76,9 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
---   x-constraints     its job set, uniqueness, concurrency and rate limits, and its tenant
+--   x-constraints     its job set, uniqueness, limits, tenant and bulk
 --   x-held      since when limits have held it back
+--   x-bulk      the jid of the job that its latest pop took it along with
 --   x-turn      its turn among those of its tenant, and since when it has been ready
 --   x-runs      its earlier runs in this stage, if the archive is on
 --   x-archived  the `time` it had when its end was archived
@@ -160,6 +161,8 @@ function keys.with_steps() return ns .. ':x:with-steps' end
 function keys.output(jid) return ns .. ':x:output:' .. jid end
 -- S children of deleted jobs, which must be canceled
 function keys.orphans() return ns .. ':x:orphans' end
+-- Z jobs of a queue that gather for a bulk, by their score in `-work`
+function keys.bulk(queue, key) return ns .. ':x:bulk:' .. #queue .. ':' .. queue .. ':' .. key end
 -- T when a unique key expires, if ever, and the jid of its holder
 function keys.unique(key) return ns .. ':x:unique:' .. key end
 -- Z running jobs of a limited key by when they are checked again

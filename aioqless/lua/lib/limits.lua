@@ -96,6 +96,7 @@ function limits.release(job, now)
   local own = job_constraints.read(job.constraints)
   local running = job.state == 'running'
   if own.fair and not running then turns.give_back(job, own) end
+  if own.bulk and not running then bulks.leave(job, own) end
   local left = 0
   for _, limit in ipairs(own.limits or {}) do
     if limit.limit then left = left + redis.call('ZREM', keys.limit_running(limit.key), job.jid) end

@@ -79,10 +79,12 @@ function locks.expire(queue, jid, now)
   return job
 end
 
--- Count a lost lock. Return how many the job has lost since it was put into its queue.
+-- Count a lost lock; from then on the job runs alone. Return how many it has lost since it was put
+-- into its queue.
 function locks.count_lost(job)
   local lost = (tonumber(redis.call('HGET', keys.job(job.jid), 'x-lost')) or 0) + 1
   record.set_fields(job.jid, 'x-lost', lost)
+  job.constraints = job.constraints and bulks.separate(job)
   return lost
 end
 

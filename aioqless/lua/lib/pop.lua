@@ -16,8 +16,11 @@ end
 function pop.take(queue, worker, count, now, prefers_waiting)
   if count <= 0 or pop.is_paused(queue) then return {} end
   if count > constants.MAX_BATCH then count = constants.MAX_BATCH end
-  if presence.has('config') then count = math.min(count, pop.read_capacity(queue, now)) end
+  local room = presence.has('config') and pop.read_capacity(queue, now) or math.huge
+  count = math.min(count, room)
   local jobs, held_back, prepared, first = {}, 0, false, math.huge
+  -- Jobs beyond `count`, which need no slots: a bulk takes one. With them there may be `most`.
+  local along, most, full = 0, math.min(room, constants.MAX_BATCH / 2), false
   local enough = prefers_waiting and redis.call('ZCARD', keys.waiting(queue)) >= count
   if not enough then
     pop.register_worker(worker, now)
@@ -26,21 +29,29 @@ function pop.take(queue, worker, count, now, prefers_waiting)
     if first <= now then pop.take_expired(queue, jobs, count, now) end
   end
   repeat
-    local wanted = count - #jobs
+    local wanted = math.min(count + along, room) - #jobs
     if wanted > 0 and not enough and pop.prepare(queue, now, wanted) then prepared = true end
     local top = wanted > 0 and redis.call('ZPOPMAX', keys.waiting(queue), wanted) or {}
     for i = 1, #top, 2 do
-      local job = job_row.read(top[i])
-      if job and (not job.constraints or pop.may_start(queue, job, top[i + 1], now)) then
+      local job = not (call.taken_along and call.taken_along[top[i]]) and job_row.read(top[i])
+      if job and along > 0 and #jobs >= most then
+        redis.call('ZADD', keys.waiting(queue), top[i + 1], top[i])
+        full, call.cut_short = true, true
+      elseif job and (not job.constraints or pop.may_start(queue, job, top[i + 1], now)) then
         job.ready_since = job.ready_since
           or queue_sets.read_ready_since(job.jid, top[i + 1], job.row[3])
         jobs[#jobs + 1] = job
+        if job.constraints then
+          along = along + bulks.collect(queue, job, top[i + 1], top, jobs,
+            math.min(room, constants.MAX_BATCH) - #jobs, now)
+        end
       elseif job then
         held_back = held_back + 1
       end
     end
     if call.took_turn and #top < 2 * wanted then turns.reset(queue) end
-    local more = (#top == 2 * wanted or call.woke and #top > 0) and #jobs < count
+    local more = (#top == 2 * wanted or call.woke and #top > 0) and wanted > 0
+      and #jobs - along < count and not full
     call.cut_short = call.cut_short or more and held_back >= MOST_HELD_BACK
   until not more or held_back >= MOST_HELD_BACK
   if #jobs < count and enough then
@@ -79,15 +90,17 @@ function pop.read_capacity(queue, now)
     rate and rates.read_capacity('q:' .. queue, rate, now) or math.huge)
 end
 
--- Whether the next job may start; otherwise it is held back, so that it blocks no others.
-function pop.may_start(queue, job, score, now)
+-- Whether the next job may start; otherwise it is held back, so that it blocks no others. `turn`:
+-- the score of the job that takes it along, if one does.
+function pop.may_start(queue, job, score, now, turn)
   if not job.constraints then return true end
   local own = job_constraints.read(job.constraints)
   if own.limits and not limits.admit(job, own, queue, score, now) then
     redis.call('ZREM', keys.locks(queue), job.jid)
+    if own.bulk then redis.call('ZREM', keys.bulk(queue, own.bulk), job.jid) end
     return false
   end
-  if own.fair then turns.start(queue, job, own, score) end
+  if own.fair then turns.start(queue, job, own, turn or score) end
   return true
 end
 

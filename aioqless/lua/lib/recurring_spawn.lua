@@ -67,9 +67,10 @@ function recurring_spawn.create_instance(key, template, queue, f, tick, now, jit
   if due > now then
     queue_sets.add_scheduled(queue, jid, due)
   else
-    queue_sets.add_waiting(queue, jid,
-      encoded and turns.enter(queue, jid, priority, encoded, due, now)
-        or priority_score.compute(priority, due))
+    local score = encoded and turns.enter(queue, jid, priority, encoded, due, now)
+      or priority_score.compute(priority, due)
+    if encoded then bulks.rejoin(queue, jid, encoded, score) end
+    queue_sets.add_waiting(queue, jid, score)
   end
   return jid
 end

@@ -14,9 +14,11 @@ function release.put_back(job, now, delay)
   end
   local since = job.put or now
   record.set_fields(jid, 'state', 'waiting', 'time', record.format_time(since))
-  queue_sets.add_waiting(job.queue, jid,
-    job.constraints and turns.resume(job.queue, jid, job.priority, job.constraints, now)
-      or priority_score.compute(job.priority, since))
+  local score = job.constraints
+    and turns.resume(job.queue, jid, job.priority, job.constraints, now)
+    or priority_score.compute(job.priority, since)
+  if job.constraints then bulks.rejoin(job.queue, jid, job.constraints, score) end
+  queue_sets.add_waiting(job.queue, jid, score)
   return 'waiting'
 end
 

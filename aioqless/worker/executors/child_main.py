@@ -20,7 +20,7 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import NoReturn
 
 from aioqless.client import job_data
@@ -28,6 +28,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.decoding import JobFields
 from aioqless.errors import InvalidData
 from aioqless.handlers import Handler
+from aioqless.handlers import bulk_job as declare_bulk
 from aioqless.handlers import job as declare
 from aioqless.handlers.results import Next, Retry, Snooze, Throttled
 from aioqless.runtime import log, signals
@@ -65,7 +66,7 @@ def main(descriptor: int, logging: log.LogOptions | None, functions: bytes) -> N
         for function in pickle.loads(functions):
             with contextlib.suppress(Exception):  # the job that needs it will fail
                 function.load()
-        process.send(reply_with_result(None, None))  # ready
+        process.send(reply_with_result(None, ()))  # ready
         process.work()
     except BaseException as error:
         _exit(error)
@@ -113,7 +114,7 @@ class Output:
         except InvalidData as wrong:
             log.log.warning("job.output_refused", jid=self._job.jid, error=str(wrong))
         else:
-            self._send(frame(Emission(text)))
+            self._send(frame(Emission(self._job.jid, text)))
 
     def report(self, job: JobFields, share: float, message: str) -> None:
         """Send how much of the job is done."""
@@ -131,7 +132,7 @@ class Process:
         self._worker = worker
         self._socket = os.fstat(worker.fileno())
         self._requests: queue.SimpleQueue[JobRequest | None] = queue.SimpleQueue()
-        self._job: Job | None = None
+        self._jobs: Sequence[Job] = ()
         self._cancel: Callable[[], object] | None = None  # how to cancel a coroutine that runs
         self._runner = asyncio.Runner()
         self._sending = threading.Lock()  # threads of a job may emit, too
@@ -143,11 +144,12 @@ class Process:
         with self._until_gone():
             while length := messages.read(LENGTH.size):
                 match pickle.loads(messages.read(LENGTH.unpack(length)[0])):
-                    case JobRequest(job=job) as request:
-                        self._job = job
+                    case JobRequest(jobs=jobs) as request:
+                        self._jobs = jobs
                         self._requests.put(request)
-                    case StopRequest(reason) if self._job:
-                        self._job.stop(reason)
+                    case StopRequest(reason) if self._jobs:
+                        for job in self._jobs:
+                            job.stop(reason)
                         if self._cancel:
                             self._cancel()
 
@@ -157,7 +159,7 @@ class Process:
             with contextlib.suppress(OSError):
                 yield
         finally:
-            if self._job:
+            if self._jobs:
                 os.killpg(0, signal.SIGKILL)
             self._requests.put(None)
 
@@ -168,7 +170,7 @@ class Process:
                 reply = contextvars.Context().run(self._perform, request)
                 if os.getpid() != self._pid:  # a fork of the handler, which returned from it
                     os._exit(1)
-                self._job = None
+                self._jobs = ()
                 self.send(reply)
 
     def send(self, reply: bytes) -> None:
@@ -185,25 +187,29 @@ class Process:
             self._worker.sendall(reply)
 
     def _perform(self, request: JobRequest) -> bytes:
-        job = request.job
+        jobs, job = request.jobs, request.jobs[0]
         try:
             unpack(request.variables)
-            output = Output(job, self.send)
-            job.emit_to(output)
-            job.report_to(output)
-            call, arguments = _handler(request.function, job.klass).bind(job)
-            result = call(job, **arguments)
+            handler = _handler(request.function, job.klass, request.is_bulk)
+            for each in jobs:
+                output = Output(each, self.send)
+                each.emit_to(output)
+                each.report_to(output)
+                call, arguments = handler.bind(each)
+            result = call(jobs) if request.is_bulk else call(job, **arguments)
             if inspect.iscoroutine(result):
                 result = self._runner.run(
                     self._cancellable(job, result), context=contextvars.copy_context()
                 )
-            reply = reply_with_result(result, job.changed_data())
-            if request.stores_result and len(reply) > job.max_data and not isinstance(result, Next):
-                encode_result(result, job.max_data)  # too large to be sent, if it can't be stored
+            reply = reply_with_result(result, [each.changed_data() for each in jobs])
+            # One that is too large to be sent can't be stored.
+            is_stored = request.stores_result and not (request.is_bulk or isinstance(result, Next))
+            if is_stored and len(reply) > job.max_data:
+                encode_result(result, job.max_data)
             return reply
         except (Retry, Snooze, Throttled) as error:
             try:
-                return reply_with_error(error, job.changed_data())
+                return reply_with_error(error, [each.changed_data() for each in jobs])
             except InvalidData as wrong:
                 return reply_with_error(wrong)
         except BaseException as error:  # SystemExit too: it ends the job, not the process
@@ -223,6 +229,8 @@ class Process:
 
 
 @functools.cache
-def _handler(function: FunctionRef, klass: str) -> Handler[...]:
+def _handler(function: FunctionRef, klass: str, is_bulk: bool) -> Handler[...]:
     """Return the handler as its worker has it, of the same function."""
+    if is_bulk:
+        return declare_bulk(klass=klass)(function.load())  # type: ignore[arg-type]
     return declare(klass=klass)(function.load())

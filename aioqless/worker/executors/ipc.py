@@ -11,7 +11,7 @@ import pickle
 import socket
 import struct
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,12 +82,13 @@ class FunctionRef:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """Asks a process to perform a job, whose result will be stored or not."""
+    """Asks a process to perform a job, or those of a bulk, whose results are stored or not."""
 
     function: FunctionRef
-    job: Job
+    jobs: Sequence[Job]
     variables: Variables
     stores_result: bool = False
+    is_bulk: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,9 @@ class StopRequest:
 
 @dataclass(frozen=True)
 class Emission:
-    """A value that a job emits, as JSON."""
+    """A value that the job with a jid emits, as JSON."""
 
+    jid: str
     text: bytes
 
 
@@ -115,13 +117,13 @@ class ProgressReport:
 
 @dataclass(frozen=True)
 class JobReply:
-    """How a job ended.
+    """How a call of a handler ended.
 
-    `error` is pickled, with its traceback; `data` is the job's data, where the handler changed it.
+    `error` is pickled, with its traceback; `data` is each job's, where the handler changed it.
     """
 
     result: object = None
-    data: bytes | None = None
+    data: Sequence[bytes | None] = ()
     error: tuple[bytes, str] | None = None
 
 
@@ -131,7 +133,7 @@ def frame(message: object) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-def reply_with_result(result: object, data: bytes | None) -> bytes:
+def reply_with_result(result: object, data: Sequence[bytes | None]) -> bytes:
     """Return the reply with a result; one with an error if it can't be pickled."""
     try:
         return frame(JobReply(result, data))
@@ -146,8 +148,8 @@ def reply_with_result(result: object, data: bytes | None) -> bytes:
         )
 
 
-def reply_with_error(error: BaseException, data: bytes | None = None) -> bytes:
-    """Return the reply with the exception that a handler raised, and the job's changed data.
+def reply_with_error(error: BaseException, data: Sequence[bytes | None] = ()) -> bytes:
+    """Return the reply with the exception that a handler raised, and the jobs' changed data.
 
     If packing it fails, as it does when memory is used up, the frames of the traceback are cleared
     for a second attempt.

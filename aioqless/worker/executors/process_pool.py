@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import time
+from collections.abc import Sequence
 
 import anyio
 import msgspec
@@ -50,35 +51,40 @@ class ProcessPool:
         self._idle: list[Child] = []
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def perform(self, run: Run, handler: Handler[...]) -> object:
-        """Let a process perform the job; return its result when the code has stopped.
+    async def perform(self, runs: Sequence[Run], handler: Handler[...]) -> object:
+        """Let a process perform a job, or those of a bulk; return when the code has stopped.
 
         A cancellation is passed to the process, which is killed after `kill_after` seconds.
+
+        Returns:
+            What the handler returned.
 
         Raises:
             ProcessDied: The process died.
             BaseException: What the handler raised there.
         """
         function, stores_result = self._functions[handler.klass], bool(handler.result_ttl)
-        request = frame(JobRequest(function, run.job.detach(), pack(), stores_result))
+        run, jobs = runs[0], [each.job.detach() for each in runs]
+        request = frame(JobRequest(function, jobs, pack(), stores_result, handler.is_bulk))
         with run.waiting():
             await self._slots.acquire_on_behalf_of(run)
         child = self._take()
         try:
-            reply = await self._perform(child, run, request)
+            reply = await self._perform(child, runs, request)
         finally:
             self._take_back(child)
             self._slots.release_on_behalf_of(run)
-        if reply.data is not None:
-            run.job.data = job_data.decode(reply.data.decode())
+        for each, data in zip(runs, reply.data, strict=False):
+            if data is not None:
+                each.job.data = job_data.decode(data.decode())
         if reply.error is not None:
             raise error_of(reply.error)
         return reply.result
 
-    async def _perform(self, child: Child, run: Run, request: bytes) -> JobReply:
+    async def _perform(self, child: Child, runs: Sequence[Run], request: bytes) -> JobReply:
         """Return the process's reply; a cancellation stops the process, not the wait for it."""
         child.stopping = False
-        working = asyncio.ensure_future(self._start_and_perform(child, run, request))
+        working = asyncio.ensure_future(self._start_and_perform(child, runs, request))
         killing: asyncio.TimerHandle | None = None
         interval, seen = CHECK_INTERVAL, time.monotonic()
         while not working.done():
@@ -93,7 +99,7 @@ class ProcessPool:
                     interval, seen = CHECK_INTERVAL, time.monotonic()
             except asyncio.CancelledError:
                 if killing is None:
-                    child.stop(run.job.stopped or "shutdown")
+                    child.stop(runs[0].job.stopped or "shutdown")
                     killing = asyncio.get_running_loop().call_later(self._kill_after, child.kill)
         if killing is not None:
             killing.cancel()
@@ -104,18 +110,24 @@ class ProcessPool:
                 raise asyncio.CancelledError from None
             raise
 
-    async def _start_and_perform(self, child: Child, run: Run, request: bytes) -> JobReply:
-        with run.waiting():
+    async def _start_and_perform(
+        self, child: Child, runs: Sequence[Run], request: bytes
+    ) -> JobReply:
+        jobs = {run.job.jid: run.job for run in runs}
+        with runs[0].waiting():
             await child.start()
         if child.stopping:
             raise ProcessDied(0)
 
         def receive(message: Emission | ProgressReport) -> None:
+            job = jobs.get(message.jid)
+            if job is None:  # of a thread that the job before has left
+                return
             if isinstance(message, Emission):
                 text = message.text
-                run.job.emit(False if text == b"false" else msgspec.Raw(text))
-            elif message.jid == run.job.jid:  # not of a thread that the job before has left
-                run.job.progress(message.share, message.message)
+                job.emit(False if text == b"false" else msgspec.Raw(text))
+            else:
+                job.progress(message.share, message.message)
 
         return await child.perform(request, receive)
 

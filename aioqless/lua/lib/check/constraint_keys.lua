@@ -1,4 +1,5 @@
--- constraint_keys: check the keys of uniqueness, concurrency limits, rate limits and fair turns.
+-- constraint_keys: check the keys of uniqueness, concurrency limits, rate limits, fair turns and
+-- bulks.
 
 -- Entries with a time limit expire by themselves; others have no effect once their job has ended.
 function constraint_keys.check_unique(here, key)
@@ -54,6 +55,18 @@ function constraint_keys.check_tenant(here, length, name)
     if not turns.is_waiting(queue, jid) or tenant
       ~= turns.name_tenant(tonumber(job[1]) or 0, job_constraints.read(job[2])) then
       findings.add('turn-not-waiting', {jid = jid, queue = queue, tenant = tenant},
+        key_types.remove(here, jid))
+    end
+  end)
+end
+
+-- Other clients' pops leave entries behind.
+function constraint_keys.check_bulk(here, length, name)
+  local queue, key = string.sub(name, 1, length), string.sub(name, length + 2)
+  return key_types.scan_members(here, 'ZSCAN', function(jid)
+    local own = bulks.read(redis.call('HGET', keys.job(jid), 'x-constraints') or nil)
+    if not turns.is_waiting(queue, jid) or not own or own.bulk ~= key then
+      findings.add('bulk-not-gathering', {jid = jid, queue = queue, key = key},
         key_types.remove(here, jid))
     end
   end)

@@ -40,6 +40,7 @@ function key_types.families()
     {'string', '^x:limit%-paused:', function() return 1 end},
     {'zset', '^x:rate%-starts:(.+)$', constraint_keys.check_starts},
     {'zset', '^x:tenant:(%d+):(.+)$', constraint_keys.check_tenant},
+    {'zset', '^x:bulk:(%d+):(.+)$', constraint_keys.check_bulk},
     {'zset', '^x:turns:', function() return 1 end},
     {'hash', '^x:steps:(.+)$', job_indexes.check_steps},
     {'zset', '^x:with%-steps$', function() return 1 end},
