@@ -144,7 +144,7 @@ async def judge(
     await _judge_output(client, seen, jobs, verdict)
     await _judge_sets(client, seen, jobs, verdict)
     _judge_ends(seen, jobs, verdict)
-    _judge_limits(jobs, verdict)
+    _judge_limits(seen, jobs, verdict)
     judge_runs(seen, jobs, heartbeat, verdict, named=named)
     await _judge_counters(client, jobs, verdict)
     verdict.wrong += [f"check found {found}" for found in await client.check()]
@@ -340,7 +340,7 @@ def _judge_ends(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> Non
             verdict.wrong.append(f"{jid} was completed {max(done, seen.completions[jid])} times")
 
 
-def _judge_limits(jobs: dict[str, Job], verdict: Verdict) -> None:
+def _judge_limits(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> None:
     """Compare what has run at once, or during a pause, with the limits, by Redis' clock."""
     changes: list[tuple[float, int]] = []
     starts: list[float] = []
@@ -352,7 +352,9 @@ def _judge_limits(jobs: dict[str, Job], verdict: Verdict) -> None:
                     changes += [(event["when"], 1), (after["when"], -1)]
         if how_of(jid) == "throttled":
             starts += [event["when"] for event in job.events if event["what"] == "popped"]
-            pauses += [event["when"] for event in job.events if event["what"] == "released"]
+            released = [event["when"] for event in job.events if event["what"] == "released"]
+            if len(released) == sum(run.how == "throttled" for run in seen.runs[jid]):
+                pauses += released  # else a worker that stopped has released it, too
     most = max(accumulate(change for _, change in sorted(changes)), default=0)
     if most > (NARROW.max_concurrency or 0):
         verdict.wrong.append(f"{most} jobs ran at once, which is above the limit")

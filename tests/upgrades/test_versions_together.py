@@ -24,7 +24,7 @@ GIT = ("git", "-C", str(ROOT))
 CAPTURED: dict[str, Any] = {"capture_output": True}
 PROGRAM = Path(__file__).with_name("earlier_version.py")
 # The tag of the last release; before the first, a commit with the API of 0.1.0.
-EARLIER = "d39c449cd9db39bdd264678c674a2e0e69e58f2b"
+EARLIER = "741cd61faa8e9e01028add98e067686a0fbc182d"
 NEEDED = ("aioqless", "tests/__init__.py", "tests/command_calls.py")
 PATIENCE = 60.0  # seconds
 
