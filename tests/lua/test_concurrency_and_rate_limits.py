@@ -224,7 +224,7 @@ async def test_pop_examines_a_bounded_number_of_jobs_and_the_next_continues(stor
     for n in range(120):
         await story.put(f"a{n:03}", n, **ONE)
     await story.put("free", 200)
-    popped = [await story.pop(300 + n, count=1, worker="bob") for n in range(4)]
+    popped = [await story.pop(300 + n, count=1, worker="bob") for n in range(8)]
     assert popped.index(["free"]) > 0
 
 
@@ -238,7 +238,7 @@ async def test_pop_that_reached_its_bound_requests_an_immediate_pop(story: Story
         worker="bob", count=1, now=300, order="ordered", batch=batch
     )
     assert (rows, due) == ([], "0.001")
-    assert (await story.counts(300))["waiting"] == 70
+    assert (await story.counts(300))["waiting"] == 95
 
 
 # Rate limits of keys

@@ -54,14 +54,14 @@ async def test_all_limits_count_a_job_that_starts(story: Story) -> None:
     await story.running("a", **limited(slots("a"), starts("api", 2), costs("tokens", 30)))
     assert await story.scores("x:limit-running:a") == {"a": 71}
     assert await story.scores("x:rate-starts:k:api") == {"a:1.000000": 1}
-    assert await story.scores("x:rate-starts:k:tokens") == {"a:1.000000:30": 1}
+    assert await story.scores("x:rate-starts:k:tokens") == {"a:1.000000:00000000030.000": 1}
 
 
 async def test_jobs_of_a_full_key_let_others_of_a_shared_limit_start(story: Story) -> None:
     """However many they are, and in whichever list they are."""
     await story.running("one", **limited(slots("all", 2), slots("c1")))
     await story.put("two", 2, **limited(slots("all", 2), slots("c2")))
-    for n in range(30):
+    for n in range(20):
         await story.put(f"a{n:02}", n + 3, **limited(slots("all", 2), slots("c1")))
     await story.put("three", 50, **limited(slots("all", 2), slots("c3")))
     assert await story.pop(60, count=9) == ["two"]
@@ -151,7 +151,7 @@ async def test_charge_after_the_period_changes_nothing(story: Story) -> None:
     await story.running("a", **limited(costs("tokens", 60, seconds=5)))
     await story.running("b", put=9, popped=10, **limited(costs("tokens", 60, seconds=5)))
     assert await story.store.charge(jid="a", worker="ann", now=11, key="tokens", used=50) == 0
-    assert await story.scores("x:rate-starts:k:tokens") == {"b:10.000000:60": 10}
+    assert await story.scores("x:rate-starts:k:tokens") == {"b:10.000000:00000000060.000": 10}
 
 
 async def test_charge_is_refused_for_another_run_and_another_limit(story: Story) -> None:

@@ -44,9 +44,12 @@ function held_jobs.hold(job, own, limit, queue, score, due, now)
   queue_sets.add_scheduled(queue, job.jid, due)
 end
 
--- Keys of a job may admit more than before: wake the first job that each holds back.
-function held_jobs.wake_next(own, now)
-  for _, limit in ipairs(own.limits or {}) do held_jobs.wake_first(limit.key, now) end
+-- Keys of a job may admit more than before: wake the first job that each holds back. `full`: the
+-- limit that admits none.
+function held_jobs.wake_next(own, now, full)
+  for _, limit in ipairs(own.limits or {}) do
+    if limit ~= full then held_jobs.wake_first(limit.key, now) end
+  end
 end
 
 function held_jobs.wake_first(key, now)

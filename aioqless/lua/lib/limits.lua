@@ -12,7 +12,7 @@ function limits.admit(job, own, queue, score, now)
     local due = limits.find_due(limit, job.jid, score, contended, now)
     if due then
       held_jobs.hold(job, own, limit, queue, score, due, now)
-      if contended then held_jobs.wake_next(own, now) end
+      if contended then held_jobs.wake_next(own, now, limit) end
       return false
     end
   end

@@ -1,6 +1,6 @@
 -- pop: select the next jobs of a queue, and lock them for a worker.
 
-local MOST_HELD_BACK = 50
+local MOST_HELD_BACK = 25
 
 -- Create due instances of recurring jobs, and move scheduled jobs that are due.
 function pop.prepare(queue, now, wanted)

@@ -2,6 +2,9 @@
 -- their starts may cost together. `rate` is {maximum, seconds}. Each start is stored while it
 -- counts, so the count is exact; one with a cost has it behind its time.
 
+local COST_WIDTH = 15
+local MAX_COSTS = 3000  -- starts with costs that count, each of which a pop reads
+
 -- Parse a queue's option: `100/60` for 100 per minute. nil if invalid.
 function rates.parse(text)
   local many, seconds = string.match(text, '^%s*(%d+)%s*/%s*([%d%.]+)%s*$')
@@ -33,24 +36,22 @@ function rates.read_used(of, limit, now)
   return starts.sums[#starts.sums] or 0
 end
 
--- The starts with costs that count, oldest first: their times, and of each the sum up to it.
+-- The starts with costs that count, oldest first, and of each the sum up to it. A cost is at the
+-- end of its start in COST_WIDTH characters, since patterns take several times as long.
 function rates.read_costs(of, rate, now)
   call.costs = call.costs or {}
   local starts = call.costs[of]
   if starts then return starts end
-  starts = {times = {}, sums = {}}
-  call.costs[of] = starts
   local first, last = rates.window(rate, now)
-  for _, start in ipairs(redis.call('ZRANGE', keys.rate_starts(of), first, last, 'BYSCORE')) do
-    rates.add_cost(starts, string.match(start, '([%d.]+):([^:]+)$'))
+  local list = redis.call('ZRANGE', keys.rate_starts(of), first, last, 'BYSCORE')
+  local sums, sum, sub = {}, 0, string.sub
+  for i = 1, #list do
+    sum = sum + (tonumber(sub(list[i], -COST_WIDTH)) or 1)
+    sums[i] = sum
   end
+  starts = {list = list, sums = sums}
+  call.costs[of] = starts
   return starts
-end
-
-function rates.add_cost(starts, time, cost)
-  local many = #starts.times
-  starts.times[many + 1] = tonumber(time)
-  starts.sums[many + 1] = (starts.sums[many] or 0) + (tonumber(cost) or 1)
 end
 
 -- When starts of this number or cost fit into a limit; nil if they do now.
@@ -60,22 +61,23 @@ function rates.find_room(of, limit, wanted, now)
     return rates.find_next_start(of, limit.rate, wanted - 1, now)
   end
   local starts = rates.read_costs(of, limit.rate, now)
-  local many = #starts.times
+  local many = #starts.sums
   local over = (starts.sums[many] or 0) + wanted - limit.rate[1]
-  if over <= 0 and many < constants.MAX_RATE_STARTS then return nil end
+  if over <= 0 and many < MAX_COSTS then return nil end
   return rates.find_freed(starts, limit.rate, over, now)
 end
 
 -- When so much of what starts cost no longer counts.
 function rates.find_freed(starts, rate, over, now)
-  local low, high = 1, #starts.times
+  local low, high = 1, #starts.sums
   if high == 0 then return now + rate[2] end
   local more = math.floor(math.max(0, over - starts.sums[high]) / rate[1])
   while low < high do
     local middle = math.floor((low + high) / 2)
     if starts.sums[middle] >= over then high = middle else low = middle + 1 end
   end
-  return starts.times[low] + rate[2] * (1 + more)
+  local time = string.match(string.sub(starts.list[low], 1, -COST_WIDTH - 2), ':([%d.]+)$')
+  return tonumber(time) + rate[2] * (1 + more)
 end
 
 -- When the next one may start, after `ahead` others of its cost.
@@ -112,10 +114,14 @@ end
 
 function rates.record_start(of, rate, jid, now, cost)
   rates.prune(of, rate, now)
-  redis.call('ZADD', keys.rate_starts(of), now, rates.format_start(jid, now, cost))
+  local start = rates.format_start(jid, now, cost)
+  redis.call('ZADD', keys.rate_starts(of), now, start)
   rates.expire(of, rate)
   local starts = cost and call.costs and call.costs[of]
-  if starts then rates.add_cost(starts, now, cost) end
+  if starts then
+    local many = #starts.sums
+    starts.list[many + 1], starts.sums[many + 1] = start, (starts.sums[many] or 0) + cost
+  end
 end
 
 function rates.expire(of, rate)
@@ -123,7 +129,7 @@ function rates.expire(of, rate)
 end
 
 function rates.format_start(jid, now, cost)
-  return jid .. string.format(':%.6f', now) .. (cost and ':' .. json.number(cost) or '')
+  return jid .. string.format(':%.6f', now) .. (cost and string.format(':%015.3f', cost) or '')
 end
 
 -- Forget a start that was no run. Return 1 if it was stored.
