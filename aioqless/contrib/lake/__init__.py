@@ -15,6 +15,7 @@ row_files.py files of rows that are put as jobs
 conf/        configuration of Spark: what Java logs
 archiver.py  moves the archive's stream into the lake, each entry exactly once
 batch.py     a range of the stream, divided into shares that tasks write
+backlog.py   snapshots of the queues
 position.py  how far the events of a namespace are in the lake
 source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
 sql/         what each table is made of, views, checks and statistics, as SQL of DuckDB

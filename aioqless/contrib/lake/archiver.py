@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.archive import ArchiveState
+from aioqless.contrib.lake import backlog
 from aioqless.contrib.lake.batch import (
     WRITTEN,
     Batch,
@@ -126,15 +127,20 @@ class Archiver:
     ) -> Archived:
         """Archive what arrives at an interval in seconds, until `stop`; see `once`.
 
-        Outages of Redis and of the object store are waited for.
+        A snapshot of the queues is taken each minute. Outages of Redis and of the object store are
+        waited for.
         """
         self._check(take_over)
         failures, pause, swept = 0, 1.0, float("-inf")
+        snapshot = float("-inf")
         while not stop.is_set():
             try:
                 if time.monotonic() - swept >= SWEEP_INTERVAL:
                     self._sweep()
                     swept = time.monotonic()
+                if time.monotonic() - snapshot >= backlog.INTERVAL:
+                    snapshot = time.monotonic()
+                    backlog.store_backlog(self._lake, self._ask(backlog.read_backlog))
                 self._drain(stop)
             except ConcurrentCommit:
                 raise

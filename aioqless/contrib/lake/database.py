@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.snapshot import DataFile, Snapshot
+from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.lake.table_files import open_rows
 
 if TYPE_CHECKING:
@@ -35,6 +36,21 @@ def read_sql(name: str, **values: object) -> str:
     """Return the SQL of a file in `sql/`, with values in the places that it leaves open."""
     text = resources.files(__package__).joinpath("sql", f"{name}.sql").read_text("utf-8")
     return Template(text).substitute(values) if values else text
+
+
+def read_named(name: str) -> str:
+    """Return a query of `sql/named`.
+
+    Raises:
+        LakeError: There is none of this name.
+    """
+    files = {
+        each.name: each for each in resources.files(__package__).joinpath("sql/named").iterdir()
+    }
+    if (file := files.get(f"{name}.sql")) is None:
+        known = ", ".join(sorted(each.removesuffix(".sql") for each in files))
+        raise LakeError(f"there is no query {name!r}; there are {known}")
+    return file.read_text("utf-8")
 
 
 @contextmanager

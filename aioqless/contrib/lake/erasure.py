@@ -87,6 +87,8 @@ class _Erased:
             fields = [each for each in self.columns if column.type.get_field_index(each) >= 0]
             masks = [self._find(each, pc.struct_field(column, each)) for each in fields]
             return np.logical_or.reduce(masks) if masks else np.zeros(len(column), bool)
+        if not pa.types.is_string(column.type):  # a number of jobs
+            return np.zeros(len(column), bool)
         values = pa.array(sorted(self._of(name)), pa.string())
         return pc.is_in(column, values).to_numpy(zero_copy_only=False)
 

@@ -49,7 +49,7 @@ def _list_of(schema: pa.Schema) -> pa.DataType:
 PARTITION_COLUMNS: Final = ("namespace", "date")
 _PARTITION: Final = _columns(
     namespace=(TEXT, "The namespace of the jobs."),
-    date=(DAY, "The day in UTC on which Redis recorded the end of the stage."),
+    date=(DAY, "The day in UTC on which Redis recorded the end of the stage, or the snapshot."),
 )
 
 
@@ -233,7 +233,21 @@ THROUGHPUT: Final = _columns(
     running=(NUMBER, "The mean number of running jobs."),
 )
 
+BACKLOG: Final = _columns(
+    taken=(TIME, "When the snapshot was taken."),
+    queue=(TEXT, "The queue."),
+    waiting=(WHOLE, "Jobs that a worker may pop now."),
+    running=(WHOLE, "Jobs that a worker holds."),
+    stalled=(WHOLE, "Running jobs whose lock has expired."),
+    scheduled=(WHOLE, "Jobs that are delayed, wait for a retry or are held back by a limit."),
+    depends=(WHOLE, "Jobs that wait for other jobs."),
+    paused=(FLAG, "Whether the queue is paused."),
+    lag=(NUMBER, "For how many seconds the next job could have been running."),
+    workers=(WHOLE, "Workers that serve the queue, of those seen in the last minute."),
+)
+
 EVENTS: Final = "bronze/events"
+SNAPSHOTS: Final = "bronze/backlog"
 QUARANTINE: Final = "quarantine/events"
 
 _BY_KLASS: Final = ("queue", "klass")
@@ -251,6 +265,7 @@ TABLES: Final = {
             ("id", "ordinal", "ended"),
             ("ordinal",),
         ),
+        Table(SNAPSHOTS, 1, "Queues at each minute.", BACKLOG, ("taken",), ("taken", "queue")),
         Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),
         Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("ended",), ("ended",)),
         Table("gold/klasses", 1, "Ends and times by queue and class.", KLASSES, order=_BY_KLASS),

@@ -20,12 +20,7 @@ TRACE = (
     "AIOQLESS_JAVA_LOG"  # error, warn, info: what Java says on stderr, which is nothing by default
 )
 
-# Timestamps mean the same on every machine, and filters reach Redis: without these the source can't
-# keep what it promises.
-NEEDED = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.python.filterPushdown.enabled": "true",
-}
+NEEDED = {"spark.sql.session.timeZone": "UTC"}  # timestamps mean the same on every machine
 USUAL = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -17,18 +17,20 @@ pytest.importorskip("deltalake")
 
 from deltalake import DeltaTable
 
-from aioqless import Client
+from aioqless import Client, NewJob
 from aioqless.contrib.lake import archiver as archiver_module
+from aioqless.contrib.lake import backlog
 from aioqless.contrib.lake import batch as batch_module
 from aioqless.contrib.lake.archiver import Archived, Archiver
 from aioqless.contrib.lake.batch import Batch
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.source.events import EventLog
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.store import Keys
 from tests.conftest import Until
+from tests.contrib.lake.lakes import raw
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -315,6 +317,30 @@ async def test_entries_that_arrive_are_archived_until_the_stop(place: Place, unt
         stop.set()
         running.join()
     assert done[0].events == 2 and place.jids() == ["a", "b"]
+
+
+async def test_a_snapshot_of_the_queues_is_taken_each_minute(
+    place: Place, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = place.client.queue("mail")
+    await mail.put_many([NewJob("greet") for _ in range(3)])
+    await mail.pop(1, worker="ann")
+    await place.client.queue("later").put("greet", delay=60)
+    stop, archiver = threading.Event(), place.archiver()
+    running = threading.Thread(target=lambda: archiver.continuously(stop, every=0.01))
+    running.start()
+    try:
+        await until(lambda: bool(raw(archiver._lake, SNAPSHOTS)), patience=60)
+        before = len(raw(archiver._lake, SNAPSHOTS))
+        monkeypatch.setattr(backlog, "INTERVAL", 0.0)
+        await until(lambda: len(raw(archiver._lake, SNAPSHOTS)) > before, patience=60)
+    finally:
+        stop.set()
+        running.join()
+    found = {row.queue: row for row in raw(archiver._lake, SNAPSHOTS)}
+    assert before == 2 and set(found) == {"mail", "later"}
+    assert (found["mail"].waiting, found["mail"].workers, found["later"].scheduled) == (2, 0, 1)
+    assert found["mail"].lag >= 0 and found["mail"].namespace == place.client.namespace
 
 
 async def test_losses_are_counted_and_reported_once(place: Place) -> None:

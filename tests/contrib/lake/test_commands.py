@@ -70,8 +70,22 @@ def test_sql_queries_the_tables(run: RunLakeCommand) -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["backlog", "busy_workers", "late", "retry_storms", "seconds_by_tag"]
+)
+def test_named_queries_are_answered(run: RunLakeCommand, name: str) -> None:
+    code, out, err = run("sql", "--named", name, "--csv", "--no-refresh")
+    assert code == 0, err
+    heads, *lines = out.splitlines()
+    assert heads.startswith("namespace,") and bool(lines) == (
+        name not in ("backlog", "retry_storms")
+    )
+
+
+@pytest.mark.parametrize(
     ("arguments", "why"),
     [
+        (["sql", "--no-refresh"], "give a query, or the name of one by --named"),
+        (["sql", "--named", "none", "--no-refresh"], "there are backlog, busy_workers, late,"),
         (["sql", "SELECT nothing FROM jobs", "--no-refresh"], "nothing"),
         (["sql", "SELEC", "--no-refresh"], "SELEC"),
         (

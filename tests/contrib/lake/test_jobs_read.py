@@ -12,24 +12,14 @@ import pytest
 from aioqless import Client, NewJob
 from aioqless.contrib.lake.source import job_scan
 from aioqless.contrib.lake.source.job_columns import SCHEMA, batch_of, fields_of
-from aioqless.contrib.lake.source.job_scan import (
-    FailureGroup,
-    JidList,
-    JobFilter,
-    JobScanner,
-    KeyspacePart,
-    Piece,
-    ScoreRange,
-)
-from aioqless.contrib.lake.source.jobs import narrow
-from tests.contrib.lake.conftest import needs_spark
+from aioqless.contrib.lake.source.job_scan import JobScanner, KeyspacePart
 
 
-async def list_jids(client: Client, pieces: Sequence[Piece]) -> list[str]:
-    """Return the jids of all pieces, sorted, with duplicates."""
+async def list_jids(client: Client, parts: Sequence[KeyspacePart]) -> list[str]:
+    """Return the jids of all parts, sorted, with duplicates."""
     scanner = JobScanner(client)
     return sorted(
-        [jid.decode() for piece in pieces async for page in scanner.jids(piece) for jid in page]
+        [jid.decode() for part in parts async for page in scanner.jids(part) for jid in page]
     )
 
 
@@ -44,9 +34,9 @@ async def test_parts_of_the_keyspace_have_every_job_once(
 ) -> None:
     jids = await put(client, 5_000)
     monkeypatch.setattr(job_scan, "PAGE", 70)  # so that pages end within other parts
-    pieces = await JobScanner(client).divide(JobFilter(), 8)
-    assert pieces == [KeyspacePart(number, 8) for number in range(8)]
-    assert await list_jids(client, pieces) == sorted(jids)
+    parts = await JobScanner(client).divide(8)
+    assert parts == [KeyspacePart(number, 8) for number in range(8)]
+    assert await list_jids(client, parts) == sorted(jids)
 
 
 async def test_moving_jobs_are_found_in_the_keyspace(
@@ -62,8 +52,8 @@ async def test_moving_jobs_are_found_in_the_keyspace(
                 await job.complete()
 
     mover = asyncio.create_task(move())
-    pieces = await JobScanner(client).divide(JobFilter(), 4)
-    assert await list_jids(client, pieces) == sorted(jids)
+    parts = await JobScanner(client).divide(4)
+    assert await list_jids(client, parts) == sorted(jids)
     moving = False
     await mover
 
@@ -76,83 +66,6 @@ async def test_other_namespaces_and_other_keys_of_jobs_are_skipped(
         mine = await put(other, 2)
         assert await list_jids(client, [KeyspacePart()]) == [jid]
         assert await list_jids(other, [KeyspacePart()]) == sorted(mine)
-
-
-async def test_an_index_has_every_staying_job_while_others_are_put_and_popped(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job_scan, "PAGE", 10)
-    monkeypatch.setattr(job_scan, "KEYS_PER_PART", 40)
-    jids = await put(client, 100)
-    scanner = JobScanner(client)
-    ranges = await scanner.divide(
-        JobFilter(queues=frozenset({"mail"}), states=frozenset({"waiting"}))
-    )
-    assert len(ranges) == 3 and all(isinstance(part, ScoreRange) for part in ranges)
-    seen = []
-    for part in ranges:
-        async for page in scanner.jids(part):
-            seen += [jid.decode() for jid in page]
-            await put(client, 3, priority=5)
-            for job in await client.queue("mail").pop(2):
-                jids = [jid for jid in jids if jid != job.jid]
-    assert set(jids) <= set(seen) and len(seen) == len(set(seen))
-
-
-async def test_all_members_of_one_score_are_found(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job_scan, "PAGE", 4)
-    key = JobScanner(client).keys("completed")
-    await client.redis.zadd(key, {f"a{n}": 1 for n in range(11)} | {f"b{n}": 2 for n in range(11)})
-    assert len(await list_jids(client, [ScoreRange(key)])) == 22
-    assert await list_jids(client, [ScoreRange(key, b"2")]) == sorted(f"b{n}" for n in range(11))
-
-
-async def test_failed_jobs_are_found_while_their_group_changes(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job_scan, "PAGE", 10)
-    scanner = JobScanner(client)
-    key = scanner.keys("group", "g")
-    await client.redis.rpush(key, *[f"j{n}" for n in range(60)])
-    seen: list[str] = []
-    async for page in scanner.jids(FailureGroup(key)):
-        seen += [jid.decode() for jid in page]
-        await client.redis.lrem(key, 1, seen[0])
-        await client.redis.lrem(key, 1, seen[1])
-        await client.redis.lpush(key, f"new{len(seen)}")
-    assert {f"j{n}" for n in range(60)} <= set(seen) and len(seen) == len(set(seen))
-
-
-async def test_filters_choose_the_smallest_index(client: Client) -> None:
-    await put(client, 3, tags=["a"])
-    (job,) = await client.queue("mail").pop(1)
-    await job.fail("no", group="broken")
-    (job,) = await client.queue("mail").pop(1)
-    await job.complete()
-    scanner = JobScanner(client)
-    keys = scanner.keys
-    cases = {
-        JobFilter(jids=frozenset({"x"}), queues=frozenset({"mail"})): [JidList((b"x",))],
-        JobFilter(tag="a"): [ScoreRange(keys("tag", "a"))],
-        JobFilter(states=frozenset({"failed"})): [FailureGroup(keys("group", "broken"))],
-        JobFilter(states=frozenset({"complete"})): [ScoreRange(keys("completed"))],
-        JobFilter(states=frozenset({"complete"}), since=12.5): [
-            ScoreRange(keys("completed"), b"12.5")
-        ],
-        JobFilter(queues=frozenset({"mail"}), states=frozenset({"waiting"})): [
-            ScoreRange(keys("waiting", "mail"))
-        ],
-        JobFilter(queues=frozenset({"mail"})): [
-            ScoreRange(keys("waiting", "mail")),
-            FailureGroup(keys("group", "broken")),
-        ],
-        JobFilter(states=frozenset({"waiting"})): [KeyspacePart()],
-        JobFilter(since=1.0): [KeyspacePart()],
-    }
-    for wanted, pieces in cases.items():
-        assert await scanner.divide(wanted) == pieces, wanted
 
 
 async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
@@ -218,19 +131,3 @@ def test_invalid_fields_of_a_job_are_null_or_replaced() -> None:
         and row["failure"]["group"] == "old"
     )
     assert row["priority"] == 0 and row["expires"] is None and row["fence"] is None
-
-
-@needs_spark(4, 1)
-def test_filters_without_an_index_are_left_to_spark() -> None:
-    from pyspark.sql.datasource import EqualTo, GreaterThan, In, StringStartsWith
-
-    wanted = JobFilter()
-    for each in (
-        In(("queue",), ("a", "b")),
-        EqualTo(("queue",), "b"),
-        EqualTo(("klass",), "k"),
-        StringStartsWith(("jid",), "x"),
-    ):
-        wanted = narrow(wanted, each)
-    assert wanted == JobFilter(queues=frozenset({"b"}))
-    assert narrow(wanted, GreaterThan(("retries",), 3)) == wanted

@@ -1,4 +1,4 @@
-"""Jobs and summaries as tables of Spark."""
+"""Jobs as a table of Spark."""
 
 from __future__ import annotations
 
@@ -23,13 +23,9 @@ def read(spark: SparkSession, client: Client, table: str, **options: Any) -> Dat
     return reader.options(**options).load(table)
 
 
-async def test_filters_return_the_same_jobs_with_and_without_an_index(
-    client: Client, spark: SparkSession
-) -> None:
+async def test_jobs_are_rows_that_spark_filters(client: Client, spark: SparkSession) -> None:
     mail = client.queue("mail")
-    await mail.put_many(
-        [NewJob("greet", {"n": n}, tags=["even"] if n % 2 == 0 else None) for n in range(3000)]
-    )
+    await mail.put_many([NewJob("greet", {"n": n}) for n in range(3000)])
     await client.queue("news").put("greet", jid="n1", delay=60)
     (failing, *done) = await mail.pop(11)
     await failing.fail("no", group="broken")
@@ -43,21 +39,13 @@ async def test_filters_return_the_same_jobs_with_and_without_an_index(
     assert all(
         jobs.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).map(lambda n: n > 200).collect()
     )
-    since = jobs.where("state = 'complete'").agg({"time": "max"}).collect()[0][0]
-    for condition in (
-        "queue = 'mail'",
-        "queue = 'mail' and state = 'waiting'",
-        "queue in ('news', 'none')",
-        "state = 'failed'",
-        "state = 'complete'",
-        f"state = 'complete' and time >= timestamp'{since}'",
-        "jid = 'n1'",
-        "state in ('failed', 'complete')",
-        "state = 'scheduled'",
+    for condition, number in (
+        ("queue = 'mail' and state = 'waiting'", 2989),
+        ("state = 'failed'", 1),
+        ("state = 'complete'", 10),
+        ("jid = 'n1' and state = 'scheduled'", 1),
     ):
-        indexed = sorted(read(spark, client, "jobs").where(condition).collect())
-        assert indexed == sorted(jobs.where(condition).collect()) != [], condition
-    assert read(spark, client, "jobs", tag="even").count() == 1500
+        assert read(spark, client, "jobs").where(condition).count() == number, condition
     few = (
         spark.read.format("aioqless")
         .schema("jid string, priority double")
@@ -68,52 +56,11 @@ async def test_filters_return_the_same_jobs_with_and_without_an_index(
     ]
 
 
-async def test_queues_workers_failures_stats_and_recurring_jobs_are_tables(
-    client: Client, spark: SparkSession
-) -> None:
-    mail = client.queue("mail")
-    await mail.put_many([NewJob("greet") for _ in range(4)])
-    await mail.recur("greet", {"x": 1}, jid="r", every=60, offset=60)
-    (done, failing, retried) = await mail.pop(3, worker="ann")
-    await retried.retry(delay=600)
-    (retried,) = await mail.pop(1, worker="ann")
-    await done.complete()
-    await failing.fail("no", group="broken")
-    (queue,) = read(spark, client, "queues").collect()
-    assert (queue.name, queue.waiting, queue.running, queue.recurring, queue.paused) == (
-        "mail",
-        0,
-        1,
-        1,
-        False,
-    )
-    (worker,) = read(spark, client, "workers").collect()
-    assert (worker.name, worker.jobs, worker.stalled) == ("ann", 1, 0) and worker.seen is not None
-    assert read(spark, client, "failures").collect() == [("broken", 1, failing.jid)]
-    (day,) = read(spark, client, "stats", days=2).collect()
-    own = await mail.stats()
-    assert (day.queue, day.failures, day.run["count"], day.wait["mean"]) == (
-        "mail",
-        1,
-        1,
-        own.wait.mean,
-    )
-    assert (day.retries, day.lost_locks, day.explicit_retries) == (1, 0, 1)
-    assert list(day["run"]["histogram"]) == list(map(int, own.run.histogram))
-    (template,) = read(spark, client, "recurring").collect()
-    assert (template.jid, template.interval, template.data, template.paused) == (
-        "r",
-        60.0,
-        '{"x":1}',
-        False,
-    )
-
-
 async def test_invalid_loads_are_refused_in_one_line(client: Client, spark: SparkSession) -> None:
     cases: list[tuple[Any, str]] = [
         (
             lambda: read(spark, client, "jbs"),
-            "there is no table 'jbs' here: load one of jobs, queues",
+            "there is no table 'jbs' here: load one of jobs, events",
         ),
         (
             lambda: read(spark, client, "jobs", partition=3).count(),

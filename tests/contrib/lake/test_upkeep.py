@@ -12,13 +12,14 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.lake import refresh as refresh_module
+from aioqless.contrib.lake.backlog import store_backlog
 from aioqless.contrib.lake.compaction import compact
 from aioqless.contrib.lake.erasure import erase
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check, check_redis
 from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.retention import drop_payloads, prune
-from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES
 from aioqless.contrib.lake.statistics import ALL_DAYS
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.lake.table_files import FileWriter, as_actions, collect, read_table
@@ -171,6 +172,13 @@ def test_a_refresh_that_read_a_job_before_it_was_erased_does_not_commit_it(
     monkeypatch.setattr(refresh_module, "collect", erase_meanwhile)
     assert refresh(lake, no_spark).events == 1
     assert {row.jid for row in raw(lake, "silver/runs")} == {"a"}
+
+
+def test_an_erasure_leaves_snapshots_of_queues_as_they_are(lake: Lake) -> None:
+    row = {"queue": "mail", "depends": 3, "namespace": "ql", "date": TODAY}
+    store_backlog(lake, pa.RecordBatch.from_pylist([row], TABLES[SNAPSHOTS].schema))
+    assert erase(lake, ["a"], tags=["x"]) > 0
+    assert [each.depends for each in raw(lake, SNAPSHOTS)] == [3]
 
 
 def test_an_erasure_reports_files_of_killed_processes_that_it_can_not_delete_yet(

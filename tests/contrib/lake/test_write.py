@@ -149,7 +149,7 @@ async def test_plans_progress_checkpoints_and_errors_do_not_have_the_password(
         f"rdis://:{SECRET}@there",
     ):
         with pytest.raises(Exception) as refused:
-            spark.read.format("aioqless").option("url", wrong).load("queues").count()
+            spark.read.format("aioqless").option("url", wrong).load("jobs").count()
         shown.append(str(refused.value))
     shown.append(str(spark.sparkContext.getConf().getAll()))
     assert not [text for text in shown if SECRET in text]

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from aioqless.contrib.lake.source import jobs, summaries, write
+from aioqless.contrib.lake.source import jobs, write
 from aioqless.contrib.lake.source.event_columns import SCHEMA as EVENTS
 from aioqless.contrib.lake.source.job_columns import SCHEMA as JOBS
 from aioqless.contrib.lake.source.options import Options
@@ -30,7 +30,7 @@ _SPARK_VERSION = tuple(int(part) for part in spark_version.split(".")[:2])
 _to_arrow: Callable[[StructType], pa.Schema] = (  # times are in UTC, as older ones always have them
     partial(to_arrow_schema, timezone="UTC") if _SPARK_VERSION >= (4, 2) else to_arrow_schema
 )
-TABLES = {"jobs": JOBS, **summaries.SCHEMAS, "events": EVENTS}
+TABLES = {"jobs": JOBS, "events": EVENTS}
 
 
 class AioqlessSource(DataSource):
@@ -47,17 +47,13 @@ class AioqlessSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
-        table = self._table()
-        if table == "jobs":
-            options = Options(self.options, jobs.OPTIONS)
-            return jobs.JobReader(options, select_columns(schema, JOBS))
-        if table == "events":
+        if self._table() == "events":
             raise ValueError(
                 "events are read as a stream: use spark.readStream, which ends with "
                 "trigger(availableNow=True)"
             )
-        options = Options(self.options, summaries.OPTIONS)
-        return summaries.SummaryReader(table, options, select_columns(schema, TABLES[table]))
+        options = Options(self.options, jobs.OPTIONS)
+        return jobs.JobReader(options, select_columns(schema, JOBS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `spark.readStream`."""

@@ -73,6 +73,8 @@ def archive(
 ) -> None:
     """Move the archive's stream to the lake: the present entries, or continuously.
 
+    With --every, a snapshot of the queues is taken each minute.
+
     Batches of more than 100,000 entries are moved by Spark, and all if --master names one.
 
     A second SIGTERM ends it at once.
@@ -85,7 +87,7 @@ def archive(
     with shorten_errors(trace):
         from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
         from aioqless.contrib.lake.lineage import Dataset, emit_run
-        from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
+        from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS
 
         output.protect()  # how far it is, on standard error
         sessions = Sessions("archive", master, conf)
@@ -104,7 +106,10 @@ def archive(
             for each in namespaces_of(namespace, partitions)
         ]
         source = Dataset.of_archive(find_url(url), namespace)
-        written = [Dataset.of_table(target.storage.within(name)) for name in (EVENTS, QUARANTINE)]
+        written = [
+            Dataset.of_table(target.storage.within(name))
+            for name in (EVENTS, QUARANTINE, SNAPSHOTS)
+        ]
         with emit_run(f"lake.archive.{namespace}", [source], written, print_progress):
             run = (
                 partial(Archiver.once, stop=stop, take_over=take_over)

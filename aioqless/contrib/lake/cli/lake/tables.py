@@ -120,24 +120,34 @@ def stats(
 @lake.command()
 def sql(
     query: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="DuckDB's SQL, over events, runs, klasses, tags, workers, failures, throughput, "
-            "and the views jobs and paths."
+            "backlog, and the views jobs and paths."
         ),
-    ],
+    ] = None,
+    named: Annotated[
+        str | None,
+        typer.Option(help="backlog, busy_workers, late, retry_storms or seconds_by_tag."),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
     lake: LakeUrl = LAKE,
     fresh: Fresh = True,
     trace: Trace = False,
 ) -> None:
-    """Query the tables. Without --csv or --json: a table for people of at most 1000 rows."""
-    with open_lake(lake, trace, Sessions("sql"), fresh) as (opened, _):
-        from aioqless.contrib.lake.database import open_lake_database
+    """Query the tables, with your query or one by name.
 
+    Without --csv or --json: a table for people of at most 1000 rows.
+    """
+    if (query is None) == (named is None):
+        raise AioqlessError("give a query, or the name of one by --named")
+    with open_lake(lake, trace, Sessions("sql"), fresh) as (opened, _):
+        from aioqless.contrib.lake.database import open_lake_database, read_named
+
+        text = query or read_named(named or "")
         with open_lake_database(opened) as database:
-            answer = database.execute(query)
+            answer = database.execute(text)
             names = [column[0] for column in answer.description or ()]
             rows = itertools.chain.from_iterable(iter(partial(answer.fetchmany, 1000), []))
             if as_json:
