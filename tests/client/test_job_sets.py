@@ -196,3 +196,20 @@ async def test_only_jobs_are_put(client: Client) -> None:
         await client.job_set("n").put_many([1])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="put_many takes jobs"):
         await client.job_set("n").put_many(double.data(number=1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("count", [3_000, pytest.param(200_000, marks=pytest.mark.long)])
+async def test_large_set_is_handled_in_bounded_calls(client: Client, count: int) -> None:
+    numbers = client.job_set("n", when_ended=report.data(name="n"))
+    assert await numbers.put_many(rows(count)) == count
+    jobs = await client.queue("rows").pop(100)
+    for job in jobs[:50]:
+        await job.complete()
+    status = await numbers.status()
+    assert (status.added, status.open, status.complete) == (count, count - 50, 50)
+    seen = {jid async for jid in numbers.jids("open")}
+    assert len(seen) == count - 50
+    assert await numbers.cancel() == count - 50
+    status = await numbers.status()
+    assert (status.canceled, status.complete, status.has_ended) == (count - 50, 50, True)
+    assert status.ended_jid == "n-ended-1"

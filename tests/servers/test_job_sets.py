@@ -1,0 +1,45 @@
+"""A job set over a failover: its callbacks are put once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aioqless
+from aioqless import Client, Durability, Worker
+from tests.servers.processes import SentinelSetup
+
+COUNT = 400
+ran: list[str] = []
+
+
+@aioqless.job(queue="sets", klass="Member")
+async def member(_: aioqless.Job, number: int) -> None: ...
+
+
+@aioqless.job(queue="sets", klass="Callback")
+async def callback(job: aioqless.Job) -> None:
+    ran.append(job.jid)
+
+
+async def test_callbacks_are_put_once_over_a_failover(tmp_path: Path) -> None:
+    durability = Durability(replicas=1, timeout=5)
+    with SentinelSetup(tmp_path) as watched:
+        async with Client(watched.url, durability=durability) as client:
+            await client.config.set("heartbeat", 3)
+            await client.config.set("grace-period", 0)
+            members = client.job_set("m", then=callback.data(), when_ended=callback.data())
+            await members.put_many(member.data(number=number) for number in range(COUNT))
+            await members.close()
+            killed = False
+            settings = aioqless.Settings(concurrency=2)
+            async with Worker(client, [member, callback], settings=settings):
+                async for status in members.follow(interval=0.01):
+                    if status.complete > COUNT / 10 and not killed:
+                        killed = not status.has_ended
+                        watched.master().kill()
+                assert status.then_jid and status.ended_jid
+                for jid in (status.then_jid, status.ended_jid):
+                    await client.jobs.wait(jid, timeout=60)
+            assert killed and (status.complete, status.added) == (COUNT, COUNT)
+            assert set(ran) == {status.then_jid, status.ended_jid}
+            assert await client.check() == []
