@@ -24,7 +24,7 @@ async def callback(job: aioqless.Job) -> None:
 async def test_callbacks_are_put_once_over_a_failover(tmp_path: Path) -> None:
     durability = Durability(replicas=1, timeout=5)
     with SentinelSetup(tmp_path) as watched:
-        async with Client(watched.url, durability=durability) as client:
+        async with Client(watched.url, durability=durability, timeout=120, patience=120) as client:
             await client.config.set("heartbeat", 3)
             await client.config.set("grace-period", 0)
             members = client.job_set("m", then=callback.data(), when_ended=callback.data())
@@ -39,7 +39,7 @@ async def test_callbacks_are_put_once_over_a_failover(tmp_path: Path) -> None:
                         watched.master().kill()
                 assert status.then_jid and status.ended_jid
                 for jid in (status.then_jid, status.ended_jid):
-                    await client.jobs.wait(jid, timeout=60)
+                    await client.jobs.wait(jid, timeout=120)
             assert killed and (status.complete, status.added) == (COUNT, COUNT)
             assert set(ran) == {status.then_jid, status.ended_jid}
             assert await client.check() == []
