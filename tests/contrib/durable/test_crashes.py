@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,10 +16,9 @@ from aioqless import Client, Job
 from aioqless.client.job import JobState
 from tests.conftest import Until
 from tests.contrib.durable import programs
+from tests.contrib.durable.forking import ForkedProcess
 
-ROOT = Path(__file__).parents[3]
-Process: TypeAlias = asyncio.subprocess.Process
-Start: TypeAlias = Callable[..., AbstractAsyncContextManager[Process]]
+Start: TypeAlias = Callable[..., AbstractAsyncContextManager[ForkedProcess]]
 
 
 @pytest.fixture
@@ -35,21 +31,12 @@ def ledger(tmp_path: Path) -> Path:
 @pytest.fixture
 def start(redis_url: str, namespace: str, ledger: Path) -> Start:
     """Start a worker process, and kill it at the end of the block."""
-    command = [
-        *(sys.executable, "-m", "aioqless", "worker", "tests.contrib.durable.programs"),
-        *("--url", redis_url, "--namespace", namespace, "--queue", "mail", "--poll", "0.05"),
-    ]
+    command = ["worker", programs.__name__, "--url", redis_url, "--namespace", namespace]
+    command += ["--queue", "mail", "--poll", "0.05"]
 
     @asynccontextmanager
-    async def start(*options: str) -> AsyncIterator[Process]:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *options,
-            cwd=ROOT,
-            env={**os.environ, "LEDGER": str(ledger)},
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+    async def start(*options: str) -> AsyncIterator[ForkedProcess]:
+        process = ForkedProcess([*command, *options], ledger)
         try:
             yield process
         finally:
