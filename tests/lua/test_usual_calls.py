@@ -219,3 +219,9 @@ async def test_usual_call_runs_the_recorded_functions(
         declared[name] = ran
         record_usual(name, ran)
     assert declared[name] == ran, "record them anew: see docs/CONTRIBUTING.md"
+
+
+def test_usual_calls_define_no_function_of_steps_waits_calls_and_output() -> None:
+    libraries = ("steps.", "step_entries.", "waits.", "calls.", "output_entries.")
+    ran = {name for names in usual_functions().values() for name in names}
+    assert not [name for name in ran if name.startswith(libraries)]
