@@ -29,14 +29,14 @@ JOBS, RATE = 100, 100  # jobs that emit, and tokens a second of each
 def run_durable(jobs: int, seconds: float) -> Figures:
     """Return {step: µs, heartbeat: µs, ratio, output: {with readers: share of a core, ...}}."""
     with server() as started:
-        figures = run(_measure_steps(started, jobs))
+        figures = run(_measure_steps(started, jobs)) | {"redis": started.version()}
     output = {}
     for readers in (False, True):
         with server() as started:
             name = "with readers" if readers else "without readers"
             output[name] = run(_measure_output(started, seconds, readers=readers))
             print(f"output {name}: {output[name]}", flush=True)
-    return {**figures, "jobs": jobs, "output": output, "redis": started.version()}
+    return {**figures, "jobs": jobs, "output": output}
 
 
 async def _measure_steps(started: Server, jobs: int) -> Figures:
