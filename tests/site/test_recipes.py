@@ -39,7 +39,7 @@ async def test_agent_asks_its_model_and_tools_once(
     new = recipe["research"].data(question="Why?")
     first = await perform(new)
     assert first.result == '{"search":["a page"]}'
-    stored = {given["name"]: json.loads(given["result"]) for _, given in first.commands}
+    stored = {str(given["name"]): json.loads(str(given["result"])) for _, given in first.commands}
     assert [name.partition("-")[0] for name in stored] == ["request", "search", "request"]
     later = await perform(new, steps=stored)
     assert (later.result, later.commands) == (first.result, [])

@@ -59,7 +59,8 @@ def django_app() -> Iterator[Any]:
         settings.configure(SECRET_KEY="secret")
     urls = (path("answers/<jid>", names["output"]),)
     with override_settings(ROOT_URLCONF=urls, ALLOWED_HOSTS=["*"], MIDDLEWARE=[]):
-        yield Starlette(routes=[Mount("/", app=get_asgi_application())])
+        django: Any = get_asgi_application()
+        yield Starlette(routes=[Mount("/", app=django)])
 
 
 @pytest.mark.parametrize("app", [fastapi_app, litestar_app, django_app])
