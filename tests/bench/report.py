@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.bench.durable import JOBS, RATE
 from tests.bench.kill import RECOVERY_TIMEOUT
 from tests.bench.peers import PEERS, ROOT, Figures
 
@@ -288,14 +289,13 @@ def _steady(known: Figures) -> str:
 
 
 def _durable(known: Figures) -> str:
-    """Return a row for a step, and one for output with readers and without."""
+    """Return a sentence on steps, and one on output."""
     figures = known["durable"]
-    step = f"{figures['step']:.0f} µs, {figures['ratio']:.2f} times a heartbeat with data"
-    lines = ["| what Redis does | processor time |", "|---|---|", f"| stores a step | {step} |"]
-    for name, output in figures["output"].items():
-        rate = f"{output['values_per_second']:,.0f} tokens/s of 100 jobs"
-        lines.append(f"| takes {rate}, {name} | {output['core']:.1%} of a core |")
-    return "\n".join([_measured(figures), "", *lines])
+    cores = [f"{each['core']:.1%} of a core {name}" for name, each in figures["output"].items()]
+    return _wrapped(
+        f"Storing a step takes {figures['ratio']:.2f} times as long as a heartbeat with data. "
+        f"{JOBS} jobs that emit {RATE} tokens/s each take {' and '.join(cores)}."
+    )
 
 
 PARTS: dict[str, dict[str, Callable[[Figures], str]]] = {
