@@ -69,12 +69,12 @@ def _write_results(out: Path, known: dict[str, Any]) -> None:
 def table(known: dict[str, Any]) -> str:
     kinds = [kind for kind in (*KINDS, TOGETHER) if kind.name in known]
     lines = [
-        "| fault | description | jobs | lost | run again | given up | longest recovery |",
-        "|---|---|---|---|---|---|---|",
+        "| fault | description | jobs | run again | given up | longest recovery |",
+        "|---|---|---|---|---|---|",
     ]
     for kind in kinds:
         figures = known[kind.name]
-        numbers = (figures[name] for name in ("jobs", "lost", "reruns", "given_up"))
+        numbers = (figures[name] for name in ("jobs", "reruns", "given_up"))
         cells = [
             f"`{kind.name}`",
             kind.what,
@@ -86,8 +86,8 @@ def table(known: dict[str, Any]) -> str:
         name: sum(known[kind.name][name] for kind in kinds)
         for name in ("struck", "jobs", "lost", "reruns", "given_up", "wrong")
     }
-    sums = " | ".join(f"{total[name]:,}" for name in ("jobs", "lost", "reruns", "given_up"))
-    about = f"{total['struck']:,} faults, {total['wrong']} rules broken"
+    sums = " | ".join(f"{total[name]:,}" for name in ("jobs", "reruns", "given_up"))
+    about = f"{total['struck']:,} faults, {total['lost']} jobs lost, {total['wrong']} rules broken"
     lines.append(f"| in all | {about} | {sums} | |")
     return "\n".join(lines) + "\n"
 
