@@ -3,7 +3,7 @@
 import sys
 
 from aioqless import __version__
-from aioqless.runtime import signals
+from aioqless.runtime import os_signals
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
         print(f"aioqless {__version__}")
         return
     if sys.argv[1:2] == ["worker"]:
-        signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+        os_signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
     from aioqless.cli import main as cli
 
     cli.main()

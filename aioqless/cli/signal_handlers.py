@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from aioqless.cli.shutdown import ShutdownTimer
-from aioqless.runtime import signals
+from aioqless.runtime import os_signals
 from aioqless.runtime.log import log
 from aioqless.worker import AnyWorker
 
@@ -28,7 +28,7 @@ def on_signals(names: tuple[str, ...], act: Callable[[signal.Signals], object]) 
     """
     for name in names:
         if number := getattr(signal, name, None):
-            signals.handle(number, lambda got, _: act(signal.Signals(got)))
+            os_signals.handle(number, lambda got, _: act(signal.Signals(got)))
 
 
 def loop_caller() -> Callable[[Callable[[], object]], object]:

@@ -6,7 +6,7 @@
 -- @arg     process  object        {id, host, pid} of the process
 -- @returns text                   `new`, or `taken over` if another process held it before
 -- @when    recover                release the former holder's jobs without using a retry
--- @arg     id       string        of the present holder, or of the last one if its process has ended
+-- @arg     id       string        of the present holder, or of an ended process
 -- @returns count                  the number of jobs released; call again until it is 0
 -- @when    leave                  release the lease
 -- @arg     id       string

@@ -27,9 +27,9 @@ from aioqless.store.script_composer import compose
 from aioqless.worker.context import Outage, Part, WorkerContext
 from aioqless.worker.lock_renewer import LockRenewer, LostLocks
 from aioqless.worker.outcome_writer import OutcomeWriter
+from aioqless.worker.parts.job_recovery import JobRecovery
 from aioqless.worker.parts.listener import Listener, RemoteControl
 from aioqless.worker.parts.memory_checks import ArchiveMonitor, check_eviction
-from aioqless.worker.parts.recovery import Recovery
 from aioqless.worker.parts.registration import Registration
 from aioqless.worker.parts.scheduler import Declarations, Scheduler
 from aioqless.worker.parts.stable_name import NameLease
@@ -84,7 +84,7 @@ class Consumer:
             shared.lifecycle,
         )
         id = secrets.token_hex(8)
-        self._recovery = Recovery(context, id)
+        self._recovery = JobRecovery(context, id)
         self._lease: NameLease | None = None
         if shared.has_stable_name:
             self._lease = NameLease(context, id, on_lost=shared.stop_at_once)

@@ -73,7 +73,8 @@ def run(fence: int, popped: float, until: float, how: str) -> list[Note]:
     ("former", "holders"),
     [
         (run(1, 100, 160, "done"), 0),
-        (run(1, 100, 180, "done"), 1),
+        ([*run(1, 100, 180, "done"), Note(1.6, "told", ("a", 1, "job.completed"))], 1),
+        (run(1, 100, 180, "done"), 0),
         (run(1, 100, 180, "retry"), 0),
         (run(1, 100, 180, "killed"), 0),
         ([*run(1, 100, 180, "killed"), Note(4, "start", ("b", 4, "w1", 160, 0.0, 1))], 1),

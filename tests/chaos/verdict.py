@@ -391,10 +391,9 @@ def judge_runs(
         if len({run.fence for run in runs}) < len(runs):
             verdict.wrong.append(f"{jid}: two runs have one fence")
         for former, run in pairwise(runs):
-            was_killed = former.how == "killed" and not former.told
             if run.locked - heartbeat < former.expires - 0.001 and not (
                 former.how in HANDED_OVER
-                or (was_killed and (named or seen.alive[former.worker] < run.at))
+                or (not former.told and (named or seen.alive[former.worker] < run.at))
             ):
                 verdict.holders += 1
                 early = former.expires - (run.locked - heartbeat)

@@ -14,7 +14,7 @@ from aioqless.cli.worker_command import Host, run_worker
 from aioqless.contrib.flask.app_context import AppSource
 from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.handlers import Handlers, Source
-from aioqless.runtime import signals
+from aioqless.runtime import os_signals
 
 
 def make_group(
@@ -32,7 +32,7 @@ def make_group(
     @click.pass_context
     def worker(context: click.Context, arguments: tuple[str, ...]) -> None:
         """Run a worker; takes the arguments of `aioqless worker`."""
-        signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+        os_signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
         info = context.ensure_object(ScriptInfo)
         app = info.load_app()
 

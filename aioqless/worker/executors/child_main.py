@@ -31,7 +31,7 @@ from aioqless.handlers import Handler
 from aioqless.handlers import bulk_job as declare_bulk
 from aioqless.handlers import job as declare
 from aioqless.handlers.results import Next, Retry, Snooze, Throttled
-from aioqless.runtime import log, signals
+from aioqless.runtime import log, os_signals
 from aioqless.worker.executors.context_vars import unpack
 from aioqless.worker.executors.ipc import (
     LENGTH,
@@ -54,7 +54,7 @@ def main(descriptor: int, logging: log.LogOptions | None, functions: bytes) -> N
     # A stop of the service may signal all of its processes: the worker decides what that means. Not
     # SIG_IGN, which programs that handlers start would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signals.handle(number, lambda *_: None)
+        os_signals.handle(number, lambda *_: None)
     os.set_inheritable(descriptor, False)
     if sys.platform == "linux":
         _continue_when_worker_dies()

@@ -16,7 +16,7 @@ from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.handlers import worker_sources
 from aioqless.contrib.django.task_framework import task_backends
 from aioqless.errors import AioqlessError, ServerUnavailable
-from aioqless.runtime import signals
+from aioqless.runtime import os_signals
 
 
 class Command(BaseCommand):
@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run a command line of manage.py."""
-        signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+        os_signals.hold("SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
         self._program, words = " ".join(argv[:2]), argv[2:]
         _, self._worker_words = self.create_parser(*argv[:2]).parse_known_args(words)
         own = _without(words, self._worker_words)

@@ -1,4 +1,4 @@
-"""Recovery: jobs of killed workers of this machine run again within seconds, not a minute."""
+"""JobRecovery: jobs of killed workers of this machine run again within seconds, not a minute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aioqless.worker.context import NOT_NOW, WorkerContext, call_until_answered
 INTERVAL = 2.0  # seconds
 
 
-class Recovery:
+class JobRecovery:
     """Gives the jobs of workers whose processes have ended back to their queues.
 
     Each worker keeps a file locked while its process lives. Workers of the same machine, user,

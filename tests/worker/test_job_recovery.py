@@ -11,8 +11,8 @@ import pytest
 from aioqless import Client, Worker
 from aioqless.runtime import process_files
 from aioqless.runtime.process_files import ProcessFile
-from aioqless.worker.parts import recovery
-from aioqless.worker.parts.recovery import group_of
+from aioqless.worker.parts import job_recovery
+from aioqless.worker.parts.job_recovery import group_of
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.test_notifications import note
@@ -25,7 +25,7 @@ __all__ = ["stage"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the files of the test by themselves."""
     monkeypatch.setattr(process_files, "PARENT", tmp_path)
-    monkeypatch.setattr(recovery, "INTERVAL", 0.01)
+    monkeypatch.setattr(job_recovery, "INTERVAL", 0.01)
     return tmp_path / f"aioqless-{os.getuid()}"
 
 
