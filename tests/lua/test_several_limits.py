@@ -319,3 +319,26 @@ async def test_held_job_says_which_limit_holds_it_and_how_full_it_is(story: Stor
 async def test_invalid_limits_are_refused(story: Story, given: list[Any], argument: str) -> None:
     async with story.refused(InvalidArgument, argument=argument):
         await story.put("a", 0, **limited(*given))
+
+
+async def test_tenants_take_turns_within_their_limits(story: Story) -> None:
+    """A limit of one tenant leaves the others' turns as they are."""
+
+    def of(tenant: str) -> Limits:
+        return limited(slots("all", 4), slots(tenant, 1), fair=tenant)
+
+    for n in range(6):
+        await story.put(f"a{n}", n, **of("a"))
+    for n in range(2):
+        await story.put(f"b{n}", 10, **of("b"))
+        await story.put(f"c{n}", 10, **of("c"))
+    ran: list[str] = []
+    for at in range(20, 40):
+        popped = await story.pop(at, count=9)
+        assert len({jid[0] for jid in popped}) == len(popped)
+        ran += popped
+        for jid in popped:
+            await story.complete(jid, at + 0.5)
+    assert [jid for jid in ran if jid[0] == "a"] == [f"a{n}" for n in range(6)]
+    assert sorted(ran[:3]) == ["a0", "b0", "c0"]
+    assert sorted(ran[3:6]) == ["a1", "b1", "c1"]

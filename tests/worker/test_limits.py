@@ -123,3 +123,31 @@ async def test_no_job_of_a_limit_starts_from_when_a_pause_is_stored_until_it_end
     starts = [event["when"] for event in events if event["what"] == "popped"]
     assert not [at for at in starts for pause in pauses if pause + 0.001 < at < pause + 0.999]
     assert {each.remaining for each in jobs} == {5}
+
+
+TOKENS = Limit("tokens", rate=(100, 3600), cost="tokens")
+
+
+async def test_runs_on_the_loop_and_in_threads_charge_what_they_have_used(
+    client: Client, work: Work, until: Until
+) -> None:
+    charged: list[object] = []
+
+    @job(klass="Ask", limits=[TOKENS])
+    async def ask(job: Job[Any], tokens: int) -> None:
+        charged.append(await job.charge(TOKENS, 10))
+
+    @job(klass="Read", limits=[TOKENS])
+    def read(job: Job[Any], tokens: int) -> None:
+        charged.append(job.charge(TOKENS, 20))
+
+    for each in (ask.data(tokens=90), read.data(tokens=90), ask.data(tokens=70)):
+        await client.queue("mail").put(each)
+    last = await client.queue("mail").put(ask.data(tokens=81))
+    async with work(ask, read):
+        await until(lambda: len(charged) == 3)
+    assert charged == [True] * 3
+    held = (await client.jobs.multiget(last))[0].held_back
+    assert held is not None
+    assert (held.key, held.used, held.cost) == ("tokens", 40, 81)
+    assert held.reason == "limit of key tokens: 40 of 100 in 3600 s are used, this job costs 81"

@@ -151,8 +151,8 @@ class HeldBack:
         key: Key of the limit; empty if there is none.
         until: When the limit is checked again at the latest, or the job is, in seconds since 1970.
         limit: Maximum number of jobs of the key that run at once, if the limit has one.
-        running: Jids of jobs of the key that run; at most 10.
-        running_total: The number of all of them.
+        running: Jids of jobs of the key that run, if they are as many; at most 10.
+        running_total: The number of jobs of the key that run.
         rate: Maximum number of starts, or of what they cost, and the period in seconds, if the
             limit has one.
         used: How many starts count in the period now, or what they cost.

@@ -133,9 +133,12 @@ function held_jobs.explain(jid, queue, text, now)
     .. (paused and ',"paused_until":' .. json.number(paused) or '')
     .. (before and ',"behind":' .. cjson.encode(before) or '')
   if limit.limit then
-    said = said .. ',"limit":' .. json.number(limit.limit) .. ',"running_total":'
-      .. redis.call('ZCARD', keys.limit_running(limit.key)) .. ',"running":'
-      .. json.texts(redis.call('ZRANGE', keys.limit_running(limit.key), 0, MOST_SHOWN - 1))
+    local running = redis.call('ZCARD', keys.limit_running(limit.key))
+    said = said .. ',"limit":' .. json.number(limit.limit) .. ',"running_total":' .. running
+    if running >= limit.limit then
+      said = said .. ',"running":'
+        .. json.texts(redis.call('ZRANGE', keys.limit_running(limit.key), 0, MOST_SHOWN - 1))
+    end
   end
   if limit.rate then
     said = said .. ',"rate":' .. cjson.encode(limit.rate) .. ',"used":'
