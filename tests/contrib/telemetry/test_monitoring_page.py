@@ -28,7 +28,13 @@ def section(heading: str) -> str:
 
 def metrics() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Name, type and labels of each metric for Prometheus."""
-    for metric in (prometheus.ended, prometheus.running, prometheus.seconds, prometheus.waited):
+    for metric in (
+        prometheus.ended,
+        prometheus.running,
+        prometheus.seconds,
+        prometheus.waited,
+        prometheus.bulk_jobs,
+    ):
         (family,) = metric.describe()
         name = f"{family.name}_total" if family.type == "counter" else family.name
         yield name, family.type, metric._labelnames  # noqa: SLF001  # prometheus has no other way

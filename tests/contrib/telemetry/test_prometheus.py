@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.registry import Collector
 
-from aioqless import Client, Fail, Job, job
+from aioqless import Client, Fail, Job, bulk_job, job
 from aioqless.contrib.telemetry import metrics_server, prometheus, queue_readings
 from aioqless.contrib.telemetry.queue_readings import read_queues
 from tests.conftest import Until
@@ -66,6 +66,22 @@ async def test_waits_of_jobs_are_measured_by_queue(
     async with work(measured, prometheus.measure):
         await until(lambda: bucket("+Inf") == before[2] + 2)
     assert (bucket("10.0"), bucket("60.0")) == (before[0] + 1, before[1] + 2)
+
+
+@bulk_job(klass="MeasuredMany", queue="mail", size=3, within=0.2)
+async def measured_many(jobs: list[Job[Any]]) -> None: ...
+
+
+async def test_sizes_of_bulks_are_measured_once_for_each_call(
+    client: Client, work: Work, until: Until
+) -> None:
+    about = {"queue": "mail", "klass": "MeasuredMany"}
+    for _ in range(4):
+        await client.put(measured_many.data({}))
+    async with work(measured_many, prometheus.measure):
+        await until(lambda: value("aioqless_bulk_jobs_count", **about) == 2)
+    assert value("aioqless_bulk_jobs_sum", **about) == 4
+    assert value("aioqless_run_seconds_count", **about) == 4
 
 
 async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) -> None:
