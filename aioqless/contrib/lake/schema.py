@@ -19,7 +19,6 @@ TEXT: Final = pa.string()
 WHOLE: Final = pa.int64()
 NUMBER: Final = pa.float64()
 FLAG: Final = pa.bool_()
-BINARY: Final = pa.binary()
 TIME: Final = pa.timestamp("us", tz="UTC")
 DAY: Final = pa.date32()
 TEXTS: Final = pa.list_(pa.field("element", TEXT))
@@ -73,11 +72,6 @@ class Table:
     def schema(self) -> pa.Schema:
         """All columns, those of the partition last."""
         return pa.schema([*self.columns, *_PARTITION])
-
-    @property
-    def spark_schema(self) -> StructType:
-        """All columns as Spark's types, without descriptions."""
-        return to_spark(self.schema)
 
 
 def to_spark(schema: pa.Schema) -> StructType:
