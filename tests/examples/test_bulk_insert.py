@@ -11,4 +11,4 @@ async def test_rows_are_inserted_in_bulks_and_wrong_ones_refused(client: Client)
     jobs.sizes.clear()
     inserted, refused = await run(client, 250)
     assert inserted + refused == 250 == sum(jobs.sizes)
-    assert 0 < refused < 100 and max(jobs.sizes) == 100
+    assert 0 < refused < 100 and 1 < max(jobs.sizes) <= 100

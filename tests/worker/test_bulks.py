@@ -57,7 +57,7 @@ class Rows:
         self.calls: list[list[Job[Row]]] = []
         self.canceled = 0
         self.end = asyncio.Event()
-        given = {"klass": "Rows", "queue": "mail", "size": 3, "within": 0.2, **options}
+        given = {"klass": "Rows", "queue": "mail", "size": 3, "within": 30, **options}
         self.handler: Any = bulk_job(**given)(self._take)
 
     async def _take(self, jobs: list[Job[Row]]) -> None:
@@ -100,7 +100,7 @@ async def test_full_bulk_is_taken_at_once_and_the_rest_after_within(
 
 
 async def test_jobs_are_taken_together_by_fields(client: Client, work: Work, until: Until) -> None:
-    rows = Rows(together_by=("kind",))
+    rows = Rows(size=2, together_by=("kind",))
     rows.end.set()
     async with work(rows.handler):
         for n in range(4):
@@ -133,7 +133,7 @@ async def test_bulk_is_one_slot_and_its_jobs_have_locks_of_their_own(
 async def test_many_bulks_run_one_after_another_in_one_slot(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    rows = Rows(size=50, within=0.1)
+    rows = Rows(size=50)
     rows.end.set()
     await client.queue("mail").put_many(rows.handler.data(Row(n)) for n in range(500))
     async with work(rows.handler, concurrency=1):
@@ -145,7 +145,7 @@ async def test_many_bulks_run_one_after_another_in_one_slot(
 
 
 async def test_each_job_has_its_own_outcome(client: Client, work: Work, until: Until) -> None:
-    @bulk_job(klass="Rows", queue="mail", size=5, within=0.1, retries=1, result_ttl=60)
+    @bulk_job(klass="Rows", queue="mail", size=5, within=30, retries=1, result_ttl=60)
     async def take(jobs: list[Job[Row]]) -> list[int | Exception]:
         outcomes: list[int | Exception] = [
             7,
@@ -172,7 +172,7 @@ async def test_exception_is_the_outcome_of_all(client: Client, work: Work, until
     calls: list[int] = []
 
     @bulk_job(
-        klass="Rows", queue="mail", size=3, within=0.1, retries=1, retry_on=ConnectionError,
+        klass="Rows", queue="mail", size=3, within=30, retries=1, retry_on=ConnectionError,
         backoff=lambda *_: 0.0,
     )  # fmt: skip
     async def take(jobs: list[Job[Row]]) -> None:
@@ -194,7 +194,7 @@ async def test_exception_is_the_outcome_of_all(client: Client, work: Work, until
 async def test_wrong_outcomes_fail_all_loudly(
     client: Client, work: Work, until: Until, lines: Lines, returned: Any, said: str
 ) -> None:
-    @bulk_job(klass="Rows", queue="mail", size=3, within=0.1)
+    @bulk_job(klass="Rows", queue="mail", size=3, within=30)
     async def take(jobs: list[Job[Row]]) -> Any:
         return returned
 
@@ -230,7 +230,7 @@ async def test_timeout_fails_all(client: Client, work: Work, until: Until) -> No
 async def test_changed_data_and_output_are_each_jobs_own(
     client: Client, work: Work, until: Until
 ) -> None:
-    @bulk_job(klass="Rows", queue="mail", size=2, within=0.1)
+    @bulk_job(klass="Rows", queue="mail", size=2, within=30)
     async def take(jobs: list[Job[Any]]) -> None:
         for each in jobs:
             each.emit(each.data["number"])
@@ -341,7 +341,7 @@ async def test_locks_of_a_bulk_that_blocks_the_loop_are_renewed(
 ) -> None:
     await client.config.set("heartbeat", 2)
 
-    @bulk_job(klass="Rows", queue="mail", size=100, within=0.1)
+    @bulk_job(klass="Rows", queue="mail", size=100, within=30)
     async def block(jobs: list[Job[Row]]) -> None:
         threading.Event().wait(4)
 
@@ -391,7 +391,7 @@ async def test_resources_are_injected_and_context_variables_seen(
         tenant.set("Acme")
         return await call()
 
-    @bulk_job(klass="Rows", queue="mail", size=2, within=0.1)
+    @bulk_job(klass="Rows", queue="mail", size=2, within=30)
     async def take(jobs: list[Job[Row]], pool: Pool = Inject) -> None:
         seen.append((pool, tenant.get()))
 
@@ -403,7 +403,7 @@ async def test_resources_are_injected_and_context_variables_seen(
 async def test_plain_function_runs_in_one_thread(client: Client, work: Work, until: Until) -> None:
     threads: list[tuple[str, int]] = []
 
-    @bulk_job(klass="Rows", queue="mail", size=3, within=0.1, timeout=20)
+    @bulk_job(klass="Rows", queue="mail", size=3, within=30, timeout=20)
     def take(jobs: list[Job[Row]]) -> Sequence[int]:
         threads.append((threading.current_thread().name, len(jobs)))
         return [job.data.number for job in jobs]
@@ -439,7 +439,7 @@ async def test_bulk_runs_in_one_process(
 async def test_worker_without_the_handler_gets_the_jobs_singly(
     client: Client, work: Work, until: Until
 ) -> None:
-    rows = Rows()
+    rows = Rows(within=0.2)
     running: list[str] = []
     end = asyncio.Event()
 
