@@ -179,12 +179,19 @@ async def test_trees_of_calls_end_whatever_dies(
             assert (await client.jobs.wait(jid, 3600)).state == JobState.COMPLETE
 
     ends = asyncio.create_task(all_end())
-    while not ends.done():
-        async with start("--concurrency", "1", "--park-after", "0") as worker:
-            died = asyncio.create_task(worker.wait())
-            await asyncio.wait([ends, died], return_when=asyncio.FIRST_COMPLETED)
-        for jid in await client.queue("mail").jids("running"):
-            await client.jobs.unlock(jid)  # rather than wait for its lock
+
+    async def keep_worker(name: str) -> None:
+        while not ends.done():
+            options = ("--concurrency", "1", "--park-after", "0", "--name", name)
+            async with start(*options) as worker:
+                died = asyncio.create_task(worker.wait())
+                await asyncio.wait([ends, died], return_when=asyncio.FIRST_COMPLETED)
+            for jid in await client.queue("mail").jids("running"):
+                job = await client.jobs.get(jid)
+                if job is not None and job.worker == name:
+                    await client.jobs.unlock(jid)  # rather than wait for its lock
+
+    await asyncio.gather(*(keep_worker(f"worker-{number}") for number in range(4)))
     await ends
     done = lines(ledger)
     expected = {f"{seed} effect {path}" for seed in range(trees) for path in paths_of(seed)}
