@@ -15,7 +15,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 import aioqless
-from aioqless import Client, Key, NewJob, chain
+from aioqless import Client, Job, Key, NewJob, bulk_job, chain
 from aioqless.client.archive import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.durable.commands import DurableCommands
@@ -91,6 +91,7 @@ async def put_everything(client: Client) -> None:
     await client.queue("closed").pause()
     await put_relations(client)
     await put_reservations(client)
+    await put_together(client)
     await put_archive(client)
     await put_extensions(client)
 
@@ -194,6 +195,19 @@ async def put_extensions(client: Client) -> None:
     await ForeignQueuesCommands(client.internals.store).import_queue(
         prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
+
+
+@bulk_job(klass="Take", queue="bulks", size=10, within=60)
+async def take(jobs: list[Job[None]]) -> None: ...
+
+
+async def put_together(client: Client) -> None:
+    """Put a set of jobs with a callback, and a job that gathers for a bulk."""
+    report = NewJob[None]("Report")
+    members = client.job_set("import", when_ended=report)
+    await members.put_many(NewJob("Greet", jid=f"member-{n}") for n in range(2))
+    await client.jobs.cancel("member-1")
+    await client.put(take.data(), jid="gathers")
 
 
 async def put_durable(client: Client) -> None:

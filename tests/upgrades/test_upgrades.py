@@ -126,7 +126,7 @@ async def test_every_job_is_read_with_all_its_fields(restored: Client) -> None:
 
 
 async def test_every_job_runs_to_its_end(restored: Client, until: Until) -> None:
-    @job(klass="Greet", aliases=("Judge",))
+    @job(klass="Greet", aliases=("Judge", "Take", "Report"))
     async def greet(job: Job[Any]) -> None:
         pass
 
