@@ -103,7 +103,7 @@ def test_a_dbt_model_is_built_and_its_tests_pass(lake: Lake, tmp_path: Path) -> 
             "SELECT queue, ended, failure_rate FROM daily_failure_rate "
             "WHERE namespace = 'ql' ORDER BY day"
         ).fetchall()
-    assert rows == [("mail", 3, pytest.approx(1 / 3)), ("mail", 3, pytest.approx(1 / 3))]
+    assert rows == [("mail", 2, 1 / 2), ("mail", 4, 1 / 4)], "one was reported a day late"
 
 
 def test_the_notebook_answers_its_questions(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ SEARCHES = {
     "deduplication": "unique-jobs/#deduplication-drop-delay-debounce",
     "throttle": "limits/#rate-limits",
     "saga": "recipes/#saga",
-    "batch callback": "workflows/#jobs-that-run-because-of-a-failure",
+    "batch callback": "job-sets/#when-all-have-ended",
     "resume": "long-jobs/",
     "debounce": "unique-jobs/#debounce",
     "graceful shutdown": "shutdown/#graceful-shutdown",
