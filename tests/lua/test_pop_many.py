@@ -139,6 +139,16 @@ async def test_row_has_the_rare_fields_of_a_job_and_those_of_a_repeated_call(sto
         assert fields == [stored.get(name) for name in row_fields()]
 
 
+async def test_row_of_a_retried_job_with_constraints_is_whole(story: Story) -> None:
+    await story.put("a", 0, constraints='{"unique":"k","until":"done"}', retries=1)
+    await story.pop(1)
+    await story.retry("a", 2, group="net", message="down")
+    for request in ("line:1", "line:1"):
+        (row,), *_ = await _ask(story, 3, "ordered", ["mail"], 1, request=request)
+        assert len(row) == len(row_fields()) + 1
+        assert row[-2] is None, "it is in no set"
+
+
 async def test_pending_work_of_earlier_calls_is_continued(story: Story) -> None:
     await story.running("a")
     waiting: list[PutManyRow] = [

@@ -39,7 +39,8 @@ function job_row.read_rare(job, key)
   job.grace, job.old_history, job.put, job.turn = rare[1], rare[2], tonumber(rare[3]), rare[4]
   job.constraints = rare[RAREST - FENCE + 4]
   local set = job.constraints and members.read_set(job.constraints)
-  rare[RAREST - FENCE + 4] = set and job_row.find_set_name(set)
+  -- A nil would end the row.
+  rare[RAREST - FENCE + 4] = set and job_row.find_set_name(set) or false
   job.has_rare = job_row.has_rare(rare, 5)
   if not job.has_rare then return end
   for i = FENCE + 1, #ROW do job.row[i] = rare[i - FENCE + 4] end
@@ -91,7 +92,7 @@ function job_row.read_held(jid, worker, waited)
   local row = redis.call('HMGET', keys.job(jid), 'state', 'worker', unpack(ROW))
   if row[1] ~= 'running' or row[2] ~= worker then return nil end
   local set = row[RAREST + 2] and members.read_set(row[RAREST + 2])
-  row[RAREST + 2] = set and job_row.find_set_name(set)
+  row[RAREST + 2] = set and job_row.find_set_name(set) or false
   local held = {unpack(row, 3, job_row.has_rare(row, FENCE + 3) and #ROW + 2 or FENCE + 2)}
   held[#held + 1] = waited
   return held
