@@ -22,7 +22,7 @@ from aioqless.contrib.partitions.shared_config import find_differences, share_of
 from aioqless.errors import AioqlessError
 from aioqless.redis import SlotMigrating, SlotMoved, name_node
 from aioqless.store import Call, ScriptStore, Store
-from aioqless.store.call import T, read_nothing, read_text
+from aioqless.store.call import T, encode, read_nothing, read_text
 
 Named: TypeAlias = dict[str, Any]  # the arguments of a command
 
@@ -88,8 +88,8 @@ class PartitionedStore(Store):
             AioqlessError: The command works on one partition at a time.
         """
         if call.command in _EXTENSIONS_OF_JOBS:
-            number = partition_of(read_text(call.argv[0]), len(self.stores))
-            return await self.stores[number].send(call)
+            own = self.stores[partition_of(read_text(call.argv[0]), len(self.stores))]
+            return await own.send(replace(call, keys=[encode(own.namespace)]))
         if call.command not in _EXTENSIONS_IN_FIRST:
             raise _works_on_one(call.command)
         return await self.stores[0].send(call)
