@@ -259,7 +259,7 @@ def _judge_cursors(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> 
             if job.state == "complete" and done.keys() != {*range(VALUES)}:
                 verdict.wrong.append(f"{jid} has done {len(done)} of {VALUES} items")
             verdict.repeated += done.total() - len(done)
-            verdict.parked += sum(run.how == "parked" for run in seen.runs[jid])
+            verdict.parked += sum(run.how == "parked" for run in seen.runs.get(jid, ()))
 
 
 async def _judge_output(
@@ -353,7 +353,7 @@ def _judge_limits(seen: JobRecords, jobs: dict[str, Job], verdict: Verdict) -> N
         if how_of(jid) == "throttled":
             starts += [event["when"] for event in job.events if event["what"] == "popped"]
             released = [event["when"] for event in job.events if event["what"] == "released"]
-            if len(released) == sum(run.how == "throttled" for run in seen.runs[jid]):
+            if len(released) == sum(run.how == "throttled" for run in seen.runs.get(jid, ())):
                 pauses += released  # else a worker that stopped has released it, too
     most = max(accumulate(change for _, change in sorted(changes)), default=0)
     if most > (NARROW.max_concurrency or 0):
