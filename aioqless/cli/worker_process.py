@@ -90,6 +90,7 @@ class WorkerProcess:
             await self._report(worker, timer, stack)
             if notifier:
                 await stack.enter_async_context(notifier.watch(lambda: _service_state(worker)))
+            await worker.compose_scripts()
             # What stays for good: a full collection that visits it would block the loop for 30 ms.
             gc.freeze()
             try:

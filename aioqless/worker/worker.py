@@ -377,6 +377,10 @@ class AnyWorker(ABC):
         ):  # the host's own error comes before a logged one
             task.result()
 
+    async def compose_scripts(self) -> None:
+        """Compose the first script, which takes long: it reads all Lua libraries. `run` does so."""
+        await asyncio.to_thread(compose, "pop_many", self._client.namespace)
+
     def _log_start(self) -> None:
         log.info(
             "worker.started",
@@ -397,8 +401,7 @@ class AnyWorker(ABC):
         """Log the end of what is done within the block; handlers put with the client."""
         with bound(worker=self.name), self._client.as_current():
             try:
-                # The first script takes long, since it reads all Lua libraries.
-                await asyncio.to_thread(compose, "pop_many", self._client.namespace)
+                await self.compose_scripts()
                 yield
             except Exception as error:
                 cause = _cause_of(error)

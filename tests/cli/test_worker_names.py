@@ -53,7 +53,7 @@ async def test_jobs_of_a_killed_worker_run_again_within_seconds_in_another(
                 assert not second.logged("job.started"), "it isn't known to have ended"
             first.process.kill()
             await until(lambda: second.logged("job.started"))
-            assert 1 in [line["jobs"] for line in second.logged("worker.recovered")]
+            await until(lambda: 1 in [line["jobs"] for line in second.logged("worker.recovered")])
             job = await client.jobs.get("a")
             assert job and job.remaining == 1
 

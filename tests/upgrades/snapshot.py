@@ -207,7 +207,7 @@ async def put_together(client: Client) -> None:
     members = client.job_set("import", when_ended=report)
     await members.put_many(NewJob("Greet", jid=f"member-{n}") for n in range(2))
     await client.jobs.cancel("member-1")
-    await client.put(take.data(), jid="gathers")
+    await client.put(take.data(None), jid="gathers")
 
 
 async def put_durable(client: Client) -> None:

@@ -492,7 +492,8 @@ async def test_killed_worker_loses_all_and_they_run_alone(
     async with work(in_processes.poisoned, poll=0.1):
         for jid in jids[:13] + jids[14:]:
             done = await after(client, until, jid, "complete")
-            assert [event["what"] for event in done.events].count("popped") <= 2
+            # With the others; alone; and once more if its outcome was on its way at a death.
+            assert [event["what"] for event in done.events].count("popped") <= 3
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ MOST_PER_CALL = 1000  # items of a page
 # answers, leases of workers' names; of extensions the log of user actions and browser sessions.
 _IN_FIRST = ("remote_", "name_lease_")
 _EXTENSIONS_IN_FIRST = ("audit_log", "session")
-_EXTENSIONS_OF_JOBS = ("output", "steps")  # whose first argument is a jid
+_EXTENSIONS_OF_JOBS = ("output", "signal", "steps")  # whose first argument is a jid
 _WALKS = ("check", "find", "clear")
 _TAKES = ("pop", "unfail", "revive_group")
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}

@@ -70,12 +70,11 @@ class JobRecovery:
                     file.path.unlink(missing_ok=True)
 
     async def _recover(self, worker: str, id: str) -> None:
-        """Release the jobs of an ended worker, and its name."""
+        """Release the jobs of an ended worker, and its name; it stays in the list of workers."""
         store, jobs = self._context.store, 0
         try:
             while count := await store.name_lease_recover(worker=worker, id=id):
                 jobs += count
-            await store.deregister(workers=[worker])
             await store.name_lease_leave(worker=worker, id=id)
         except NameTaken:  # by a worker that recovers its jobs
             return

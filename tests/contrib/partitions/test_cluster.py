@@ -81,6 +81,23 @@ async def test_output_and_steps_are_read_from_the_partition_of_their_job(
             assert [step.name for step in await client.jobs.steps(jid)] == ["plan"]
 
 
+async def test_signals_reach_jobs_of_all_partitions(cluster: Cluster, namespace: str) -> None:
+    received: list[int] = []
+
+    @job(klass="Wait", queue="mail")
+    async def wait_for_signal(job: Job[Any]) -> None:
+        received.append(await job.wait_for("go", int))
+
+    async with PartitionedClient(cluster.url, namespace=namespace, partitions=8) as client:
+        jids = await client.put_many([NewJob(wait_for_signal) for _ in range(32)], queue="mail")
+        for number, jid in enumerate(jids):
+            await client.jobs.signal(jid, "go", number)
+        settings = Settings(queues=("mail",), burst=True)
+        async with asyncio.timeout(60):
+            await PartitionedWorker(client, wait_for_signal, settings=settings).run()
+    assert sorted(received) == list(range(32))
+
+
 async def test_jobs_are_spread_evenly_and_each_node_has_one_connection_for_commands(
     cluster: Cluster, namespace: str
 ) -> None:
