@@ -21,7 +21,6 @@ SHARED_MEMORY = Path("/dev/shm")  # it is private to a container, and not to a s
 PARENT = SHARED_MEMORY if SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
 LOCK_TIMEOUT = 5.0  # seconds; who holds it longer is stopped
 LOCK_INTERVAL = 0.05
-KEPT_FOR = 86400.0  # seconds for which the file of an ended process is kept if no one removes it
 
 
 @dataclass(frozen=True)
@@ -38,27 +37,32 @@ class ProcessFile:
     _descriptor: int
 
     @classmethod
-    def create(cls, name: str, text: str) -> Self | None:
+    def create(cls, group: str, name: str, text: str) -> Self | None:
         """Create and lock a file; return None where that isn't possible.
 
         Args:
-            name: Its name, which no other file has.
+            group: The group of files that it is in.
+            name: Its name, which no other file of the group has.
             text: What to write into it.
         """
-        with contextlib.suppress(OSError):  # such as a read-only file system
-            folder = _folder()
-            descriptor, temporary = tempfile.mkstemp(prefix=".", dir=folder)
-            if _lock(descriptor):  # before others see it
-                os.write(descriptor, text.encode())
-                Path(temporary).rename(folder / name)
-                return cls(folder / name, text, descriptor)
-            os.close(descriptor)
+        for _ in range(3):  # another process may remove the empty folder meanwhile
+            with contextlib.suppress(OSError):  # such as a read-only file system
+                folder = _folder(group)
+                folder.mkdir(exist_ok=True)
+                descriptor, temporary = tempfile.mkstemp(prefix=".", dir=folder)
+                if _lock(descriptor):  # before others see it
+                    os.write(descriptor, text.encode())
+                    Path(temporary).rename(folder / name)
+                    return cls(folder / name, text, descriptor)
+                os.close(descriptor)
         return None
 
     def remove(self) -> None:
-        """Remove and unlock it."""
+        """Remove and unlock it, and its folder if that is empty."""
         self.path.unlink(missing_ok=True)
         self.unlock()
+        with contextlib.suppress(OSError):
+            self.path.parent.rmdir()
 
     def unlock(self) -> None:
         """Unlock it."""
@@ -67,18 +71,13 @@ class ProcessFile:
 
 @contextlib.asynccontextmanager
 async def lock_group(group: str) -> AsyncIterator[bool]:
-    """Let one process at a time deal with the files of a group; say whether this one may.
-
-    Args:
-        group: How the names of the files begin.
-    """
+    """Let one process at a time deal with the files of a group; say whether this one may."""
     descriptor, end = None, time.monotonic() + LOCK_TIMEOUT
     with contextlib.suppress(OSError):
-        path = _folder() / f".{group}"
-        descriptor = _open(path, os.O_CREAT)
+        descriptor = _open(_folder(group), os.O_DIRECTORY)
         while descriptor is None and time.monotonic() < end:
             await asyncio.sleep(LOCK_INTERVAL)
-            descriptor = _open(path, os.O_CREAT)
+            descriptor = _open(_folder(group), os.O_DIRECTORY)
     try:
         yield descriptor is not None
     finally:
@@ -87,48 +86,37 @@ async def lock_group(group: str) -> AsyncIterator[bool]:
 
 
 def lock_ended(group: str) -> list[ProcessFile]:
-    """Lock the files of processes that have ended; return them, each to be removed or unlocked.
-
-    Args:
-        group: How the names of the files begin.
-    """
+    """Lock the files of a group's processes that have ended; each is to be removed or unlocked."""
     ended: list[ProcessFile] = []
     with contextlib.suppress(OSError):
-        for path in _folder().iterdir():
-            is_old = time.time() - path.lstat().st_mtime > KEPT_FOR
-            if not (path.name.startswith(group) or is_old):
-                continue
-            if (descriptor := _open(path)) is None:
+        for path in _folder(group).iterdir():
+            if path.name.startswith(".") or (descriptor := _open(path, os.O_RDWR)) is None:
                 continue
             text = os.read(descriptor, 4096).decode(errors="replace")
-            file = ProcessFile(path, text, descriptor)
-            if is_old:
-                file.remove()
-            else:
-                ended.append(file)
+            ended.append(ProcessFile(path, text, descriptor))
     return ended
 
 
-def _folder() -> Path:
-    """Return the user's folder of such files.
+def _folder(group: str) -> Path:
+    """Return the folder of a group, which may not exist.
 
     Raises:
-        OSError: There is none that only this user can write to, or the platform has no such locks.
+        OSError: Others could write to it, or the platform has no such locks.
     """
     if os.name != "posix":
         raise OSError("only POSIX has locks that end with a process")
-    folder = PARENT / f"aioqless-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
+    own = PARENT / f"aioqless-{os.getuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    status = own.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise PermissionError(f"others may write to {folder}")
-    return folder
+        raise PermissionError(f"others may write to {own}")
+    return own / group
 
 
-def _open(path: Path, flags: int = 0) -> int | None:
-    """Open and lock a file; return None if it is locked, or gone."""
+def _open(path: Path, flags: int) -> int | None:
+    """Open and lock a file or folder; return None if it is locked, or gone."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     with contextlib.suppress(FileNotFoundError):

@@ -15,7 +15,7 @@ import pytest
 from aioqless.runtime import process_files
 from aioqless.runtime.process_files import ProcessFile, lock_ended, lock_group
 
-GROUP = "group-"
+GROUP = "group"
 Started = Callable[[str], "subprocess.Popen[str]"]
 
 
@@ -36,7 +36,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
             "import os, pathlib, sys, time\n"
             "from aioqless.runtime import process_files\n"
             f"process_files.PARENT = pathlib.Path({str(tmp_path)!r})\n"
-            f"file = process_files.ProcessFile.create({GROUP!r} + 'other', 'ann')\n"
+            f"file = process_files.ProcessFile.create({GROUP!r}, 'other', 'ann')\n"
             f"{then}\nprint('ready', flush=True)\ntime.sleep(600)\n"
         )
         process = subprocess.Popen([sys.executable, "-c", code], text=True, stdout=subprocess.PIPE)
@@ -87,30 +87,21 @@ def test_fork_keeps_the_file_of_an_ended_process_locked(started: Started, tmp_pa
 
 
 def test_own_file_is_not_found_and_a_removed_one_is_gone(folder: Path) -> None:
-    file = ProcessFile.create(GROUP + "own", "bob")
+    file = ProcessFile.create(GROUP, "own", "bob")
     assert file and file.path.read_text() == "bob" and ended() == []
     file.remove()
     assert [*folder.iterdir()] == [] and ended() == []
 
 
 def test_file_is_found_by_its_group_only() -> None:
-    file = ProcessFile.create("another-own", "bob")
+    file = ProcessFile.create("another", "own", "bob")
     assert file
     file.unlock()
     assert ended() == [] and file.path.exists()
 
 
-def test_file_that_no_one_removed_for_a_day_is_removed() -> None:
-    file = ProcessFile.create("another-own", "bob")
-    assert file
-    file.unlock()
-    old = file.path.stat().st_mtime - process_files.KEPT_FOR - 1
-    os.utime(file.path, (old, old))
-    assert ended() == [] and not file.path.exists()
-
-
 def test_file_is_locked_by_one_process_at_a_time() -> None:
-    file = ProcessFile.create(GROUP + "own", "bob")
+    file = ProcessFile.create(GROUP, "own", "bob")
     assert file
     file.unlock()
     (first,) = lock_ended(GROUP)
@@ -121,11 +112,12 @@ def test_file_is_locked_by_one_process_at_a_time() -> None:
 def test_nothing_is_created_or_found_in_a_folder_that_others_may_write_to(folder: Path) -> None:
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
-    assert ProcessFile.create(GROUP + "own", "bob") is None
+    assert ProcessFile.create(GROUP, "own", "bob") is None
     assert ended() == []
 
 
 async def test_one_process_at_a_time_deals_with_a_group() -> None:
+    assert ProcessFile.create(GROUP, "own", "bob")
     order: list[str] = []
     entered = asyncio.Event()
 
@@ -145,5 +137,6 @@ async def test_one_process_at_a_time_deals_with_a_group() -> None:
 
 async def test_group_that_stays_locked_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_files, "LOCK_TIMEOUT", 0)
+    assert ProcessFile.create(GROUP, "own", "bob")
     async with lock_group(GROUP), lock_group(GROUP) as locked:
         assert not locked

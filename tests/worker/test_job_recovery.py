@@ -31,14 +31,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def leave_file(client: Client, worker: str, id: str = "former") -> ProcessFile:
     """Leave the file of a worker; it ends when the file is unlocked."""
-    file = ProcessFile.create(group_of(client.url or "", client.namespace) + id, worker)
+    file = ProcessFile.create(group_of(client.url or "", client.namespace), id, worker)
     assert file
     return file
 
 
 def files_in(folder: Path) -> list[str]:
     """Return the names of the files of workers."""
-    return [file.name for file in folder.iterdir() if not file.name.startswith(".")]
+    return [file.name for file in folder.glob("*/*")]
 
 
 async def test_starting_worker_runs_the_jobs_of_an_ended_one(
@@ -90,7 +90,7 @@ async def test_jobs_of_a_name_that_another_process_has_by_now_are_left_to_it(
 async def test_files_of_other_namespaces_are_left_alone(
     client: Client, work: Work, until: Until, lines: Lines
 ) -> None:
-    file = ProcessFile.create(group_of(client.url or "", "another") + "former", "ann")
+    file = ProcessFile.create(group_of(client.url or "", "another"), "former", "ann")
     assert file
     file.unlock()
     async with work(note):
@@ -120,7 +120,7 @@ async def test_worker_leaves_no_file_behind(
     async with work(note):
         await until(lambda: lines.of("worker.started"))
         assert len(files_in(folder)) == 1
-    assert files_in(folder) == []
+    assert files_in(folder) == [], "and no folder"
 
 
 @pytest.fixture

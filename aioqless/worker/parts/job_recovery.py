@@ -37,7 +37,7 @@ class JobRecovery:
         self._file: ProcessFile | None = None
 
     async def __aenter__(self) -> Self:
-        self._file = ProcessFile.create(self._group + self._id, self._context.name)
+        self._file = ProcessFile.create(self._group, self._id, self._context.name)
         try:
             await call_until_answered(self._context, self._recover_all)
         except BaseException:
@@ -66,7 +66,7 @@ class JobRecovery:
                 for file in ended:
                     unlocking.callback(file.unlock)
                 for file in ended:
-                    await self._recover(file.text, file.path.name.removeprefix(self._group))
+                    await self._recover(file.text, file.path.name)
                     file.path.unlink(missing_ok=True)
 
     async def _recover(self, worker: str, id: str) -> None:
@@ -82,7 +82,7 @@ class JobRecovery:
 
 
 def group_of(url: str, namespace: str) -> str:
-    """Return how the names of the files of workers of one namespace begin."""
+    """Return the group of the files of the workers of one namespace."""
     parts = urlsplit(url)
     where = (parts.netloc.rpartition("@")[2], parts.path, parts.query, namespace)
-    return hashlib.sha256("\n".join(where).encode()).hexdigest()[:16] + "-"
+    return hashlib.sha256("\n".join(where).encode()).hexdigest()[:16]
