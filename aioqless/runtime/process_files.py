@@ -86,7 +86,7 @@ async def lock_group(group: str) -> AsyncIterator[bool]:
 
 
 def lock_ended(group: str) -> list[ProcessFile]:
-    """Lock the files of a group's processes that have ended; each is to be removed or unlocked."""
+    """Lock the files of a group whose processes have ended; remove or unlock each of them."""
     ended: list[ProcessFile] = []
     with contextlib.suppress(OSError):
         for path in _folder(group).iterdir():
