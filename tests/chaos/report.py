@@ -83,7 +83,7 @@ def table(known: dict[str, Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     total = {
-        name: sum(known[kind.name][name] for kind in kinds)
+        name: sum(known[kind.name][name] for kind in kinds if kind.name != "nothing")
         for name in ("struck", "jobs", "lost", "reruns", "given_up", "wrong")
     }
     sums = " | ".join(f"{total[name]:,}" for name in ("jobs", "reruns", "given_up"))
