@@ -1,6 +1,6 @@
 """Job sets: jobs that are followed, retried and canceled as one.
 
-commands.py   the scripts in lua/; those that end jobs call lua/lib/members.lua of the core
+commands.py   the scripts in lua/; the core ends members of sets by its lua/lib/members.lua
 """
 
 from aioqless.client.client import Client

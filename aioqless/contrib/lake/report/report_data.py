@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOP: Final = 12  # rows of a table; the others are one row
 MAX_PATHS: Final = 6
 MAX_SAMPLES: Final = 3
-PATH_DAYS: Final = 30  # a path is followed back to jobs that ended so many days earlier
+PATH_DAYS: Final = 30  # how many days back a path is followed
 DAY: Final = 86_400  # seconds
 _SLOTS: Final = 90  # on a time axis, at most
 _WEEK: Final = 7 * DAY
@@ -237,7 +237,7 @@ class _Reader:
         ]
 
     def read_paths(self) -> list[dict[str, Any]]:
-        """Return the longest paths, without those that are the beginning of another one."""
+        """Return the longest paths; a path that begins a longer one is left out."""
         longest = self._fetch(
             f"SELECT * FROM paths WHERE {self._where()} "
             f"ORDER BY seconds DESC, jid LIMIT {4 * MAX_PATHS}"
