@@ -204,8 +204,8 @@ class DurableRun:
     ) -> tuple[str, str]:
         """Look until a wait is over; return how it has ended, and the entry of that.
 
-        With `is_known`, what was read says that it isn't over: it looks again only when woken, since
-        a job that waits for a thousand others is woken by each.
+        With `is_known`, what was read says that it isn't over: it looks again when woken. A job
+        that waits for a thousand others is woken by each.
 
         Raises:
             Parked: It takes too long.
