@@ -192,7 +192,7 @@ class Outage:
         self._back.clear()
         if self._since is None:
             self._since = now
-            self.log_lost(str(error))
+            self.log("error", "worker.redis_lost", error=str(error))
         return self._delays.after(now - self._since)
 
     async def wait_after_failure(self, error: Exception, asked: float) -> None:
@@ -210,16 +210,13 @@ class Outage:
         self._answered = time.monotonic()
         self._back.set()
         if self._since is not None:
-            self.log_reconnected(round(self._answered - self._since, 3))
+            seconds = round(self._answered - self._since, 3)
+            self.log("info", "worker.redis_reconnected", seconds=seconds)
             self._since = None
 
-    def log_lost(self, error: str) -> None:
-        """Log that an outage began."""
-        log.error("worker.redis_lost", error=error)
-
-    def log_reconnected(self, seconds: float) -> None:
-        """Log that an outage has ended, and how long it was."""
-        log.info("worker.redis_reconnected", seconds=seconds)
+    def log(self, level: str, event: str, **fields: object) -> None:
+        """Log that it has begun, or ended."""
+        log.write(level, event, fields)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ routing.py                            which partition a job belongs to, and thei
 record.py         WrongPartitions     the number of partitions, as Redis has it
 sender.py         PartitionedSender   puts each job into its partition
 store.py          PartitionedStore    sends each command to the partitions that it concerns
-distribution.py   NodeLoad, ...       which node has which partitions, and how much it has to do
 merging.py                            makes one reply of the replies of all partitions
+distribution.py   PartitionLoad       which node has which partitions, and how many jobs they have
 worker.py         PartitionedWorker   runs the jobs of all partitions
 turns.py          Turns               when each partition of a worker may pop
 outages.py        NodeOutages         which nodes can be reached
-node_subscriptions.py                 one subscription to each node
-subscriber.py                         the events of all partitions
+subscriber.py                         the messages of all partitions, one subscription to each node
 shared_config.py                      the same options and paused queues in all partitions
 """
 

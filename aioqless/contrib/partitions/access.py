@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from aioqless.client import Client, CommandConnection
 from aioqless.client.access import Connect, RedisAccess
-from aioqless.client.codec import Codec
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put_sender import DefaultContext, PutSender
 from aioqless.contrib.partitions.nodes import NodeConnections
@@ -34,14 +33,6 @@ class AccessOptions(TypedDict, total=False):
     clock: Callable[[], float] | None
 
 
-class ClientOptions(AccessOptions, total=False):
-    """The options of `Client`."""
-
-    max_data: int
-    name: str | None
-    codec: Codec | None
-
-
 class PartitionedAccess(RedisAccess):
     """Owns the clients of the partitions, and the connections that those on one node share.
 
@@ -51,9 +42,8 @@ class PartitionedAccess(RedisAccess):
     Args:
         url: URL of Redis.
         namespaces: The namespaces of the partitions.
-        name: Name of the client.
-        codec: Encodes data and results.
-        max_data: Maximum size of a job's data, in bytes.
+        name: Name of the clients.
+        make_client: Makes a client.
         options: How each reaches Redis.
     """
 
@@ -62,29 +52,20 @@ class PartitionedAccess(RedisAccess):
         url: str | None,
         namespaces: Sequence[str],
         name: str,
-        codec: Codec | None,
-        max_data: int,
+        make_client: Callable[[RedisAccess], Client],
         options: AccessOptions,
     ) -> None:
         super().__init__(url, namespaces[0], name, **options)
         self.clients: tuple[Client, ...] = ()
         self._namespaces = namespaces
-        self._client_name = name
-        self._codec = codec
-        self._max_data = max_data
+        self._make_client = make_client
         self._options = options
         self._parts: list[RedisAccess] = []
         self._ways: dict[str, list[CommandConnection]] = {}  # to the partitions, by name
 
     def of(self, namespace: str, connect: Connect | None = None) -> RedisAccess:
-        """Return the access to one namespace.
-
-        Args:
-            namespace: The namespace.
-            connect: Makes its connections; default: they are its own.
-        """
-        options = self._options
-        return RedisAccess(self.url, namespace, self._client_name, **options, connect=connect)
+        """Return the access to one namespace, by connections of its own or as `connect` makes."""
+        return RedisAccess(self.url, namespace, self.name, **self._options, connect=connect)
 
     @override
     async def open(self) -> None:
@@ -94,16 +75,7 @@ class PartitionedAccess(RedisAccess):
             self.of(namespace, partial(self._connect_part, number))
             for number, namespace in enumerate(self._namespaces)
         ]
-        self.clients = tuple(
-            Client(
-                namespace=part.namespace,
-                name=self._client_name,
-                max_data=self._max_data,
-                codec=self._codec,
-                access=part,
-            )
-            for part in self._parts
-        )
+        self.clients = tuple(map(self._make_client, self._parts))
         for client in self.clients:
             await client.__aenter__()
 

@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn, Self, cast
+from typing import NoReturn, Self, cast
 
 import msgspec
 from typing_extensions import Unpack, override
 
 from aioqless.client import Client, worker_name
-from aioqless.client.consistency import Finding, check_consistency
+from aioqless.client.access import RedisAccess
+from aioqless.client.codec import Codec
+from aioqless.client.consistency import Finding
 from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions
-from aioqless.client.redis_server import Server
 from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
-from aioqless.contrib.partitions.access import ClientOptions, PartitionedAccess
-from aioqless.contrib.partitions.distribution import (
-    NodeLoad,
-    PartitionLoad,
-    measure_nodes,
-    measure_partitions,
-)
-from aioqless.contrib.partitions.record import compare_count, record_count, wrong_number
+from aioqless.contrib.partitions.access import AccessOptions, PartitionedAccess
+from aioqless.contrib.partitions.distribution import PartitionLoad, measure_partitions
+from aioqless.contrib.partitions.record import WrongPartitions, compare_count, count_key
 from aioqless.contrib.partitions.routing import (
     check_count,
     generate_jid,
     name_partitions,
     partition_of,
-    recurring_jid,
 )
-from aioqless.contrib.partitions.sender import place, place_flow
+from aioqless.contrib.partitions.sender import PartitionedSender, place
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.errors import AioqlessError
-from aioqless.store import Keys, TickRow
+from aioqless.redis import Reply
+from aioqless.store import Keys
 from aioqless.validation import Seconds
 
 
@@ -55,7 +51,10 @@ class PartitionedClient(Client):
         *,
         namespace: str | None = None,
         partitions: int | None = None,
-        **options: Unpack[ClientOptions],
+        max_data: int = MAX_BYTES,
+        name: str | None = None,
+        codec: Codec | None = None,
+        **options: Unpack[AccessOptions],
     ) -> None:
         """Make a client; it connects when it is entered.
 
@@ -63,6 +62,9 @@ class PartitionedClient(Client):
             url: URL of Redis, as for `Client`.
             namespace: Name of the whole; default: AIOQLESS_NAMESPACE, else `ql`.
             partitions: Number of partitions; default: AIOQLESS_PARTITIONS.
+            max_data: Maximum size of a job's data, in bytes.
+            name: Name of the client, as for `Client`.
+            codec: Encodes data and results, as for `Client`.
             options: The other options of `Client`.
 
         Raises:
@@ -70,12 +72,17 @@ class PartitionedClient(Client):
             ValueError: An option is out of range, or there is no number of partitions.
         """
         whole = namespace or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
-        name, codec = options.pop("name", None) or worker_name(), options.pop("codec", None)
-        max_data = options.pop("max_data", MAX_BYTES)
+        name = name or worker_name()
         self.count = _read_count() if partitions is None else check_count(partitions)
         self._first_of_many = name_partitions(whole, 2)[0]
+
+        def make_client(access: RedisAccess) -> Client:
+            return Client(
+                namespace=access.namespace, name=name, max_data=max_data, codec=codec, access=access
+            )
+
         self._parts = PartitionedAccess(
-            find_url(url), name_partitions(whole, self.count), name, codec, max_data, options
+            find_url(url), name_partitions(whole, self.count), name, make_client, options
         )
         address = self._parts.address
         if self.count > 1 and address is not None and address.kind == "sentinel":
@@ -139,7 +146,9 @@ class PartitionedClient(Client):
         Raises:
             ValueError: Its jid, keys and dependencies belong to several partitions; or as `Client`.
         """
-        new = place(NewJob.of(job, data, options), partition_key, self.count)
+        new = NewJob.of(job, data, options)
+        if partition_key is not None:
+            new = place(new, partition_key, self.count)
         return await super().put(new, queue=queue, wait=wait)
 
     async def put_flow(
@@ -159,12 +168,8 @@ class PartitionedClient(Client):
         Raises:
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
-        if partition_key is not None:
-            named = once and recurring_jid(once, self.count)
-            flow = place_flow(flow, partition_key, self.count, named)
-        return await super().put_flow(
-            flow, queue=queue, if_dependency_fails=if_dependency_fails, once=once, wait=wait
-        )
+        sender = cast(PartitionedSender, self.internals.sender)
+        return await sender.put_flow(flow, queue, if_dependency_fails, once, wait, partition_key)
 
     @override
     def job_set(
@@ -202,84 +207,50 @@ class PartitionedClient(Client):
             for each in missing:
                 print(each.node, each.partitions)
         """
-        with self._partitioned_store.partial_reads() as missing:
+        with cast(PartitionedStore, self.internals.store).partial_reads() as missing:
             yield missing
-
-    @property
-    def server(self) -> Server:
-        """The Redis server of the first partition that can be reached."""
-        return Server(self._partitioned_store.first_reachable())
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
     ) -> list[Finding]:
-        """Check all partitions that can be reached, as `Client.check` does.
-
-        Args:
-            resolve: Repair what is found; no job is lost.
-            step: Called after each call with the number of things it looked at.
-
-        Returns:
-            What was found; the problem `unreachable` for each node that wasn't checked.
-        """
+        """Check all partitions, as `Client.check` does; a node that is away is a problem, too."""
         with self.partial_reads() as missing:
-            store = self._partitioned_store
-            found = await check_consistency(
-                store, self._move_in_partitions, resolve=resolve, step=step
-            )
-            away = [
-                Finding(problem="unreachable", fixed=False, about=msgspec.to_builtins(each))
-                for each in missing
-            ]
-        return found + away
+            found = await super().check(resolve=resolve, step=step)
+        return found + [
+            Finding(problem="unreachable", fixed=False, about=msgspec.to_builtins(each))
+            for each in missing
+        ]
 
     async def measure_partitions(self) -> list[PartitionLoad]:
         """Return where each partition is, and how many jobs it has."""
         assert self._parts.address is not None
         return await measure_partitions(self.partitions, self._parts.address)
 
-    async def measure_nodes(self, loads: Sequence[PartitionLoad]) -> list[NodeLoad]:
-        """Return the load of the nodes.
-
-        Args:
-            loads: What `measure_partitions` returned.
-        """
-        return await measure_nodes(self.partitions, loads)
-
-    async def _move_in_partitions(self, moves: Sequence[TickRow]) -> None:
-        of_partition: dict[int, list[TickRow]] = {}
-        for row in moves:
-            of_partition.setdefault(self.partition_of(row["jid"]), []).append(row)
-        for number, rows in of_partition.items():
-            await self.partitions[number].internals.store.tick(batch=rows)
-
     async def _compare_count(self) -> None:
         """Compare the number of partitions with that in Redis, or record it on first use."""
-        stores, address = self._partitioned_store.stores, self._parts.address
+        address, other = self._parts.address, self._first_of_many
         assert address is not None
         if self.count == 1:
-            other = self._first_of_many
-            if recorded := await self._execute("GET", Keys(other)("partitions"), within=other):
-                raise wrong_number(self.namespace, int(recorded), 1)
-        elif not await compare_count(self.namespace, stores):
-            whole = self.namespace
-            if address.kind == "cluster" and "{" not in whole:
-                whole = f"{{{whole}}}"
-            if await self._execute("EXISTS", Keys(whole)("queues"), within=whole):
-                raise wrong_number(self.namespace, 1, self.count)
-            await record_count(self.namespace, stores)
+            if recorded := await self._execute("GET", count_key(other), within=other):
+                raise WrongPartitions.of(self.namespace, int(recorded), 1)
+            return
+        whole = self.namespace
+        if address.kind == "cluster" and "{" not in whole:
+            whole = f"{{{whole}}}"
+        stores = [client.internals.store for client in self.partitions]
+        await compare_count(
+            self.namespace,
+            stores,
+            lambda: self._execute("EXISTS", Keys(whole)("queues"), within=whole),
+        )
 
-    async def _execute(self, *command: str | bytes, within: str) -> Any:
+    async def _execute(self, *command: str | bytes, within: str) -> Reply:
         """Send a command to the node of another namespace."""
         store = self._parts.of(within).make_store()
         try:
             return await store.connection.execute(*command)
         finally:
             await store.aclose()
-
-    @property
-    def _partitioned_store(self) -> PartitionedStore:
-        return cast(PartitionedStore, self.internals.store)
 
 
 def _read_count(environ: Mapping[str, str] = os.environ) -> int:

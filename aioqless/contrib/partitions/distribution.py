@@ -1,4 +1,4 @@
-"""Distribution: which node has which partitions, how many jobs they have, and the nodes' load."""
+"""Distribution: which node has which partitions, and how many jobs they have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.client.redis_server import ServerInfo
 from aioqless.redis import Address, ClusterSlots, name_node, slot_of
 
 
@@ -36,27 +35,6 @@ class PartitionLoad:
     others: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeLoad:
-    """A node with some of the partitions.
-
-    Attributes:
-        node: Its address.
-        partitions: Their numbers.
-        server: State of its server; None if it doesn't answer.
-        waiting: Jobs of its partitions that a worker may pop now.
-        running: Jobs of its partitions that a worker holds.
-        others: Jobs of its partitions that are scheduled, or held by dependencies.
-    """
-
-    node: str
-    partitions: tuple[int, ...]
-    server: ServerInfo | None
-    waiting: int
-    running: int
-    others: int
-
-
 async def measure_partitions(partitions: Sequence[Client], address: Address) -> list[PartitionLoad]:
     """Return where each partition is, and how many jobs it has.
 
@@ -67,11 +45,11 @@ async def measure_partitions(partitions: Sequence[Client], address: Address) -> 
 
     async def measure(number: int, client: Client) -> PartitionLoad:
         slot = slot_of(client.namespace) if "{" in client.namespace else 0
-        endpoint = address.endpoints[0]
+        node = address.endpoints[0]
         if slots is not None:
-            endpoint = slots.recall(slot) or await slots.find(slot)
+            node = slots.recall(slot) or await slots.find(slot)
         load = PartitionLoad(
-            number=number, namespace=client.namespace, slot=slot, node=name_node(endpoint)
+            number=number, namespace=client.namespace, slot=slot, node=name_node(node)
         )
         try:
             queues = await client.queues()
@@ -87,27 +65,3 @@ async def measure_partitions(partitions: Sequence[Client], address: Address) -> 
     first = await measure(0, partitions[0])
     others = [measure(number, each) for number, each in enumerate(partitions[1:], 1)]
     return [first, *await asyncio.gather(*others)]
-
-
-async def measure_nodes(
-    partitions: Sequence[Client], loads: Sequence[PartitionLoad]
-) -> list[NodeLoad]:
-    """Return the nodes of partitions, and their load."""
-    named: dict[str, list[PartitionLoad]] = {}
-    for load in loads:
-        named.setdefault(load.node, []).append(load)
-
-    async def measure(node: str, own: list[PartitionLoad]) -> NodeLoad:
-        server = None
-        if any(load.reachable for load in own):
-            server = await partitions[own[0].number].server.info()
-        return NodeLoad(
-            node=node,
-            partitions=tuple(load.number for load in own),
-            server=server,
-            waiting=sum(load.waiting for load in own),
-            running=sum(load.running for load in own),
-            others=sum(load.others for load in own),
-        )
-
-    return list(await asyncio.gather(*(measure(node, own) for node, own in named.items())))

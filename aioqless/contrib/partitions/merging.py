@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from aioqless.client.job.summaries import FailureGroup
@@ -13,122 +15,6 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 Record: TypeAlias = dict[str, Any]
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
-
-_SAME = ("name", "day")  # members that the records to be added have in common
-
-
-def add(records: Sequence[Record]) -> Record:
-    """Add records: their numbers, and lists of numbers; a flag is set if it is set in any."""
-    first = records[0]
-    return {
-        name: value if name in _SAME else _add([record[name] for record in records])
-        for name, value in first.items()
-    }
-
-
-def add_by_name(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Add records with the same name, in the order in which names come first."""
-    named: dict[str, list[Record]] = {}
-    for record in interleave(replies):
-        named.setdefault(record["name"], []).append(record)
-    return [add(records) for records in named.values()]
-
-
-def combine_archive_states(replies: Sequence[Record]) -> Record:
-    """Combine the states of the streams of ended jobs: the oldest entry, the slowest reader."""
-    filled = [reply for reply in replies if reply.get("length")] or replies[:1]
-    behind = min(filled, key=_entry_number)
-    counters = ("bound", "length", "added")
-    return behind | {name: sum(reply[name] for reply in replies) for name in counters}
-
-
-def add_counters(replies: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Add counters by name."""
-    return {
-        name: sum(reply.get(name, 0) for reply in replies)
-        for name in dict.fromkeys(itertools.chain(*replies))
-    }
-
-
-def add_in_order(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Add the first record of each reply, the second, ..."""
-    return [add(records) for records in zip(*replies, strict=True)]
-
-
-def combine_durations(parts: Sequence[Record]) -> Record:
-    """Combine counts, means and variances exactly, as if all values had been in one sample."""
-    count = sum(part["count"] for part in parts)
-    mean = sum(part["count"] * part["mean"] for part in parts) / count if count else 0
-    squares = sum(
-        max(0, part["count"] - 1) * part["variance"] + part["count"] * (part["mean"] - mean) ** 2
-        for part in parts
-    )
-    variance = squares / (count - 1) if count > 1 else 0
-    return {
-        "count": count,
-        "total": sum(part["total"] for part in parts),
-        "mean": mean,
-        "std": math.sqrt(variance),
-        "variance": variance,
-        "histogram": _add([part["histogram"] for part in parts]),
-        "milliseconds": _add([part["milliseconds"] for part in parts]),
-    }
-
-
-def combine_stats(replies: Sequence[Record]) -> Record:
-    """Combine the statistics of a day."""
-    durations = ("wait", "run")
-    counters = [
-        {name: value for name, value in reply.items() if name not in durations} for reply in replies
-    ]
-    return add(counters) | {
-        name: combine_durations([reply[name] for reply in replies]) for name in durations
-    }
-
-
-def combine_failures(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Combine the summaries of each failure group."""
-    return [_combine_group(records) for records in zip(*replies, strict=True)]
-
-
-def combine_workers(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Combine what partitions know of each worker, the one seen last first."""
-    named: dict[str, list[Record]] = {}
-    for record in itertools.chain(*replies):
-        named.setdefault(record["name"], []).append(record)
-    workers = [
-        {
-            "name": name,
-            "jobs": sum(record["jobs"] for record in records),
-            "stalled": sum(record["stalled"] for record in records),
-            "seen": max(record["seen"] for record in records),
-            "queues": next((each["queues"] for each in records if each["queues"]), None),
-        }
-        for name, records in named.items()
-    ]
-    return sorted(workers, key=lambda worker: -worker["seen"])
-
-
-def combine_working(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Combine the summaries of each worker; the jobs whose locks expire first come first."""
-    return [
-        {
-            "name": records[0]["name"],
-            "seen": max(record["seen"] for record in records),
-            "jobs": sum(record["jobs"] for record in records),
-            "stalled": sum(record["stalled"] for record in records),
-            "doing": sorted(
-                (job for record in records for job in record["doing"]),
-                key=lambda job: job["expires"],
-            ),
-        }
-        for records in zip(*replies, strict=True)
-    ]
-
-
-def concatenate(replies: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
-    """Concatenate lists by name."""
-    return {name: [item for reply in replies for item in reply[name]] for name in replies[0]}
 
 
 def interleave(replies: Sequence[Sequence[T]]) -> list[T]:
@@ -149,94 +35,127 @@ def sort_by_due_time(replies: Sequence[Sequence[Record]]) -> list[Record]:
     )
 
 
-def _sort_by_failure(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    return sorted(interleave(replies), key=lambda job: -(job["failure"] or {}).get("when", 0))
+def add(records: Sequence[Record]) -> Record:
+    """Merge records by member: numbers are added, lists joined, and a flag is set if any is."""
+    return {
+        name: _OF_MEMBERS.get(name, _add)([record[name] for record in records])
+        for name in records[0]
+    }
+
+
+def add_by(*names: str) -> Callable[[Sequence[Sequence[Record]]], list[Record]]:
+    """Return what adds the records that have these members in common, by when each comes first."""
+
+    def merge(replies: Sequence[Sequence[Record]]) -> list[Record]:
+        groups: dict[tuple[Any, ...], list[Record]] = {}
+        for record in interleave(replies):
+            groups.setdefault(tuple(record[name] for name in names), []).append(record)
+        return list(map(add, groups.values()))
+
+    return merge
+
+
+def in_order(merge: Merge) -> Merge:
+    """Return what merges the first items of all replies, the second items, ..."""
+    return lambda replies: [merge(items) for items in zip(*replies, strict=True)]
+
+
+def combine_durations(parts: Sequence[Record]) -> Record:
+    """Combine counts, means and variances exactly, as if all values had been in one sample."""
+    count = sum(part["count"] for part in parts)
+    mean = sum(part["count"] * part["mean"] for part in parts) / count if count else 0
+    squares = sum(
+        max(0, part["count"] - 1) * part["variance"] + part["count"] * (part["mean"] - mean) ** 2
+        for part in parts
+    )
+    variance = squares / (count - 1) if count > 1 else 0
+    return {
+        "count": count,
+        "total": sum(part["total"] for part in parts),
+        "mean": mean,
+        "std": math.sqrt(variance),
+        "variance": variance,
+        "histogram": in_order(sum)([part["histogram"] for part in parts]),
+        "milliseconds": in_order(sum)([part["milliseconds"] for part in parts]),
+    }
 
 
 def _add(values: Sequence[Any]) -> Any:
-    first = values[0]
-    if isinstance(first, bool):
-        return any(values)
-    if isinstance(first, list):
-        return [sum(column) for column in zip(*values, strict=True)]
+    match values[0]:
+        case bool():
+            return any(values)
+        case list():
+            return list(chain(*values))
     return sum(values)
 
 
 def _combine_group(records: Sequence[Record]) -> Record:
     groups = [FailureGroup.from_record(record) for record in records]
     times = sorted({when for group in groups for _, when in group.marks}, reverse=True)
-    return {
-        "group": records[0]["group"],
-        "total": sum(record["total"] for record in records),
-        "latest": max(
-            (record["latest"] for record in records), key=lambda job: job.get("failed", 0)
-        ),
-        "marks": [
-            (max(1, round(sum(group.since(when) for group in groups))), when) for when in times
-        ],
+    marks = [(max(1, round(sum(group.since(when) for group in groups))), when) for when in times]
+    return add(records) | {"marks": marks}
+
+
+def _combine_archive_states(replies: Sequence[Record]) -> Record:
+    """Combine the states of the streams of ended jobs: the oldest entry, the slowest reader."""
+
+    def position(state: Record) -> tuple[int, ...]:
+        first = state.get("read") or state.get("first") or "0-0"
+        return tuple(map(int, first.split("-")))
+
+    filled = [reply for reply in replies if reply.get("length")] or replies[:1]
+    counters = ("bound", "length", "added")
+    return min(filled, key=position) | {
+        name: sum(reply[name] for reply in replies) for name in counters
     }
 
 
-def _entry_number(state: Record) -> tuple[int, ...]:
-    """Return the id of a stream's first unread entry, or of an older one, as numbers."""
-    first = state.get("read") or state.get("first") or "0-0"
-    return tuple(int(part) for part in first.split("-"))
+def _first(values: Sequence[Any]) -> Any:
+    return values[0]
 
 
 def _nothing(_: Sequence[None]) -> None:
     return None
 
 
-def _longest(replies: Sequence[Sequence[float]]) -> list[float]:
-    return [max(lags) for lags in zip(*replies, strict=True)]
+# Members of records that are neither added nor joined.
+_OF_MEMBERS: dict[str, Merge] = {
+    **dict.fromkeys(("name", "day", "key", "priority", "group"), _first),
+    **dict.fromkeys(("seen", "lag"), max),
+    **dict.fromkeys(("wait", "run"), combine_durations),
+    "doing": lambda lists: sorted(chain(*lists), key=lambda job: job["expires"]),
+    "latest": partial(max, key=lambda job: job.get("failed", 0)),
+    "queues": lambda lists: next(filter(None, lists), None),
+}
 
-
-def _most_delayed(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    return [
-        max(delays, key=lambda delay: (delay["lag"], delay["declined"]))
-        for delays in zip(*replies, strict=True)
-    ]
-
-
-def add_tenants(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Add the jobs of each tenant; its lag is the longest."""
-    merged: dict[tuple[str, float], Record] = {}
-    for record in interleave(replies):
-        known = merged.setdefault((record["key"], record["priority"]), record)
-        if known is not record:
-            known["waiting"] += record["waiting"]
-            known["running"] += record["running"]
-            known["lag"] = max(known["lag"], record["lag"])
-    return list(merged.values())
-
+add_by_name = add_by("name")
+combine_failures = in_order(_combine_group)
 
 # Of commands that all partitions carry out.
 SUMS: dict[str, Merge] = {
-    "archive_state": combine_archive_states,
-    "days": add_in_order,
-    "delays": _most_delayed,
-    "failed": add_counters,
+    "archive_state": _combine_archive_states,
+    "days": in_order(add),
+    "delays": in_order(partial(max, key=lambda delay: (delay["lag"], delay["declined"]))),
+    "failed": lambda replies: dict(sum(map(Counter, replies), Counter())),
     "failures": combine_failures,
-    "lag": _longest,
+    "lag": in_order(max),
     "length": sum,
     "queues": add,
-    "stats": combine_stats,
-    "track_list": concatenate,
-    "workers": combine_workers,
-    "working": combine_working,
+    "stats": add,
+    "track_list": add,
+    "workers": lambda replies: sorted(add_by_name(replies), key=lambda worker: -worker["seen"]),
+    "working": in_order(add),
     **dict.fromkeys(("pause", "unpause", "forget", "register", "deregister"), _nothing),
 }
 
 # Of commands that return a page: how the first items of all partitions are ordered.
 PAGES: dict[str, Merge] = {
-    "failed": _sort_by_failure,
-    "group": interleave,
-    "jobs": interleave,
-    "peek": interleave,
-    "queue_names": unite,
+    "failed": lambda replies: sorted(
+        interleave(replies), key=lambda job: -(job["failure"] or {}).get("when", 0)
+    ),
+    **dict.fromkeys(("group", "jobs", "peek", "tag_get"), interleave),
+    **dict.fromkeys(("queue_names", "tag_top"), unite),
     "queues": add_by_name,
     "recurring": sort_by_due_time,
-    "tag_get": interleave,
-    "tag_top": unite,
-    "tenants": add_tenants,
+    "tenants": add_by("key", "priority"),
 }

@@ -27,11 +27,6 @@ class NodeConnections:
 
     Owns these connections. When one breaks, or a node redirects, the namespaces concerned look for
     their node again; those of other nodes aren't affected.
-
-    Args:
-        address: The Cluster.
-        timeout: Seconds that connecting, handshake included, and each reply may take.
-        name: Name of the connections in `CLIENT LIST`.
     """
 
     def __init__(self, address: Address, *, timeout: float, name: str) -> None:
@@ -45,22 +40,15 @@ class NodeConnections:
         self._closed = False
 
     def of(self, namespace: str) -> NamespaceConnection:
-        """Return the connection of a namespace, which leads to its node.
-
-        Raises:
-            ValueError: The namespace has no hash tag.
-        """
+        """Return the connection of a namespace, which leads to its node."""
         return NamespaceConnection(self, slot_of(namespace))
 
     async def find(self, slot: int, seen: int) -> tuple[Endpoint, int]:
-        """Return the address of the node that has a slot, and the version of that answer.
+        """Return the node that has a slot, and the version of that answer.
 
         Args:
             slot: The slot.
             seen: Version of the answer that turned out to be wrong; 0 for none.
-
-        Raises:
-            redis.exceptions.ConnectionError: No node answers, or none has the slot.
         """
         async with self._asking:
             if seen == self._version or (endpoint := self._slots.recall(slot)) is None:
@@ -87,8 +75,6 @@ class NodeConnections:
 
 class NamespaceConnection:
     """The way to one namespace over the connections that it shares with others.
-
-    Owns the choice of the connection.
 
     Attributes:
         endpoint: Address of the node that the latest command was for; None before the first one.
@@ -148,7 +134,7 @@ class NamespaceConnection:
 
 
 class _Node:
-    """One node of the Cluster."""
+    """One node of the Cluster, as the topology of a connection."""
 
     def __init__(self, address: Address, endpoint: Endpoint) -> None:
         self.address = address

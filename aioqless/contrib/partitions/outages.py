@@ -11,7 +11,7 @@ from typing_extensions import override
 from aioqless.client import CommandConnection
 from aioqless.contrib.partitions.nodes import NamespaceConnection
 from aioqless.redis import Endpoint, SlotMigrating, SlotMoved, name_node
-from aioqless.runtime.log import bound, log
+from aioqless.runtime.log import bound
 from aioqless.worker import ReconnectDelays
 from aioqless.worker.context import Outage
 
@@ -21,11 +21,7 @@ _OF_ONE = (SlotMoved, SlotMigrating, exceptions.NoPermissionError)
 
 
 class NodeOutages:
-    """Owns an `Outage` for each node, so that an outage is two lines of the log.
-
-    Args:
-        delays: How long to wait before a node is tried again.
-    """
+    """Owns an `Outage` for each node, so that an outage is two lines of the log."""
 
     def __init__(self, delays: ReconnectDelays) -> None:
         self.delays = delays
@@ -33,12 +29,7 @@ class NodeOutages:
         self._nodes: dict[Endpoint | None, NodeOutage] = {}
 
     def add(self, number: int, connection: CommandConnection) -> PartitionOutage:
-        """Return the outage of a partition.
-
-        Args:
-            number: Number of the partition.
-            connection: Leads to its node.
-        """
+        """Return the outage of a partition, whose connection leads to its node."""
         self.partitions.append(PartitionOutage(self, number, connection))
         return self.partitions[-1]
 
@@ -49,24 +40,18 @@ class NodeOutages:
             found = self._nodes[node] = NodeOutage(self, node)
         return found
 
-    def count(self, outage: NodeOutage) -> int:
-        """Return how many partitions are on a node."""
-        return sum(partition.node is outage for partition in self.partitions)
-
 
 class NodeOutage(Outage):
-    """Whether a node can be reached.
+    """Whether a node can be reached; without an address the only one, or any before the first call.
 
-    Args:
-        nodes: All of them.
-        endpoint: Its address; None if it is the only one, or for all of them together, while none
-            has answered yet.
+    Attributes:
+        endpoint: Its address.
     """
 
     def __init__(self, nodes: NodeOutages, endpoint: Endpoint | None) -> None:
         super().__init__(nodes.delays)
+        self.endpoint = endpoint
         self._nodes = nodes
-        self._endpoint = endpoint
         self._logged = endpoint  # the address in the next line: after a failover, the other node's
         self._partitions = 0  # that the last outage concerned
         self._checked = False
@@ -82,24 +67,17 @@ class NodeOutage(Outage):
 
     def move_to(self, other: NodeOutage) -> None:
         """End the outage: another node has the partitions now."""
-        self._logged = other._endpoint  # of the same class
+        self._logged = other.endpoint
         self.record_success()
 
     @override
-    def log_lost(self, error: str) -> None:
-        self._partitions = self._nodes.count(self)
-        self._logged = self._endpoint
-        with bound(partition=...):  # not the one that found out
-            log.error("worker.redis_lost", error=error, **self._fields())
-
-    @override
-    def log_reconnected(self, seconds: float) -> None:
-        with bound(partition=...):
-            log.info("worker.redis_reconnected", seconds=seconds, **self._fields())
-
-    def _fields(self) -> dict[str, str | int]:
+    def log(self, level: str, event: str, **fields: object) -> None:
+        if level == "error":
+            self._partitions = sum(each.node is self for each in self._nodes.partitions)
+            self._logged = self.endpoint
         node = {} if self._logged is None else {"node": name_node(self._logged)}
-        return {**node, "partitions": self._partitions}
+        with bound(partition=...):  # not the one that found out
+            super().log(level, event, **fields, **node, partitions=self._partitions)
 
 
 class PartitionOutage(Outage):
@@ -141,19 +119,12 @@ class PartitionOutage(Outage):
     @override
     def record_success(self, *, permitted: bool = False) -> None:
         super().record_success(permitted=permitted)
-        node = self.node
+        node, failed, self._failed = self.node, self._failed, None
         node.record_success()
-        if self._failed is not None:
-            if self._failed is not node:
-                self._failed.move_to(node)
-            self._failed = None
+        if failed is not None and failed is not node:
+            failed.move_to(node)
 
     @override
-    def log_lost(self, error: str) -> None:
+    def log(self, level: str, event: str, **fields: object) -> None:
         with bound(partition=self._number):
-            super().log_lost(error)
-
-    @override
-    def log_reconnected(self, seconds: float) -> None:
-        with bound(partition=self._number):
-            super().log_reconnected(seconds)
+            super().log(level, event, **fields)

@@ -14,7 +14,7 @@ import binascii
 import itertools
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 from zlib import crc32
 
@@ -68,12 +68,7 @@ def name_partitions(namespace: str, partitions: int) -> tuple[str, ...]:
 
 
 def partition_of(name: str, partitions: int) -> int:
-    """Return the number of the partition that a jid or a key belongs to.
-
-    Args:
-        name: The jid or the key.
-        partitions: Number of partitions.
-    """
+    """Return the number of the partition that a jid or a key belongs to."""
     if partitions == 1:
         return 0
     if "-failure-" in name:
@@ -85,21 +80,22 @@ def partition_of(name: str, partitions: int) -> int:
     return crc32(name.encode("utf-8", "surrogateescape")) % partitions
 
 
-def check_together(first: str, others: Iterable[str], count: int) -> None:
-    """Check that jids and keys belong to the same partition.
+def common_partition(names: Sequence[str], partitions: int) -> int:
+    """Return the number of the partition that jids and keys belong to.
 
     Raises:
-        ValueError: They don't.
+        ValueError: They belong to several.
     """
-    own = partition_of(first, count)
-    for name in others:
-        if (other := partition_of(name, count)) != own:
+    own = partition_of(names[0], partitions)
+    for name in names[1:]:
+        if (other := partition_of(name, partitions)) != own:
             raise ValueError(
-                f"{first!r} belongs to partition {own} of {count}, and {name!r} to {other}: a job "
-                "is in one partition with its keys and the jobs that it depends on. Leave out its "
-                "jid, take client.jid_for(key), or give both the same part in braces, as in "
-                "'{customer-7}-a' and '{customer-7}-b'"
+                f"{names[0]!r} belongs to partition {own} of {partitions}, and {name!r} to "
+                f"{other}: a job is in one partition with its keys and the jobs that it depends "
+                "on. Leave out its jid, take client.jid_for(key), or give both the same part in "
+                "braces, as in '{customer-7}-a' and '{customer-7}-b'"
             )
+    return own
 
 
 def keys_of(text: str | bytes | None) -> list[str]:
@@ -110,15 +106,8 @@ def keys_of(text: str | bytes | None) -> list[str]:
 
 
 def generate_jid(partition: int, partitions: int, digits: str | None = None) -> str:
-    """Return a random jid of a partition: 32 hexadecimal digits, as of other qless clients.
-
-    Args:
-        partition: Number of the partition.
-        partitions: Number of partitions.
-        digits: The random digits, of which it changes the last four; default: new ones.
-    """
-    if digits is None:
-        digits = secrets.token_hex(16)
+    """Return a jid of a partition: 32 hexadecimal digits, random but for the last four."""
+    digits = digits or secrets.token_hex(16)
     number = int(digits[28:], 16)
     number += partition - number % partitions
     if number > 0xFFFF:

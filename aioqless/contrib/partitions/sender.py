@@ -19,7 +19,7 @@ from aioqless.client.put_options import IfDependencyFails
 from aioqless.client.put_sender import DefaultContext, PutSender
 from aioqless.client.workflows import Chain, Flow, Group, Step
 from aioqless.contrib.partitions.routing import (
-    check_together,
+    common_partition,
     generate_jid,
     keys_of,
     partition_of,
@@ -37,15 +37,11 @@ BURST_ENDS = 1.0  # seconds after the last put
 
 
 class PartitionedSender(PutSender):
-    """Encodes jobs and sends each to its partition.
+    """Encodes jobs and sends each to its partition, with a sender for each.
 
     A job is in the partition of its jid, with all its keys and all jobs that it depends on. A jid
     that the caller doesn't choose is generated to fit them; what can't be in one partition is
     refused before anything is written. Jobs without keys go to all partitions in turn.
-
-    Args:
-        backend: Has the store of the partitioned namespace, and encodes data.
-        default_context: Returns the context of a job that is put without one.
     """
 
     def __init__(self, backend: JobBackend, default_context: DefaultContext | None = None) -> None:
@@ -68,9 +64,9 @@ class PartitionedSender(PutSender):
         row = super().encode(job)
         names = _names(row)
         if job.options.get("jid") is not None:
-            _choose([row["jid"], *names], self._count)
+            common_partition([row["jid"], *names], self._count)
             return row
-        partition = _choose(names, self._count) if names else self._next_partition()
+        partition = common_partition(names, self._count) if names else self._next_partition()
         return {**row, "jid": generate_jid(partition, self._count, row["jid"])}
 
     async def put_flow(
@@ -80,11 +76,25 @@ class PartitionedSender(PutSender):
         if_dependency_fails: IfDependencyFails | None,
         once: str | None,
         wait: Seconds,
+        partition_key: str | None = None,
     ) -> Flow:
-        """Put a workflow, with all its jobs in one partition."""
+        """Put a workflow, with all its jobs in one partition: of `once`, if that is given."""
         once = once and recurring_jid(once, self._count)
-        placed = place_flow(flow, None, self._count, once)
-        return await super().put_flow(placed, queue, if_dependency_fails, once, wait)
+        names = [name for name in (once, partition_key) if name is not None]
+
+        def read(job: NewJob) -> NewJob:
+            names.extend([*_given_jid(job), *_names(encode_job(job, sys.maxsize))])
+            return job
+
+        _with_each(flow, read)
+        home = common_partition(names, self._count) if names else random.randrange(self._count)
+
+        def give_jid(job: NewJob) -> NewJob:
+            return job if _given_jid(job) else job.with_options(jid=generate_jid(home, self._count))
+
+        if once is None:  # of which jids are made
+            flow = _with_each(flow, give_jid)
+        return await super().put_flow(flow, queue, if_dependency_fails, once, wait)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid."""
@@ -100,32 +110,27 @@ class PartitionedSender(PutSender):
         keys.
         """
         answers: list[str | Exception] = [""] * len(jobs)
-        numbers: dict[int, list[int]] = {}
+        homes: dict[int, list[int]] = {}
         for number, job in enumerate(jobs):
             try:
-                partition = _choose([job["jid"], *_names(job)], self._count)
+                home = common_partition([job["jid"], *_names(job)], self._count)
+                homes.setdefault(home, []).append(number)
             except ValueError as error:
                 answers[number] = error
-            else:
-                numbers.setdefault(partition, []).append(number)
-        replies = await asyncio.gather(
-            *(
-                self._senders[partition].put_rows(
-                    queue, [jobs[number] for number in own], wait, keep_existing=keep_existing
-                )
-                for partition, own in numbers.items()
-            ),
-            return_exceptions=True,
+        puts = (
+            self._senders[home].put_rows(
+                queue, [jobs[number] for number in own], wait, keep_existing=keep_existing
+            )
+            for home, own in homes.items()
         )
-        for own, reply in zip(numbers.values(), replies, strict=True):
+        replies = await asyncio.gather(*puts, return_exceptions=True)
+        for own, reply in zip(homes.values(), replies, strict=True):
             if isinstance(reply, BaseException):
-                if len(numbers) == 1 or not isinstance(reply, Exception):
+                if len(homes) == 1 or not isinstance(reply, Exception):
                     raise reply  # such as a full Redis, or a refused password
-                for number in own:
-                    answers[number] = reply
-            else:
-                for number, answer in zip(own, reply, strict=True):
-                    answers[number] = answer
+                reply = [reply] * len(own)  # noqa: PLW2901
+            for number, answer in zip(own, reply, strict=True):
+                answers[number] = answer
         return answers
 
     async def put_flow_rows(self, jobs: Sequence[PutFlowRow], wait: Seconds) -> str | None:
@@ -148,48 +153,14 @@ class PartitionedSender(PutSender):
         return self._turn
 
 
-def place(job: NewJob, partition_key: str | None, count: int) -> NewJob:
+def place(job: NewJob, partition_key: str, count: int) -> NewJob:
     """Return a job with a jid in the partition of a key.
 
     Raises:
         ValueError: It has a jid of another partition.
     """
-    if partition_key is None:
-        return job
-    partition = _choose([partition_key, *_given_jid(job)], count)
+    partition = common_partition([partition_key, *_given_jid(job)], count)
     return job.with_options(jid=job.options.get("jid") or generate_jid(partition, count))
-
-
-def place_flow(flow: Step, partition_key: str | None, count: int, once: str | None = None) -> Step:
-    """Return a workflow with jids that are all in one partition, that of `once` if that is given.
-
-    Raises:
-        ValueError: Its jids, keys and dependencies belong to several partitions.
-    """
-    names = [name for name in (once, partition_key) if name is not None]
-
-    def read(job: NewJob) -> NewJob:
-        names.extend([*_given_jid(job), *_names(encode_job(job, sys.maxsize))])
-        return job
-
-    _with_each(flow, read)
-    partition = _choose(names, count) if names else random.randrange(count)
-
-    def give_jid(job: NewJob) -> NewJob:
-        return job if _given_jid(job) else job.with_options(jid=generate_jid(partition, count))
-
-    return flow if once is not None else _with_each(flow, give_jid)  # its jids are made of `once`
-
-
-def _choose(names: Sequence[str], count: int) -> int:
-    """Return the partition of jids and keys.
-
-    Raises:
-        ValueError: They belong to several.
-    """
-    first, *others = names
-    check_together(first, others, count)
-    return partition_of(first, count)
 
 
 def _given_jid(job: NewJob) -> list[str]:
@@ -198,10 +169,7 @@ def _given_jid(job: NewJob) -> list[str]:
 
 
 def _names(job: PutManyRow) -> list[str]:
-    """Return the keys of a job and of its branch, and the jids that it depends on.
-
-    All must share its partition.
-    """
+    """Return the keys of a job and of its branch, and the jids that it depends on."""
     branch = msgspec.json.decode(job.get("on_failure") or b"{}")
     keys = [*keys_of(job.get("constraints")), *keys_of(branch.get("constraints"))]
     return [*keys, *(job.get("depends") or ())]

@@ -9,7 +9,6 @@ The first partition is written first, so after a failure it tells what the other
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -23,15 +22,10 @@ _LIMIT = re.compile(r"(\d+)(\.0*)?(/.+)?")
 
 
 def share_of(option: str, value: str, count: int) -> str:
-    """Return the share of one partition in the value of an option.
-
-    Args:
-        option: Name of the option.
-        value: What all partitions have together.
-        count: Number of partitions.
+    """Return the share of one of several partitions in the value of an option.
 
     Raises:
-        ValueError: The value of a queue's limit is not a multiple of the number of partitions.
+        ValueError: The value of a queue's limit is not a multiple of their number.
     """
     limit = _LIMIT.fullmatch(value)
     if limit is None or not _DIVIDED.fullmatch(option):
@@ -57,25 +51,18 @@ def total_of(option: str, share: Any, count: int) -> Any:
 
 
 async def find_differences(stores: Mapping[int, Store], *, resolve: bool) -> list[Record]:
-    """Compare options and paused queues with those of the first partition.
+    """Compare options and paused queues with those of the first partition; return findings.
 
     Args:
         stores: The stores of the partitions by number, the first one among them.
         resolve: Let all partitions have what the first one has.
-
-    Returns:
-        What differs, as the command `check` returns findings.
     """
-    first = stores[0]
-    others = {number: store for number, store in stores.items() if number}
+    first, found = stores[0], list[Record]()
     options: dict[str, Any] = await first.config_get()
     paused: dict[str, bool] = {}
-    found: list[Record] = []
-    replies = await asyncio.gather(
-        *(asyncio.gather(store.config_get(), store.queues()) for store in others.values())
-    )
-    for (number, store), (own, queues) in zip(others.items(), replies, strict=True):
+    for number, store in stores.items():
         at = {"fixed": resolve, "partition": number}
+        own = await store.config_get()
         for option in options.keys() | own.keys():
             if (value := options.get(option)) == own.get(option):
                 continue
@@ -84,12 +71,12 @@ async def find_differences(stores: Mapping[int, Store], *, resolve: bool) -> lis
                 await store.config_set(option=option, value=value)
             elif resolve:  # the first partition has the default
                 await store.config_unset(option=option)
-        for queue in queues:
-            name = queue["name"]
-            if name not in paused:
+        for queue in await store.queues():
+            name, is_paused = queue["name"], queue["paused"]
+            if name not in paused:  # the first partition needn't have jobs of it
                 paused[name] = (await first.queues(queue=name))["paused"]
-            if queue["paused"] != paused[name]:
+            if is_paused != paused[name]:
                 found.append({"problem": "pause-differs", **at, "queue": name})
                 if resolve:
-                    await (store.pause if paused[name] else store.unpause)(queues=[name])
+                    await (store.unpause if is_paused else store.pause)(queues=[name])
     return found

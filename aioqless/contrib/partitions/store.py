@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, TypeAlias
+from itertools import chain
+from typing import Any, TypeAlias, cast
 
 from redis import exceptions
 
@@ -17,7 +19,12 @@ from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
 from aioqless.contrib.partitions.nodes import NamespaceConnection
-from aioqless.contrib.partitions.routing import check_together, keys_of, partition_of, recurring_jid
+from aioqless.contrib.partitions.routing import (
+    common_partition,
+    keys_of,
+    partition_of,
+    recurring_jid,
+)
 from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
 from aioqless.errors import AioqlessError
 from aioqless.redis import SlotMigrating, SlotMoved, name_node
@@ -33,8 +40,6 @@ MOST_PER_CALL = 1000  # items of a page
 _IN_FIRST = ("remote_", "name_lease_")
 _EXTENSIONS_IN_FIRST = ("audit_log", "session")
 _EXTENSIONS_OF_JOBS = ("output", "signal", "steps")  # whose first argument is a jid
-_WALKS = ("check", "find", "clear")
-_TAKES = ("pop", "unfail", "revive_group")
 _DEFAULT_COUNT = {"queues": MOST_PER_CALL, "queue_names": MOST_PER_CALL}
 _STEP = 1 << 32  # between the offsets of two partitions
 
@@ -43,6 +48,7 @@ _PARAMETERS = {
     for name, method in vars(Store).items()
     if inspect.isfunction(method) and not getattr(method, "__isabstractmethod__", False)
 }
+_OF_JOBS = {name for name, given in _PARAMETERS.items() if "jids" in given} - {"declare_off"}
 
 
 class PartitionedStore(Store):
@@ -53,9 +59,6 @@ class PartitionedStore(Store):
     after the others have carried it out; within `partial_reads`, reads return what the others have.
 
     Owns the lists of missing nodes, one for each block of partial reads.
-
-    Attributes:
-        stores: The stores of the partitions.
     """
 
     def __init__(
@@ -63,16 +66,17 @@ class PartitionedStore(Store):
     ) -> None:
         self.stores = tuple(stores)
         self.namespace = stores[0].namespace
-        self.connection: CommandConnection = stores[0].connection
         self.clock = clock
         self._missing: ContextVar[list[MissingNode] | None] = ContextVar("missing", default=None)
 
+    @property
+    def connection(self) -> CommandConnection:
+        """The connection to the first partition that isn't known to be missing."""
+        return self.stores[self._first_present()].connection
+
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:
-        """Let reads of several partitions return what can be reached; yield what is missing.
-
-        A node that is missing once isn't asked again within the block, nor in one within it.
-        """
+        """Let reads of several partitions return what can be reached; yield what is missing."""
         if (missing := self._missing.get()) is None:
             missing = []
         token = self._missing.set(missing)
@@ -109,7 +113,7 @@ class PartitionedStore(Store):
             reply = await self._send_to_job(name, given)
         elif name.startswith(_IN_FIRST):
             reply = await self._send_to(0, name, given)
-        elif "jids" in _PARAMETERS[name] and name != "declare_off":
+        elif name in _OF_JOBS or (name == "tick" and given["batch"]):
             reply = await self._send_to_jobs(name, given)
         elif name.startswith("config_"):
             reply = await self._send_config(name, given)
@@ -117,9 +121,9 @@ class PartitionedStore(Store):
             reply = await self._read_page(name, given, PAGES[name])
         elif name in SUMS:
             reply = await self._send_to_all(name, given, SUMS[name])
-        elif name in _WALKS:
+        elif name in ("check", "find", "clear"):
             reply = await self._walk(name, given)
-        elif name in _TAKES:
+        elif name in ("pop", "unfail", "revive_group"):
             reply = await self._take(name, given)
         else:
             raise _works_on_one(name)
@@ -127,12 +131,7 @@ class PartitionedStore(Store):
 
     async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls, and return their replies; a refusal is returned in its place."""
-        replies: list[T | Exception] = []
-        for reply in await asyncio.gather(*calls, return_exceptions=True):
-            if isinstance(reply, BaseException) and not isinstance(reply, Exception):
-                raise reply
-            replies.append(reply)
-        return replies
+        return cast("list[T | Exception]", await asyncio.gather(*calls, return_exceptions=True))
 
     def request(self) -> AbstractContextManager[str]:
         """Reserve a request id for one call that may have to be sent several times."""
@@ -141,11 +140,6 @@ class PartitionedStore(Store):
     async def now(self) -> float:
         """Return the time of the clock that commands go by, in seconds since 1970."""
         return await self._read_any(lambda number: self.stores[number].now())
-
-    def first_reachable(self) -> ScriptStore:
-        """Return the store of the first partition that isn't known to be missing."""
-        away = self._away()
-        return next(each for number, each in enumerate(self.stores) if number not in away)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -159,39 +153,34 @@ class PartitionedStore(Store):
         if name.startswith("recur_"):
             given = given | {"jid": recurring_jid(given["jid"], len(self.stores))}
         # The keys, and the jids to depend on, must share the partition of the job.
-        together = [*keys_of(given.get("constraints")), *(given.get("depends") or ())]
+        names = [given["jid"], *keys_of(given.get("constraints")), *(given.get("depends") or ())]
         if name == "depends_on":
-            together += given.get("jids", ())
-        check_together(given["jid"], together, len(self.stores))
-        return await self._send_to(partition_of(given["jid"], len(self.stores)), name, given)
+            names += given.get("jids", ())
+        return await self._send_to(common_partition(names, len(self.stores)), name, given)
 
     async def _send_to_jobs(self, name: str, given: Named) -> Any:
-        """Send to each partition the jids that are its own; order the replies by the jids."""
-        jids: Sequence[str] = given.get("jids", ())
-        own: dict[int, list[str]] = {}
-        for jid in jids:
-            own.setdefault(partition_of(jid, len(self.stores)), []).append(jid)
-        replies: list[Any] = await _gather(
-            self._send_to(number, name, given | {"jids": part}) for number, part in own.items()
+        """Send to each partition the jids, or rows, that are its own; order replies by the jids."""
+        where = "batch" if name == "tick" else "jids"
+        own: dict[int, list[Any]] = {}
+        for each in given.get(where, ()):
+            jid = each["jid"] if name == "tick" else each
+            own.setdefault(partition_of(jid, len(self.stores)), []).append(each)
+        replies = await self._ask(
+            lambda number: self._send_to(number, name, given | {where: own[number]}), own
         )
-        if name == "timeout":
-            return None
+        if name in ("tick", "timeout", "dependency_failures"):  # the latter's are in one partition
+            return next(iter(replies), None)
+        items = list(chain(*replies))
         if name == "states":
-            states = dict(zip(_flatten(own.values()), _flatten(replies), strict=True))
-            return [states[jid] for jid in jids]
-        rank = {jid: number for number, jid in enumerate(jids)}
-        return sorted(
-            _flatten(replies),
-            key=lambda item: rank[item if isinstance(item, str) else item["jid"]],
-        )
+            states = dict(zip(chain(*own.values()), items, strict=True))
+            return [states[jid] for jid in given["jids"]]
+        rank = {jid: number for number, jid in enumerate(given.get("jids", ()))}
+        return sorted(items, key=lambda item: rank[item if isinstance(item, str) else item["jid"]])
 
     async def _send_to_all(self, name: str, given: Named, merge: Merge) -> Any:
         if name == "workers" and given.get("worker"):
             merge = SUMS["track_list"]
-        replies = await self._ask_all(
-            lambda number: self._send_to(number, name, given), writes=self._writes(name, given)
-        )
-        merged = merge(replies)
+        merged = merge(await self._ask_all(name, lambda number: self._send_to(number, name, given)))
         if name == "working":
             for worker in merged:
                 del worker["doing"][given["most"] :]
@@ -199,13 +188,11 @@ class PartitionedStore(Store):
 
     async def _read_page(self, name: str, given: Named, merge: Merge) -> Any:
         """Return a page of what all partitions have, in the merged order."""
-        offset = given.get("offset") or 0
-        count = given.get("count")
+        offset, count = given.get("offset") or 0, given.get("count")
         end = offset + (_DEFAULT_COUNT.get(name, 25) if count is None else count)
-        most = None if name == "queues" else end  # the counts of one queue are in many places
+        most = math.inf if name == "queues" else end  # the counts of one queue are in many places
         replies = await self._ask_all(
-            lambda number: self._read_first(number, name, given, most),
-            writes=self._writes(name, given),
+            name, lambda number: self._read_first(number, name, given, most)
         )
         merged = merge([items for items, _ in replies])[offset:end]
         if all(total is None for _, total in replies):
@@ -213,13 +200,13 @@ class PartitionedStore(Store):
         return {"total": sum(total for _, total in replies), "jobs": merged}
 
     async def _read_first(
-        self, number: int, name: str, given: Named, count: int | None
+        self, number: int, name: str, given: Named, most: float
     ) -> tuple[list[Any], Any]:
-        """Read the first items of a partition, or all; return them, and their total if it says."""
+        """Read the first items of a partition; return them, and their total if it says."""
         items: list[Any] = []
         while True:
-            wanted = MOST_PER_CALL if count is None else min(MOST_PER_CALL, count - len(items))
-            asked = {"offset": len(items), "count": max(0, wanted)}
+            wanted = max(0, int(min(MOST_PER_CALL, most - len(items))))
+            asked = {"offset": len(items), "count": wanted}
             page = await self._send_to(number, name, given | asked)
             total = page["total"] if isinstance(page, Mapping) else None
             page = page["jobs"] if isinstance(page, Mapping) else page
@@ -229,48 +216,32 @@ class PartitionedStore(Store):
 
     async def _walk(self, name: str, given: Named) -> Any:
         """Send to one partition after the other; the cursor says how far the caller is."""
-        where = "offset" if name == "clear" else "cursor"
-        if where == "cursor":
-            number, _, cursor = str(given.get(where) or "0").partition(":")
-            at, given = int(number), given | {where: cursor or "0"}
-        else:
-            at, offset = divmod(given[where], _STEP)
-            given = given | {where: offset}
-        is_last = at + 1 == len(self.stores)
+        count = len(self.stores)
+        if name == "clear":
+            at, offset = divmod(given["offset"], _STEP)
+            reply = await self._send_to(at, name, given | {"offset": offset})
+            if reply["offset"] is not None:
+                reply["offset"] += at * _STEP
+            elif at + 1 < count:
+                reply["offset"] = (at + 1) * _STEP
+            return reply
+        number, _, cursor = str(given.get("cursor") or "0").partition(":")
+        at, given = int(number), given | {"cursor": cursor or "0"}
+        replies = await self._ask(
+            lambda number: self._send_to(number, name, given), [at], partly=name == "check"
+        )
+        reply = replies[0] if replies else {"found": [], "examined": 0, "cursor": "0"}
         if name == "check":
-            reply = await self._check(at, given)
-            if is_last and reply[where] == "0" and 0 not in (away := self._away()):
-                present = {n: each for n, each in enumerate(self.stores) if n not in away}
-                resolve = given.get("resolve") == "resolve"
-                reply["found"] += await find_differences(present, resolve=resolve)
-        else:
-            reply = await self._send_to(at, name, given)
-        if where == "cursor":
-            if reply[where] != "0":
-                reply[where] = f"{at}:{reply[where]}"
-            elif not is_last:
-                reply[where] = f"{at + 1}:0"
-        elif reply[where] is not None:
-            reply[where] += at * _STEP
-        elif not is_last:
-            reply[where] = (at + 1) * _STEP
+            reply["found"] = [each | {"partition": at} for each in reply["found"]]
+        if reply["cursor"] != "0":
+            reply["cursor"] = f"{at}:{reply['cursor']}"
+        elif at + 1 < count:
+            reply["cursor"] = f"{at + 1}:0"
+        elif name == "check" and 0 not in (away := self._away()):
+            present = {n: store for n, store in enumerate(self.stores) if n not in away}
+            resolve = given.get("resolve") == "resolve"
+            reply["found"] += await find_differences(present, resolve=resolve)
         return reply
-
-    async def _check(self, at: int, given: Named) -> Any:
-        """Check a part of one partition; nothing of one that is missing."""
-        away, node = self._away(), self._node_of(at)
-        if at not in away and node and (known := self._missing.get()):
-            for each in known:
-                if each.node == node:  # asking it for each of its partitions would take long
-                    self._add_missing(at, exceptions.ConnectionError(each.error))
-                    away = self._away()
-        try:
-            if at not in away:
-                reply = await self._send_to(at, "check", given)
-                return reply | {"found": [each | {"partition": at} for each in reply["found"]]}
-        except REDIS_UNAVAILABLE as error:
-            self._add_missing(at, error)
-        return {"found": [], "examined": 0, "cursor": "0"}
 
     async def _take(self, name: str, given: Named) -> Any:
         """Ask one partition after the other, from any of them on, until there are enough."""
@@ -282,7 +253,7 @@ class PartitionedStore(Store):
             reply = await self._send_to(number, name, given | {"count": wanted})
             replies.append(reply)
             wanted -= len(reply) if isinstance(reply, list) else reply
-        return _flatten(replies) if name == "pop" else sum(replies)
+        return list(chain(*replies)) if name == "pop" else sum(replies)
 
     async def _send_config(self, name: str, given: Named) -> Any:
         """Read options of the first partition; change them there first, then in all others."""
@@ -295,63 +266,71 @@ class PartitionedStore(Store):
         if name == "config_set":
             given = given | {"value": share_of(given["option"], str(given["value"]), count)}
         await self._send_to(0, name, given)
-        await _gather(self._send_to(number, name, given) for number in range(1, count))
+        await self._ask(lambda number: self._send_to(number, name, given), range(1, count))
         return None
 
-    def _writes(self, name: str, given: Named) -> bool:
-        call: Call = getattr(self.stores[0], name)(**given)
-        return call.writes
+    async def _ask_all(self, name: str, ask: Callable[[int], Awaitable[T]]) -> list[T]:
+        """Ask all partitions; partial reads skip the missing ones."""
+        reads = "request" not in _PARAMETERS[name]  # without an id that a write has
+        return await self._ask(ask, range(len(self.stores)), partly=reads)
 
-    async def _ask_all(self, ask: Callable[[int], Awaitable[T]], *, writes: bool) -> list[T]:
-        """Ask all partitions; partial reads skip the missing ones.
+    async def _ask(
+        self, ask: Callable[[int], Awaitable[T]], numbers: Iterable[int], *, partly: bool = False
+    ) -> list[T]:
+        """Ask some partitions; raise the first error after all have answered.
 
-        Raises:
-            redis.exceptions.RedisError: A partition can't be reached; none, of partial reads.
+        Args:
+            ask: Asks one.
+            numbers: Their numbers.
+            partly: Partial reads skip the missing ones.
         """
-        away = set[int]() if writes else self._away()
-        asked = [number for number in range(len(self.stores)) if number not in away]
+        away = self._away() if partly else ()
+        asked = [number for number in numbers if number not in away]
         replies = await asyncio.gather(*map(ask, asked), return_exceptions=True)
         found: list[T] = []
         for number, reply in zip(asked, replies, strict=True):
             if not isinstance(reply, BaseException):
                 found.append(reply)
-            elif writes or not isinstance(reply, REDIS_UNAVAILABLE):
-                raise reply
-            else:
+            elif partly:
                 self._add_missing(number, reply)
+            else:
+                raise reply
         return found
 
     async def _read_any(self, read: Callable[[int], Awaitable[T]]) -> T:
         """Read what all partitions have alike from the first one that isn't missing."""
         while True:
-            number = self.stores.index(self.first_reachable())
+            number = self._first_present()
             try:
                 return await read(number)
             except REDIS_UNAVAILABLE as error:
                 self._add_missing(number, error)
 
+    def _first_present(self) -> int:
+        away = self._away()
+        return next(number for number in range(len(self.stores)) if number not in away)
+
     def _away(self) -> set[int]:
         """Return the partitions that partial reads do without."""
         return {number for each in self._missing.get() or () for number in each.partitions}
 
-    def _add_missing(self, number: int, error: Exception) -> None:
-        """Note that a partition is missing.
+    def _add_missing(self, number: int, error: BaseException) -> None:
+        """Note that a partition is missing, with the others on its node: they aren't asked again.
 
         Raises:
-            redis.exceptions.RedisError: The error, unless it is one of a partial read for which
-                other partitions are left.
+            BaseException: The error, unless it is one of a partial read for which other partitions
+                are left.
         """
-        missing = self._missing.get()
-        others_left = len(self._away() | {number}) < len(self.stores)
-        if missing is None or not others_left or isinstance(error, exceptions.AuthenticationError):
+        missing, away, every = self._missing.get(), self._away(), range(len(self.stores))
+        node = None if isinstance(error, SlotMoved | SlotMigrating) else self._node_of(number)
+        gone = (number,) if node is None else tuple(n for n in every if self._node_of(n) == node)
+        is_outage = isinstance(error, REDIS_UNAVAILABLE) and not isinstance(
+            error, exceptions.AuthenticationError
+        )
+        if missing is None or not is_outage or away.issuperset({*every} - {*gone}):
             raise error
-        is_slot = isinstance(error, SlotMoved | SlotMigrating)
-        node = None if is_slot else self._node_of(number)
-        for index, each in enumerate(missing):
-            if each.node == node and (node or each.error == str(error)):
-                missing[index] = replace(each, partitions=(*each.partitions, number))
-                return
-        missing.append(MissingNode(node, (number,), str(error)))
+        if number not in away:
+            missing.append(MissingNode(node, gone, str(error)))
 
     def _node_of(self, number: int) -> str | None:
         connection = self.stores[number].connection
@@ -379,22 +358,6 @@ def _works_on_one(name: str) -> AioqlessError:
 
 def _is_page(name: str, given: Named) -> bool:
     """Return whether a call wants a page; without a group, `failed` counts all groups."""
-    match name:
-        case "failed":
-            return bool(given.get("group"))
-        case "queues":
-            return not given.get("queue")
-    return True
-
-
-async def _gather(calls: Any) -> list[Any]:
-    """Await all calls, and return their replies; raise the first error after all have ended."""
-    replies = await asyncio.gather(*calls, return_exceptions=True)
-    for reply in replies:
-        if isinstance(reply, BaseException):
-            raise reply
-    return replies
-
-
-def _flatten(lists: Any) -> list[Any]:
-    return [item for each in lists for item in each]
+    return (
+        bool(given.get("group")) if name == "failed" else not given.get("queue") or name != "queues"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import NamedTuple
 
 from aioqless.contrib.partitions.outages import PartitionOutage
@@ -38,8 +37,6 @@ class Turns:
     slots while it is known to be away. With limits of queues, one pop at a time goes out: another
     might bring more than the limit.
 
-    Owns the order in which partitions wait, and which pops are under way.
-
     Args:
         shared: What the consumers of the partitions have in common.
         count: Number of partitions.
@@ -47,22 +44,15 @@ class Turns:
 
     def __init__(self, shared: Shared, count: int) -> None:
         self.lifecycle = shared.lifecycle
-        self._running = shared.running
-        self._running.on_end.append(self._note_end)
+        self.running = shared.running
+        self.running.on_end.append(self._note_end)
+        self.waiting: dict[PartitionSlots, Request] = {}
+        self.under_way: dict[PartitionSlots, float] = {}  # when each pop began
         self._count = count
         self._partitions: dict[int, PartitionSlots] = {}
-        self._waiting: dict[PartitionSlots, Request] = {}
-        self._under_way: dict[PartitionSlots, float] = {}  # when each pop began
-        self._timer: asyncio.TimerHandle | None = None
 
     def add(self, number: int, outage: PartitionOutage, store: ScriptStore) -> PartitionSlots:
-        """Return the slots of one more partition.
-
-        Args:
-            number: Its number.
-            outage: Whether it can be reached.
-            store: Its commands.
-        """
+        """Return the slots of one more partition."""
         slots = self._partitions[number] = PartitionSlots(self, outage, store)
         return slots
 
@@ -73,67 +63,34 @@ class Turns:
 
     async def run(self) -> None:
         """Give out slots that runs and pops leave, until canceled."""
-        try:
-            while True:
-                await self._running.slot_freed.wait()
-                self._running.slot_freed.clear()
-                self._grant()
-        finally:
-            if self._timer is not None:
-                self._timer.cancel()
+        while True:
+            await self.running.slot_freed.wait()
+            self.running.slot_freed.clear()
+            self.grant()
 
-    async def wait(self, slots: PartitionSlots, most: int, *, whole: bool) -> int:
-        """Wait for a turn and for free slots; return their number, or 0 to look again."""
-        request = Request(most, whole, asyncio.get_running_loop().create_future())
-        self._waiting[slots] = request
-        self._grant()
-        return await request.granted
-
-    def end(self, slots: PartitionSlots, count: int) -> None:
-        """End a turn; `run` gives out slots when the jobs of this pop have started."""
-        del self._under_way[slots]
-        with bound(partition=...) if self._running.paused else nullcontext():
-            self._running.give_back(count)
-
-    def leave(self, slots: PartitionSlots) -> None:
-        """Return 0 to a partition that waits, unless its jobs may have been popped before."""
-        request = self._waiting.get(slots)
-        if request and (self.lifecycle.stopping or not request.whole):
-            del self._waiting[slots]
-            if not request.granted.done():
-                request.granted.set_result(0)
-
-    def _grant(self) -> None:
+    def grant(self) -> None:
         """Give free slots to the partitions that wait."""
-        if not self._waiting:
-            return
-        now, running = time.monotonic(), self._running
-        fresh = any(now - since < LATE for since in self._under_way.values())
-        busy = {slots.outage.node for slots in self._under_way}
+        now, running = time.monotonic(), self.running
+        fresh = any(now - since < LATE for since in self.under_way.values())
+        busy = {slots.outage.node for slots in self.under_way}
         limited = any(each.limit for each in self.lifecycle.subscriptions)
-        for slots, request in list(self._waiting.items()):
+        for slots, (most, whole, granted) in list(self.waiting.items()):
             free = min(running.free, self.lifecycle.jobs_left - running.reserved)
             least = max(1, running.concurrency // SMALL_SHARE) if fresh else 1
             if free < least or (limited and busy):
                 break
             node = slots.outage.node
-            if node in busy or (request.most > free if request.whole else running.paused):
+            if node in busy or (most > free if whole else running.paused):
                 continue
-            del self._waiting[slots]
-            if request.granted.done():  # its poller was canceled
+            del self.waiting[slots]
+            if granted.done():  # its poller was canceled
                 continue
-            count = min(request.most, free)
-            running.reserved += count
-            self._under_way[slots] = now
+            granted.set_result(min(most, free))
+            running.reserved += min(most, free)
+            self.under_way[slots] = now
             fresh = True
             busy.add(node)
-            request.granted.set_result(count)
-        if self._waiting and fresh and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LATE, self._grant_late)
-
-    def _grant_late(self) -> None:
-        self._timer = None
-        self._grant()
+            asyncio.get_running_loop().call_later(LATE, self.grant)  # smaller shares, too
 
 
 class PartitionSlots:
@@ -150,15 +107,24 @@ class PartitionSlots:
         await self.reach()
         if self._turns.lifecycle.stopping or most <= 0:
             return 0
-        return await self._turns.wait(self, most, whole=whole)
+        request = Request(most, whole, asyncio.get_running_loop().create_future())
+        self._turns.waiting[self] = request
+        self._turns.grant()
+        return await request.granted
 
     def give_back(self, count: int) -> None:
-        """End the turn."""
-        self._turns.end(self, count)
+        """End the turn; slots are given out when the jobs of this pop have started."""
+        del self._turns.under_way[self]
+        with bound(partition=...):
+            self._turns.running.give_back(count)
 
     def leave(self) -> None:
-        """Let the poller return if it waits."""
-        self._turns.leave(self)
+        """Return 0 to the poller if it waits, unless its jobs may have been popped before."""
+        request = self._turns.waiting.get(self)
+        if request and (self._turns.lifecycle.stopping or not request.whole):
+            del self._turns.waiting[self]
+            if not request.granted.done():
+                request.granted.set_result(0)
 
     async def reach(self) -> None:
         """Wait until the node answers, or the worker stops.
@@ -169,7 +135,7 @@ class PartitionSlots:
         while not (self._turns.lifecycle.stopping or self.outage.reached):
             asked = time.monotonic()
             try:
-                await self._store.connection.execute("GET", count_key(self._store))
+                await self._store.connection.execute("GET", count_key(self._store.namespace))
             except NOT_NOW as error:
                 await self.outage.wait_after_failure(error, asked)
             else:

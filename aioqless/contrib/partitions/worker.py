@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import cast
 
 from typing_extensions import override
 
 from aioqless.contrib.partitions.client import PartitionedClient
-from aioqless.contrib.partitions.node_subscriptions import NodeSubscriptions
 from aioqless.contrib.partitions.outages import NodeOutages
 from aioqless.contrib.partitions.routing import partition_of, recurring_jid
 from aioqless.contrib.partitions.store import PartitionedStore
-from aioqless.contrib.partitions.turns import Turns
+from aioqless.contrib.partitions.subscriber import Item, listen_to_nodes
+from aioqless.contrib.partitions.turns import PartitionSlots, Turns
 from aioqless.errors import NameTaken
 from aioqless.handlers import Source
+from aioqless.redis import Gap
 from aioqless.runtime.log import bound
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.worker import AnyWorker, Settings
@@ -52,50 +53,41 @@ class PartitionedWorker(AnyWorker):
         on_stopping: Callable[[], object] | None = None,
         only: Collection[int] | None = None,
     ) -> None:
-        self._numbers = sorted(range(client.count) if only is None else set(only))
-        for number in self._numbers:
+        numbers = sorted(range(client.count) if only is None else set(only))
+        for number in numbers:
             if number not in range(client.count):
                 raise ValueError(f"only names partition {number}, of {client.count}")
-        if not self._numbers:
+        if not numbers:
             raise ValueError("only must name at least one partition, or be None for all")
         shared = Shared(client, *jobs, settings=settings, name=name, on_stopping=on_stopping)
         super().__init__(client, shared)
-        clients = [client.partitions[number] for number in self._numbers]
-        outages = NodeOutages(self.settings.reconnect)
+        self._numbers = numbers
+        self._clients = [client.partitions[number] for number in numbers]
         self._turns = Turns(shared, client.count)
+        self._slots: list[PartitionSlots] = []
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
+        outages = NodeOutages(self.settings.reconnect)
         dedicated = client.internals.dedicated_store("locks", LOCKS_TIMEOUT)
-        locks = cast(PartitionedStore, dedicated).stores
-        stores = [each.internals.store for each in clients]
-        self._slots = [
-            self._turns.add(number, outages.add(number, store.connection), store)
-            for number, store in zip(self._numbers, stores, strict=True)
-        ]
-        self._consumers = [
-            Consumer(
-                each,
-                shared,
-                self._declarations_of(number, client),
-                outage=slots.outage,
-                locks=locks[number],
-                slots=slots,
+        self._consumers = consumers = list[Consumer]()
+        for number, each in zip(numbers, self._clients, strict=True):
+            store, locks = each.internals.store, cast(PartitionedStore, dedicated).stores[number]
+            outage = outages.add(number, store.connection)
+            slots = self._turns.add(number, outage, store)
+            declared = self._declarations_of(number, client)
+            self._slots.append(slots)
+            consumers.append(
+                Consumer(each, shared, declared, outage=outage, locks=locks, slots=slots)
             )
-            for number, each, slots in zip(self._numbers, clients, self._slots, strict=True)
-        ]
-        self._messages = NodeSubscriptions(
-            clients,
-            [consumer.listener.channels for consumer in self._consumers],
-            received=self._handle_message,
-            subscribed=self._catch_up,
-        )
 
     @override
     async def run(self) -> None:
         """Work until stopped: see `AnyWorker.run`."""
+        channels = [consumer.listener.channels for consumer in self._consumers]
+        messages = listen_to_nodes(self._clients, channels, self._handle)
         async with self._reported():
             self._log_start()
             async with self._shared, asyncio.TaskGroup() as group:
-                beside = [group.create_task(part.run()) for part in (self._turns, self._messages)]
+                beside = [group.create_task(each) for each in (self._turns.run(), messages)]
                 async with asyncio.TaskGroup() as working:
                     for index in range(len(self._consumers)):
                         working.create_task(self._run_one(index))
@@ -119,14 +111,13 @@ class PartitionedWorker(AnyWorker):
                     raise
                 self._lost.append(taken)  # the others release their jobs first
 
-    async def _handle_message(self, index: int, channel: str, payload: bytes) -> None:
-        await self._consumers[index].listener.handle(channel, payload)
-
-    async def _catch_up(self, indexes: Collection[int], _: object) -> None:
-        """Make up for messages from before a subscription existed."""
-        for index in indexes:
-            listener = self._consumers[index].listener
-            listener.catch_up(listener.channels)
+    async def _handle(self, indexes: Sequence[int], item: Item | Exception | None) -> None:
+        """Handle a message, or make up for those from before a subscription existed."""
+        for listener in (self._consumers[index].listener for index in indexes):
+            if item is None or isinstance(item, Gap):
+                listener.catch_up(listener.channels)
+            elif not isinstance(item, Exception):
+                await listener.handle(*item)
 
     def _declarations_of(self, number: int, client: PartitionedClient) -> Declarations | None:
         """Return the recurring jobs that are in a partition."""

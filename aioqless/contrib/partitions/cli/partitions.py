@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -14,8 +15,10 @@ from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client
 from aioqless.contrib.partitions import PartitionedClient
-from aioqless.contrib.partitions.distribution import NodeLoad, PartitionLoad
+from aioqless.contrib.partitions.distribution import PartitionLoad
 from aioqless.errors import AioqlessError
+
+_COUNTS = ("waiting", "running", "others")
 
 
 @app.command(
@@ -34,42 +37,50 @@ async def partitions(
             "say how many partitions the namespace has: --partitions, or AIOQLESS_PARTITIONS"
         )
     loads = await client.measure_partitions()
-    nodes = await client.measure_nodes(loads)
-    if json:
-        print_json(
-            {"partitions": [asdict(load) for load in loads], "nodes": [*map(_to_json, nodes)]}
-        )
-    elif each:
+    if each and not json:
         _print_partitions(loads)
+        return
+    names = sorted({load.node for load in loads})
+    nodes = await asyncio.gather(
+        *(_measure(client, [load for load in loads if load.node == name]) for name in names)
+    )
+    if json:
+        print_json({"partitions": [asdict(load) for load in loads], "nodes": nodes})
     else:
         _print_nodes(nodes)
+        count = pluralize(len(loads), "partition")
+        print_text(f"{count} on {pluralize(len(nodes), 'node')}", style="dim")
 
 
-def _to_json(node: NodeLoad) -> dict[str, object]:
-    return {**asdict(node), "server": node.server and msgspec.to_builtins(node.server)}
+async def _measure(client: PartitionedClient, loads: list[PartitionLoad]) -> dict[str, Any]:
+    """Return the partitions of a node, their jobs, and the state of its server if it answers."""
+    server = None
+    if any(load.reachable for load in loads):
+        server = await client.partitions[loads[0].number].server.info()
+    return {
+        "node": loads[0].node,
+        "partitions": [load.number for load in loads],
+        "server": msgspec.to_builtins(server),
+        **{name: sum(getattr(load, name) for load in loads) for name in _COUNTS},
+    }
 
 
 def _print_partitions(loads: list[PartitionLoad]) -> None:
-    columns = ("partition", "namespace", "slot", "node", "waiting", "running", "others")
     rows = [
         [load.number, load.namespace, load.slot, load.node]
         + ([load.waiting, load.running, load.others] if load.reachable else ["?", "?", "?"])
         for load in loads
     ]
-    print_table(columns, rows, empty="")
+    print_table(("partition", "namespace", "slot", "node", *_COUNTS), rows, empty="")
 
 
-def _print_nodes(nodes: list[NodeLoad]) -> None:
-    columns = ("node", "partitions", "waiting", "running", "others", "memory", "calls/s", "clients")
+def _print_nodes(nodes: list[dict[str, Any]]) -> None:
     rows = []
-    for node in sorted(nodes, key=lambda node: node.node):
-        server = node.server
+    for node in nodes:
         state = ["doesn't answer", "", ""]
-        if server is not None:
-            memory = f"{server.memory / 2**20:,.0f} MiB"
-            state = [memory, f"{server.commands_per_second:,}", f"{server.clients:,}"]
-        counts = [node.waiting, node.running, node.others]
-        rows.append([node.node, len(node.partitions), *counts, *state])
+        if server := node["server"]:
+            memory = f"{server['memory'] / 2**20:,.0f} MiB"
+            state = [memory, f"{server['commands_per_second']:,}", f"{server['clients']:,}"]
+        rows.append([node["node"], len(node["partitions"]), *map(node.get, _COUNTS), *state])
+    columns = ("node", "partitions", *_COUNTS, "memory", "calls/s", "clients")
     print_table(columns, rows, empty="")
-    count = sum(len(node.partitions) for node in nodes)
-    print_text(f"{pluralize(count, 'partition')} on {pluralize(len(nodes), 'node')}", style="dim")
