@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from redis import exceptions
@@ -12,7 +12,7 @@ from redis.credentials import CredentialProvider
 
 from aioqless.client.extensions import ensure_private_server
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put_sender import DefaultContext, PutSender
+from aioqless.client.put_sender import PutHook, PutSender
 from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.errors import ServerUnavailable
 from aioqless.redis import Address, Topology, make_redis, make_topology
@@ -124,9 +124,9 @@ class RedisAccess:
         """Return what subscribes to the channels of the namespace."""
         return Subscriber(redis, self.namespace)
 
-    def make_sender(self, backend: JobBackend, default_context: DefaultContext | None) -> PutSender:
+    def make_sender(self, backend: JobBackend, on_put: Sequence[PutHook]) -> PutSender:
         """Return what encodes and puts jobs."""
-        return PutSender(backend, default_context)
+        return PutSender(backend, on_put)
 
     def connect(self, name: str, timeout: float) -> CommandConnection:
         """Return a connection of its own, which connects when it is first used.

@@ -40,7 +40,7 @@ from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
-from aioqless.client.put_sender import CLOSED, DefaultContext
+from aioqless.client.put_sender import CLOSED, PutHook
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.recurring import RecurringJob, RecurringJobs, recur
@@ -79,6 +79,7 @@ class Client:
         name: Name of the client.
         max_data: Maximum size of a job's data, in bytes.
         codec: Encodes data and results.
+        on_put: Hooks that change each job before it is put.
     """
 
     def __init__(  # noqa: PLR0913  # the options of a client; all but the first by name
@@ -93,6 +94,7 @@ class Client:
         credentials: CredentialProvider | None = None,
         durability: Durability | None = None,
         codec: Codec | None = None,
+        on_put: Iterable[PutHook] = (),
         clock: Callable[[], float] | None = None,
         access: RedisAccess | None = None,
     ) -> None:
@@ -117,6 +119,8 @@ class Client:
             durability: Which replicas and disks must have a write before it is answered.
             codec: Encodes data and results, such as `Encryption`; default: what
                 AIOQLESS_ENCRYPTION_KEYS asks for.
+            on_put: Hooks, each of which gets a job before it is put, and returns it, as it is or
+                changed.
             clock: Returns the time in place of Redis' clock, for tests.
             access: What makes its connections, in place of the options that say how.
 
@@ -130,6 +134,7 @@ class Client:
         self.name = validation.check_name("name", worker_name() if name is None else name)
         self.max_data = int(validation.check_number("max_data", max_data, least=1))
         self.codec = codec or codec_from_environment()
+        self.on_put = list(on_put)
         self._access = access or RedisAccess(
             find_url(url),
             self.namespace,
@@ -140,7 +145,6 @@ class Client:
             durability=durability,
             clock=clock,
         )
-        self._default_context: DefaultContext | None = None
         self._connected: Internals | None = None
         self._was_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # where it is open
@@ -269,7 +273,12 @@ class Client:
         return await self._open.sender.put(NewJob.of(job, data, options), queue, wait)
 
     async def put_many(
-        self, jobs: Iterable[NewJob[R]], *, queue: str | None = None, wait: Seconds = 0
+        self,
+        jobs: Iterable[NewJob[R]],
+        *,
+        queue: str | None = None,
+        wait: Seconds = 0,
+        spread: Seconds = 0,
     ) -> list[Jid[R]]:
         """Put many jobs, in few calls of a bounded size.
 
@@ -279,6 +288,8 @@ class Client:
             jobs: The jobs; those of one queue in the order in which they are to run.
             queue: Name of the queue; default: that of each handler, else "default".
             wait: Time to wait while a queue, or Redis, is full.
+            spread: Time over which the jobs are spread evenly; those with a delay or a time of
+                their own keep it.
 
         Returns:
             Their jids, in order.
@@ -288,7 +299,7 @@ class Client:
                 ExceptionGroup with the jids.
             QueueFull: Redis has no memory left.
         """
-        return await self._open.sender.put_many(jobs, queue, wait)
+        return await self._open.sender.put_many(jobs, queue, wait, spread)
 
     async def put_flow(
         self,
@@ -499,20 +510,6 @@ class Client:
         await self._open.store.tick(batch=moves)
 
     @property
-    def default_context(self) -> DefaultContext | None:
-        """Makes the context of jobs that are put without one; None for no context.
-
-        It gets the new job, and returns strings by name, such as those of the current trace.
-        """
-        return self._default_context
-
-    @default_context.setter
-    def default_context(self, make: DefaultContext | None) -> None:
-        self._default_context = make
-        if self._connected is not None:
-            self._connected.sender.default_context = make
-
-    @property
     def internals(self) -> Internals:
         """What workers and extensions use of a client."""
         return self._open
@@ -551,7 +548,7 @@ class Client:
             redis=redis,
             store=store,
             backend=backend,
-            sender=self._access.make_sender(backend, self._default_context),
+            sender=self._access.make_sender(backend, self.on_put),
             jobs=Jobs(backend),
             recurring=RecurringJobs(backend),
             workers=Workers(redis, store),

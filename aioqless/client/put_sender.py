@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ CLOSED = (
 
 
 Row = TypeVar("Row", PutManyRow, PutFlowRow)
-DefaultContext: TypeAlias = Callable[[NewJob], Mapping[str, str]]
+PutHook: TypeAlias = Callable[[NewJob], NewJob]
 
 
 class PutSender:
@@ -55,13 +55,13 @@ class PutSender:
 
     Args:
         backend: Has the store where jobs are put, and encodes their data.
-        default_context: Returns the context of a job that is put without one.
+        on_put: Called in order with each job before it is encoded; each returns the job to put.
     """
 
-    def __init__(self, backend: JobBackend, default_context: DefaultContext | None = None) -> None:
+    def __init__(self, backend: JobBackend, on_put: Sequence[PutHook] = ()) -> None:
         self._backend = backend
         self._store = backend.store
-        self.default_context = default_context
+        self._on_put = on_put
         self._batchers: dict[str, Batcher[PutManyRow, str]] = {}
         self._of_canceled: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -71,19 +71,20 @@ class PutSender:
         self._closed = True
 
     def encode(self, job: NewJob) -> PutManyRow:
-        """Check and encode a job, with the default context if it has none.
+        """Check and encode a job, as the hooks return it.
 
         Raises:
             InvalidData: The data isn't JSON, is too large, or isn't what the handler takes.
             RuntimeError: The client was closed.
-            TypeError: An option has the wrong type.
+            TypeError: An option has the wrong type, or a hook returned something else than a job.
             ValueError: An option is out of range.
         """
         if self._closed:
             raise RuntimeError(CLOSED)
-        make = self.default_context
-        if make and job.options.get("context") is None and (context := make(job)):
-            job = job.with_options(context=context)
+        for hook in self._on_put:
+            job = hook(job)
+            if not isinstance(job, NewJob):
+                raise TypeError(f"{hook!r} of on_put must return the job to put (got {job!r})")
         row = encode_job(job, self._backend.max_data, self._backend.codec)
         return {"missing": "refuse", **row} if row.get("depends") else row
 
@@ -94,10 +95,12 @@ class PutSender:
         return Jid(await self.put_row(name, row, wait), self._backend, job.result_type)
 
     async def put_many(
-        self, jobs: Iterable[NewJob[R]], queue: str | None, wait: Seconds
+        self, jobs: Iterable[NewJob[R]], queue: str | None, wait: Seconds, spread: Seconds = 0
     ) -> list[Jid[R]]:
         """Put many jobs: see `Client.put_many`."""
         new = _check_jobs(jobs)
+        if period := validation.check_seconds("spread", spread):
+            new = [_delay(job, period * number / len(new)) for number, job in enumerate(new)]
         rows = [self.encode(job) for job in new]
         if queue is not None:
             validation.check_name("queue", queue)
@@ -349,6 +352,12 @@ def split(jobs: Sequence[Row]) -> Iterator[list[Row]]:
         end = start + count_fitting(jobs[start : start + MAX_JOBS_PER_CALL])
         yield list(jobs[start:end])
         start = end
+
+
+def _delay(job: NewJob[R], seconds: float) -> NewJob[R]:
+    """Return a job with a delay, unless it has a time of its own."""
+    own = job.options.get("at") or job.options.get("delay")
+    return job if own else job.with_options(delay=seconds)
 
 
 def _check_jobs(jobs: Iterable[NewJob[R]]) -> list[NewJob[R]]:

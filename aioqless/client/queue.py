@@ -58,9 +58,11 @@ class Queue:
         """Put (enqueue) one job into this queue: see `Client.put`."""
         return await self._sender.put(NewJob.of(job, data, options), self.name, wait)
 
-    async def put_many(self, jobs: Iterable[NewJob[R]], *, wait: Seconds = 0) -> list[Jid[R]]:
+    async def put_many(
+        self, jobs: Iterable[NewJob[R]], *, wait: Seconds = 0, spread: Seconds = 0
+    ) -> list[Jid[R]]:
         """Put many jobs into this queue: see `Client.put_many`."""
-        return await self._sender.put_many(jobs, self.name, wait)
+        return await self._sender.put_many(jobs, self.name, wait, spread)
 
     async def put_encoded(
         self, jobs: Sequence[PutManyRow], *, wait: Seconds = 0, keep_existing: bool = False

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -97,14 +97,30 @@ async def test_context_is_stored_with_the_job(client: Client) -> None:
     assert read == {"a": {"traceparent": "00-1-2-01"}, "b": {"traceparent": "00-3-4-01"}, "c": {}}
 
 
-async def test_client_context_factory_applies_to_puts_without_context(client: Client) -> None:
-    client.default_context = lambda new: {"traceparent": f"00-{new.klass}-2-01"}
-    mail = client.queue("mail")
-    await mail.put("Greet")
-    await mail.put_many([NewJob("Greet"), NewJob("Greet", context={"own": "1"})])
-    assert [job.context for job in await mail.pop(3)] == [{"traceparent": "00-Greet-2-01"}] * 2 + [
-        {"own": "1"}
-    ]
+async def test_hooks_change_jobs_before_each_kind_of_put(redis_url: str, namespace: str) -> None:
+    def add_tag(new: NewJob) -> NewJob:
+        return new.with_options(tags=[*(new.options.get("tags") or ()), "tenant-7"])
+
+    def add_context(new: NewJob) -> NewJob:
+        data = {**(new.data or {}), "seen": new.options["tags"]}
+        return NewJob(new.klass, data, **new.options, context={"request": "r1"})
+
+    async with Client(redis_url, namespace=namespace, on_put=[add_tag, add_context]) as client:
+        mail = client.queue("mail")
+        await mail.put("Greet", tags=["own"])
+        await mail.put_many([NewJob("Greet")] * 2)
+        await client.put_flow(chain(NewJob("Greet")), queue="mail")
+        await client.job_set("all").put("Greet", queue="mail")
+        jobs = await mail.pop(9)
+    assert [job.tags for job in jobs] == [["own", "tenant-7"], *[["tenant-7"]] * 4]
+    assert [job.data["seen"] for job in jobs] == [job.tags for job in jobs]
+    assert {job.context["request"] for job in jobs} == {"r1"}
+
+
+async def test_hook_that_returns_no_job_is_named(client: Client) -> None:
+    client.on_put.append(cast(Any, print))
+    with pytest.raises(TypeError, match=r"print> of on_put must return the job to put \(got None"):
+        await client.put("Greet")
 
 
 @pytest.mark.parametrize(
@@ -273,6 +289,17 @@ async def test_put_many_keeps_the_order_and_individual_options(client: Client) -
 async def test_put_many_takes_any_iterable_including_an_empty_one(client: Client) -> None:
     assert await client.queue("mail").put_many([]) == []
     assert len(await client.queue("mail").put_many(NewJob("Greet") for _ in range(3))) == 3
+
+
+async def test_put_many_spreads_jobs_without_a_time_of_their_own(
+    redis_url: str, namespace: str
+) -> None:
+    async with Client(redis_url, namespace=namespace, clock=lambda: 1000.0) as client:
+        jobs = [NewJob("Greet", delay=99 * (n == 2)) for n in range(4)]
+        jids = await client.put_many(jobs, queue="mail", spread=timedelta(minutes=1))
+        due = client.redis.zscore
+        dues = [await due(f"{namespace}:q:mail-scheduled", jid) for jid in jids]
+    assert dues == [None, 1015, 1099, 1045]
 
 
 async def test_put_many_splits_large_data_into_calls_of_limited_size(client: Client) -> None:

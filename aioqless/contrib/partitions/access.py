@@ -13,7 +13,7 @@ from typing_extensions import override
 from aioqless.client import Client, CommandConnection
 from aioqless.client.access import Connect, RedisAccess
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put_sender import DefaultContext, PutSender
+from aioqless.client.put_sender import PutHook, PutSender
 from aioqless.contrib.partitions.nodes import NodeConnections
 from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.store import PartitionedStore
@@ -108,8 +108,8 @@ class PartitionedAccess(RedisAccess):
         return PartitionedSubscriber(redis, self._namespaces[0], lambda: self.clients)
 
     @override
-    def make_sender(self, backend: JobBackend, default_context: DefaultContext | None) -> PutSender:
-        return PartitionedSender(backend, default_context)
+    def make_sender(self, backend: JobBackend, on_put: Sequence[PutHook]) -> PutSender:
+        return PartitionedSender(backend, on_put)
 
     def _unite(self, stores: Sequence[ScriptStore]) -> ScriptStore:
         return cast(ScriptStore, PartitionedStore(stores, clock=self.clock))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn, Self, cast
 
@@ -19,6 +19,7 @@ from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R
 from aioqless.client.put_options import IfDependencyFails, PutOptions
+from aioqless.client.put_sender import PutHook
 from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
 from aioqless.contrib.partitions.access import AccessOptions, PartitionedAccess
@@ -54,6 +55,7 @@ class PartitionedClient(Client):
         max_data: int = MAX_BYTES,
         name: str | None = None,
         codec: Codec | None = None,
+        on_put: Iterable[PutHook] = (),
         **options: Unpack[AccessOptions],
     ) -> None:
         """Make a client; it connects when it is entered.
@@ -65,6 +67,7 @@ class PartitionedClient(Client):
             max_data: Maximum size of a job's data, in bytes.
             name: Name of the client, as for `Client`.
             codec: Encodes data and results, as for `Client`.
+            on_put: Hooks, as for `Client`.
             options: The other options of `Client`.
 
         Raises:
@@ -92,7 +95,12 @@ class PartitionedClient(Client):
                 "(redis+cluster://...), or use an ordinary client"
             )
         super().__init__(
-            namespace=whole, name=name, codec=codec, max_data=max_data, access=self._parts
+            namespace=whole,
+            name=name,
+            codec=codec,
+            max_data=max_data,
+            on_put=on_put,
+            access=self._parts,
         )
 
     async def __aenter__(self) -> Self:

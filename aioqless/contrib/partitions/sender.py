@@ -16,7 +16,7 @@ import msgspec
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import NewJob, Placed, encode_job
 from aioqless.client.put_options import IfDependencyFails
-from aioqless.client.put_sender import DefaultContext, PutSender
+from aioqless.client.put_sender import PutHook, PutSender
 from aioqless.client.workflows import Chain, Flow, Group, Step
 from aioqless.contrib.partitions.routing import (
     common_partition,
@@ -44,8 +44,8 @@ class PartitionedSender(PutSender):
     refused before anything is written. Jobs without keys go to all partitions in turn.
     """
 
-    def __init__(self, backend: JobBackend, default_context: DefaultContext | None = None) -> None:
-        super().__init__(backend, default_context)
+    def __init__(self, backend: JobBackend, on_put: Sequence[PutHook] = ()) -> None:
+        super().__init__(backend, on_put)
         stores = cast(PartitionedStore, backend.store).stores
         self._count = len(stores)
         self._senders = [PutSender(replace(backend, store=each)) for each in stores]

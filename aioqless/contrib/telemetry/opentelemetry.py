@@ -2,10 +2,9 @@
 
 A worker that loads this module traces its runs and the jobs that they put, counts and measures its
 runs, and reads the numbers of jobs and the lags of all queues every 15 seconds. A trace continues
-from put to finish, across processes: other clients call
-`client.default_context = inject_context`. Configure exporters as usual, by OpenTelemetry's SDK
-or its environment variables. Names of OpenTelemetry's semantic conventions are used where they
-exist.
+from put to finish, across processes: other clients are made with `on_put=[inject_context]`.
+Configure exporters as usual, by OpenTelemetry's SDK or its environment variables. Names of
+OpenTelemetry's semantic conventions are used where they exist.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ class Tracing:
     """Marks that the jobs that the worker's client puts carry its trace."""
 
 
-def inject_context(new: NewJob) -> dict[str, str]:
-    """Return the context of a job that is put now: a span of its own, within the current one."""
+def inject_context(new: NewJob) -> NewJob:
+    """Return a job with the context of a span of its own, within the current one."""
     klass = new.klass if isinstance(new.klass, str) else new.klass.klass
     attributes = {
         "messaging.system": "aioqless",
@@ -75,14 +74,14 @@ def inject_context(new: NewJob) -> dict[str, str]:
     ):
         context: dict[str, str] = {}
         propagate.inject(context)
-        return context
+    return new.with_options(context={**context, **(new.options.get("context") or {})})
 
 
 @resource
 async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
     """Let the worker's client put jobs with the current trace."""
-    if client.default_context is None:
-        client.default_context = inject_context
+    if inject_context not in client.on_put:
+        client.on_put.append(inject_context)
     yield Tracing()
 
 

@@ -54,7 +54,7 @@ async def first(job: Job[Any], client: Client = Inject) -> None:
 async def test_trace_covers_the_request_its_job_and_jobs_put_by_it(
     client: Client, work: Work, until: Until
 ) -> None:
-    client.default_context = opentelemetry.inject_context
+    client.on_put.append(opentelemetry.inject_context)
     async with work(first, second, opentelemetry.tracing, opentelemetry.trace_run):
         with trace.get_tracer("web").start_as_current_span("request"):
             await client.queue("mail").put(first)
