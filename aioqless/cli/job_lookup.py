@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from aioqless.cli.presentation.prompts import show_progress
 from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.errors import AioqlessError
@@ -45,6 +46,20 @@ async def read_recently_failed_jids(client: Client) -> list[str]:
         *(client.jobs.failed_jids(group, count=MAX_PER_GROUP) for group in groups)
     )
     return [jid for page in pages for jid in page]
+
+
+async def select_jids(
+    client: Client,
+    *states: str,
+    group: str | None = None,
+    tag: str | None = None,
+    klass: str | None = None,
+) -> list[str]:
+    """Return all jobs of a group, tag or klass, in some states or in any."""
+    with show_progress("looking", None) as advance:
+        return await client.jobs.select(
+            group=group, tag=tag, klass=klass, states=states or None, step=advance
+        )
 
 
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:

@@ -77,6 +77,7 @@ InSet = Annotated[
 Tagged = Annotated[
     str | None, typer.Option("--tag", help="All jobs with this tag.", autocompletion=complete_tag)
 ]
+OfKlass = Annotated[str | None, typer.Option("--klass", help="All jobs of this klass.")]
 Data = Annotated[
     str,
     typer.Argument(metavar="DATA", help="JSON; - reads standard input, @FILE reads a file."),

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Any, TypeVar, overload
 
 import msgspec
 
+from aioqless import validation
 from aioqless.client import extensions, job_data
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.job import read_result, wait_for_result
-from aioqless.client.job.state import ENDED, Output, StoredStep
+from aioqless.client.job.job import read_position, read_result, wait_for_result
+from aioqless.client.job.state import ENDED, Output, Position, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.client.put import Klass
-from aioqless.errors import HasDependents, NoSuchJob
+from aioqless.errors import HasDependents, NoSuchJob, WrongState
+from aioqless.store import Call
 from aioqless.validation import Seconds
 
 R = TypeVar("R")
 
-JOBS_PER_CALL = 200
+JOBS_PER_CALL, JIDS_PER_CALL = 200, 1000
 
 
 class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +113,14 @@ class Jobs:
         else:
             value = await wait_for_result(self._backend, jid, timeout)
         return value if handler is None else handler.read_result(value)
+
+    async def position(self, jid: str) -> Position | None:
+        """Return the place of a waiting job in its queue; None if it doesn't wait.
+
+        Args:
+            jid: Jid of the job.
+        """
+        return await read_position(self._backend, jid)
 
     async def complete_jids(self, *, offset: int = 0, count: int = 25) -> list[str]:
         """Return the jids of complete jobs that are still kept, latest first.
@@ -243,6 +253,54 @@ class Jobs:
         """
         page = await self._store.find(klass=klass, cursor=cursor, count=count)
         return page["cursor"], page["found"]
+
+    async def select(
+        self,
+        *,
+        tag: str | None = None,
+        klass: str | None = None,
+        group: str | None = None,
+        states: Collection[str] | None = None,
+        step: Callable[[int], object] = lambda _: None,
+    ) -> list[str]:
+        """Return the jids of all jobs with a tag, of a klass, or in a failure group.
+
+        They are read in calls of a bounded size. `cancel_many`, `retry_many` and `move_many` change
+        them; jobs that come meanwhile are left.
+
+        Args:
+            tag: The tag.
+            klass: The whole klass; all jobs of the namespace are searched.
+            group: The failure group.
+            states: Only jobs in these states.
+            step: Called after each call with the number of jobs it found.
+
+        Raises:
+            TypeError: It isn't one of the three.
+        """
+        if sum(each is not None for each in (tag, klass, group)) != 1:
+            raise TypeError("select takes one of tag, klass and group")
+        found: dict[str, None] = {}
+        cursor, offset, more = "0", 0, True
+        while more:
+            if klass is not None:
+                page = await self._store.find(
+                    klass=klass, cursor=cursor, count=JIDS_PER_CALL, exact="exact"
+                )
+                cursor, jids = page["cursor"], page["found"]
+                more = cursor != "0"
+            else:
+                if tag is not None:
+                    _, jids = await self.tagged_jids(tag, offset=offset, count=JIDS_PER_CALL)
+                else:
+                    jids = await self.failed_jids(group or "", offset=offset, count=JIDS_PER_CALL)
+                offset, more = offset + len(jids), len(jids) == JIDS_PER_CALL
+            if states is not None and jids:
+                known = zip(jids, await self._store.states(jids=jids), strict=True)
+                jids = [jid for jid, state in known if state in states]
+            found |= dict.fromkeys(jids)
+            step(len(jids))
+        return list(found)
 
     async def retry(
         self,
@@ -420,6 +478,45 @@ class Jobs:
         step(len(kept))
         return CancelResult(canceled=canceled, kept=tuple(kept))
 
+    async def retry_many(
+        self, jids: Sequence[str], *, step: Callable[[int], object] = lambda _: None
+    ) -> int:
+        """Retry those of the jobs that have failed, each in the queue that it failed in.
+
+        Args:
+            jids: Jids of the jobs.
+            step: Called with the number of jobs that were dealt with, after each call.
+
+        Returns:
+            How many jobs were retried.
+        """
+        return await self._change_each(jids, lambda jid: self._store.revive_job(jid=jid), step)
+
+    async def move_many(
+        self,
+        jids: Sequence[str],
+        queue: str,
+        *,
+        step: Callable[[int], object] = lambda _: None,
+    ) -> int:
+        """Put those of the jobs that wait or are scheduled into another queue, with their times.
+
+        Args:
+            jids: Jids of the jobs.
+            queue: Name of the queue.
+            step: Called with the number of jobs that were dealt with, after each call.
+
+        Returns:
+            How many jobs were moved.
+
+        Raises:
+            QueueFull: The queue, or Redis, has no room for more.
+        """
+        validation.check_name("queue", queue)
+        return await self._change_each(
+            jids, lambda jid: self._store.move(queue=queue, jid=jid), step
+        )
+
     async def unlock(self, *jids: str) -> None:
         """Take running jobs from their workers. They are next in their queues.
 
@@ -427,6 +524,24 @@ class Jobs:
             jids: Jids of the jobs.
         """
         await self._store.timeout(jids=jids)
+
+    async def _change_each(
+        self,
+        jids: Sequence[str],
+        change: Callable[[str], Call[int]],
+        step: Callable[[int], object],
+    ) -> int:
+        """Call a command for each job, many in a write; return the sum of the replies."""
+        count = 0
+        for start in range(0, len(jids), JOBS_PER_CALL):
+            portion = jids[start : start + JOBS_PER_CALL]
+            for reply in await self._store.pipeline([change(jid) for jid in portion]):
+                if isinstance(reply, int):
+                    count += reply
+                elif not isinstance(reply, NoSuchJob | WrongState):
+                    raise reply
+            step(len(portion))
+        return count
 
     async def _cancel_portion(self, jids: Sequence[str]) -> tuple[int, list[str]]:
         """Delete as many of these as possible; return their number, and the jids that remain."""

@@ -17,7 +17,8 @@ from aioqless.client.codec import PLAIN, Codec
 from aioqless.client.constraints import encode_constraints, merge_options
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.job.job import read_job, wait_for_outcome
+from aioqless.client.job.job import read_job, read_position, wait_for_outcome
+from aioqless.client.job.state import Position
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions
 from aioqless.errors import (
     InvalidData,
@@ -119,6 +120,10 @@ class Jid(str, Generic[Result_co]):
         """
         value = await wait_for_outcome(self._backend, self, timeout)
         return cast(Result_co, value) if self._type is None else self._type.read_result(value)
+
+    async def position(self) -> Position | None:
+        """Return the job's place in its queue; None if it doesn't wait."""
+        return await read_position(self._backend, self)
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)

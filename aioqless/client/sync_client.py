@@ -100,6 +100,7 @@ class SyncJobs(SyncPart[Jobs]):
     multiget = _sync(Jobs.multiget)
     wait = _sync(Jobs.wait)
     result = _sync(Jobs.result)
+    position = _sync(Jobs.position)
     complete_jids = _sync(Jobs.complete_jids)
     failed_counts = _sync(Jobs.failed_counts)
     failed_in = _sync(Jobs.failed_in)
@@ -112,11 +113,14 @@ class SyncJobs(SyncPart[Jobs]):
     summaries = _sync(Jobs.summaries)
     failure_groups = _sync(Jobs.failure_groups)
     find = _sync(Jobs.find)
+    select = _sync(Jobs.select)
     retry = _sync(Jobs.retry)
     steps = _sync(Jobs.steps)
     retry_group = _sync(Jobs.retry_group)
     cancel = _sync(Jobs.cancel)
     cancel_many = _sync(Jobs.cancel_many)
+    retry_many = _sync(Jobs.retry_many)
+    move_many = _sync(Jobs.move_many)
     unlock = _sync(Jobs.unlock)
     signal = _sync(Jobs.signal)
 
@@ -236,10 +240,17 @@ class SyncClient(SyncPart[Client]):
         return self.call(lambda client: client.put(job, data, queue=queue, wait=wait, **options))
 
     def put_many(
-        self, jobs: Iterable[NewJob[Result]], *, queue: str | None = None, wait: Seconds = 0
+        self,
+        jobs: Iterable[NewJob[Result]],
+        *,
+        queue: str | None = None,
+        wait: Seconds = 0,
+        spread: Seconds = 0,
     ) -> list[Jid[Result]]:
         """Put many jobs: see `aioqless.Client.put_many`."""
-        return self.call(lambda client: client.put_many(jobs, queue=queue, wait=wait))
+        return self.call(
+            lambda client: client.put_many(jobs, queue=queue, wait=wait, spread=spread)
+        )
 
     def queue(self, name: str) -> SyncQueue:
         """Return a queue; it needn't exist yet.

@@ -493,9 +493,12 @@ class Store(Commands, ABC):
 
     def find(
         self, *, klass: str, cursor: str | None = None, count: int | None = None,
+        exact: str | None = None,
     ) -> Call[Json]:
-        """Search jobs by a part of their klass, a bounded number of keys per call."""
-        argv = [encode(klass), encode_optional(cursor), encode_optional(count)]
+        """Search jobs by their klass or a part of it, a bounded number of keys per call."""
+        argv = [
+            encode(klass), encode_optional(cursor), encode_optional(count), encode_optional(exact),
+        ]
         return Call(self.send, "find", read_json, [encode(self.namespace)], argv)
 
     def forget(self, *, queues: Sequence[str], request: str | None = None) -> Call[None]:
@@ -580,6 +583,16 @@ class Store(Commands, ABC):
         argv = [encode(jid), encode(message), self._encode_time(now), encode_optional(data)]
         return Call(
             self.send, "log", read_nothing, [encode(self.namespace)], argv, request, writes=True,
+        )
+
+    def move(
+        self, *, queue: str, jid: str, now: float | None = None, request: str | None = None,
+    ) -> Call[int]:
+        """Put a job that waits or is scheduled into another queue."""
+        argv = [encode(jid), self._encode_time(now)]
+        return Call(
+            self.send, "move", read_count, [self._encode_queue(queue)], argv, request, writes=True,
+            durable=True,
         )
 
     def multiget(self, *, jids: Sequence[str] = ()) -> Call[Json]:
@@ -687,6 +700,11 @@ class Store(Commands, ABC):
         return Call(
             self.send, "pop_many", read_list, [encode(self.namespace)], argv, request, writes=True,
         )
+
+    def position(self, *, jid: str, now: float | None = None) -> Call[Json]:
+        """The place of a waiting job in its queue."""
+        argv = [encode(jid), self._encode_time(now)]
+        return Call(self.send, "position", read_json, [encode(self.namespace)], argv)
 
     def priority(self, *, jid: str, priority: float, request: str | None = None) -> Call[float]:
         """Change a job's priority."""

@@ -148,6 +148,7 @@ MEASURED: dict[str, _Each] = {
     "get": ("get", None, {}, _jid("w")),
     "multiget": ("multiget", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}", f"c{n}"]}),
     "result": ("result", None, {}, _jid("c")),
+    "position": ("position", None, {"now": None}, _jid("w")),
     "states": ("states", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}"]}),
     "glances": ("glances", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}"]}),
     "jobs": ("jobs", None, {"state": "running", "now": None, "queue": "run"}, _none),

@@ -270,6 +270,22 @@ def _events(count: int) -> Any:
     return NewJob("Greet", None, jid=f"n{count}", tags=["news"])
 
 
+async def test_jobs_are_moved_and_retried_by_tag_and_klass(client: Client, cli: Aioqless) -> None:
+    await client.queue("mail").put_many(_events(count) for count in range(3))
+    await client.queue("mail").put("Greeting", jid="other")
+    (job,) = await client.queue("mail").pop()
+    await job.fail("no such word", group="typo")
+    dry = await cli("move", "slow", "--tag", "news", "--dry-run")
+    assert dry.out == "2 jobs would be moved to slow\n"
+    assert (await cli("move", "slow", "--klass", "Greet")).out == "2 jobs moved to slow\n"
+    assert await client.queue("slow").jids("waiting") == ["n1", "n2"]
+    assert (await cli("retry", "--klass", "Greet", "--dry-run")).out == "1 job would be retried\n"
+    assert (await cli("retry", "--tag", "news")).out == "1 job retried\n"
+    assert await client.queue("mail").jids("waiting") == ["other", "n0"]
+    assert (await cli("cancel", "--klass", "Greet", "--yes")).out == "3 jobs deleted\n"
+    assert (await cli("move", "slow")).code == 2
+
+
 async def test_move_tag_and_track_change_the_job(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
     assert (await cli("move", "a", "post", "--priority", "-3")).out == "a moved from mail to post\n"

@@ -10,7 +10,7 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_group, complete_queue
 from aioqless.cli.connect import Act
-from aioqless.cli.job_lookup import find_job
+from aioqless.cli.job_lookup import find_job, select_jids
 from aioqless.cli.json_input import edit_json, read_data, validate_json
 from aioqless.cli.options import (
     Count,
@@ -21,7 +21,9 @@ from aioqless.cli.options import (
     Jids,
     Json,
     Offset,
+    OfKlass,
     QueueName,
+    Tagged,
     Wait,
     Yes,
 )
@@ -100,6 +102,8 @@ async def failed(
 def retry(
     jid: Jids = None,
     group: FailedGroup = None,
+    tag: Tagged = None,
+    klass: OfKlass = None,
     in_set: InSet = None,
     everything: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
     queue: Into = None,
@@ -112,11 +116,15 @@ def retry(
     wait: Wait = False,
     yes: Yes = False,
 ) -> Act:
-    """Retry failed jobs by jid, group, job set, or all."""
-    if sum((bool(jid), group is not None, in_set is not None, everything)) != 1:
-        raise typer.BadParameter("choose one: jids, --group, --set or --all")
-    if in_set is not None and (queue or count):
-        raise typer.BadParameter("--set retries all failed members, each in its queue")
+    """Retry failed jobs by jid, group, tag, klass, job set, or all."""
+    chosen = (bool(jid), everything, *(each is not None for each in (group, tag, klass, in_set)))
+    if sum(chosen) != 1:
+        raise typer.BadParameter("choose one: jids, --group, --tag, --klass, --set or --all")
+    of_any_queue = (in_set, tag, klass) != (None, None, None)
+    if (queue and of_any_queue) or (count and in_set is not None):
+        raise typer.BadParameter(
+            "--set, --tag and --klass retry each job in its queue, and --set all of them"
+        )
     if wait and not jid:
         raise typer.BadParameter("--wait is for jobs by jid")
     if from_step and (not jid or queue):
@@ -132,6 +140,8 @@ def retry(
             await _retry_group(client, group, queue, count, dry_run)
         elif in_set is not None:
             await _retry_set(client, in_set, dry_run)
+        elif tag is not None or klass is not None:
+            await _retry_selected(client, tag, klass, count, dry_run)
         else:
             await _retry_all(client, queue, count, dry_run, yes)
 
@@ -229,6 +239,18 @@ async def _retry_group(
         with show_progress(f"retrying {plain(group)}", limit) as advance:
             done = await client.jobs.retry_group(group, limit, queue=queue, step=advance)
         print_text(f"{pluralize(done, 'job')} of {plain(group)} retried")
+
+
+async def _retry_selected(
+    client: Client, tag: str | None, klass: str | None, count: int | None, dry_run: bool
+) -> None:
+    jids = (await select_jids(client, "failed", tag=tag, klass=klass))[:count]
+    if dry_run:
+        print_text(f"{pluralize(len(jids), 'job')} would be retried")
+        return
+    with show_progress("retrying", len(jids)) as advance:
+        retried = await client.jobs.retry_many(jids, step=advance)
+    print_text(f"{pluralize(retried, 'job')} retried")
 
 
 async def _retry_all(

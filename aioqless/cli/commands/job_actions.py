@@ -12,7 +12,7 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_failed_jid, complete_tag
 from aioqless.cli.connect import Act
-from aioqless.cli.job_lookup import find_job
+from aioqless.cli.job_lookup import find_job, select_jids
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import (
     Count,
@@ -23,6 +23,7 @@ from aioqless.cli.options import (
     Jids,
     Json,
     Offset,
+    OfKlass,
     QueueName,
     Tagged,
     Yes,
@@ -46,13 +47,14 @@ def cancel(
     jid: Jids = None,
     group: FailedGroup = None,
     tag: Tagged = None,
+    klass: OfKlass = None,
     in_set: InSet = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> Act:
-    """Delete jobs by jid, failure group, tag or job set. Complete jobs stay."""
-    if sum((bool(jid), group is not None, tag is not None, in_set is not None)) != 1:
-        raise typer.BadParameter("choose one: jids, --group, --tag or --set")
+    """Delete jobs by jid, failure group, tag, klass or job set. Complete jobs stay."""
+    if sum((bool(jid), *(each is not None for each in (group, tag, klass, in_set)))) != 1:
+        raise typer.BadParameter("choose one: jids, --group, --tag, --klass or --set")
     if in_set is not None:
         return partial(_cancel_set, name=in_set, dry_run=dry_run, yes=yes)
 
@@ -60,7 +62,7 @@ def cancel(
         if jid:
             jids = [(await find_job(client, each)).jid for each in jid]
         else:
-            jids = await _read_jids(client, group, tag)
+            jids = await select_jids(client, group=group, tag=tag, klass=klass)
         if not jids:
             print_text("no such jobs")
             return
@@ -96,21 +98,6 @@ async def _cancel_set(client: Client, *, name: str, dry_run: bool, yes: bool) ->
     print_text(f"{pluralize(await job_set.cancel(), 'job')} deleted")
 
 
-async def _read_jids(client: Client, group: str | None, tag: str | None) -> list[str]:
-    """Return all jobs of a group or tag, read before the first is deleted: later ones stay."""
-    jids: list[str] = []
-    with show_progress("looking", None) as advance:
-        while True:
-            if group is not None:
-                page = await client.jobs.failed_jids(group, offset=len(jids), count=PAGE)
-            else:
-                _, page = await client.jobs.tagged_jids(tag or "", offset=len(jids), count=PAGE)
-            jids += page
-            advance(len(page))
-            if len(page) < PAGE:
-                return list(dict.fromkeys(jids))
-
-
 async def _leave_complete(client: Client, jids: Sequence[str]) -> list[str]:
     """Return those of the jobs that aren't complete."""
     found: list[str] = []
@@ -134,29 +121,67 @@ async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:
     return result.canceled, len(result.kept)
 
 
-@app.command(rich_help_panel=Section.JOBS)
-async def move(
-    client: Client,
-    jid: Jid,
+@app.command(
+    rich_help_panel=Section.JOBS,
+    epilog="Examples: aioqless move 4f2a… urgent; aioqless move --tag news slow --dry-run",
+)
+def move(
+    jid: Jids = None,
+    *,
     queue: QueueName,
-    delay: Annotated[float, typer.Option(help="Seconds until it may run.")] = 0,
+    tag: Tagged = None,
+    klass: OfKlass = None,
+    delay: Annotated[float, typer.Option(help="Seconds until a job by jid may run.")] = 0,
     priority: Annotated[
-        float | None, typer.Option(help="Lower runs sooner; default: unchanged.")
+        float | None,
+        typer.Option(help="Of a job by jid: lower runs sooner; default: unchanged."),
     ] = None,
+    dry_run: DryRun = False,
     yes: Yes = False,
-) -> None:
-    """Move a job to another queue, to run there.
+) -> Act:
+    """Move jobs to another queue, to run there.
 
-    A running job is taken from its worker, after confirmation.
+    By jid: in any state; a running job is taken from its worker, after confirmation. By tag or
+    klass: those that wait or are scheduled.
     """
+    if sum((bool(jid), tag is not None, klass is not None)) != 1:
+        raise typer.BadParameter("choose one: jids, --tag or --klass")
+
+    async def act(client: Client) -> None:
+        if jid:
+            for each in jid:
+                await _move(client, each, queue, delay, priority, dry_run, yes)
+            return
+        jids = await select_jids(client, "waiting", "scheduled", tag=tag, klass=klass)
+        if dry_run:
+            print_text(f"{pluralize(len(jids), 'job')} would be moved to {plain(queue)}")
+            return
+        with show_progress("moving", len(jids)) as advance:
+            moved = await client.jobs.move_many(jids, queue, step=advance)
+        print_text(f"{pluralize(moved, 'job')} moved to {plain(queue)}")
+
+    return act
+
+
+async def _move(
+    client: Client,
+    jid: str,
+    queue: str,
+    delay: float,
+    priority: float | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
     job = await find_job(client, jid)
-    if job.state == "running":
+    if not dry_run and job.state == "running":
         confirm(
             f"{plain(job.jid)} is running on {plain(job.worker)}, which loses its lock. Move it?",
             yes=yes,
         )
-    await job.move(queue, delay=delay, priority=priority)
-    print_text(f"{plain(job.jid)} moved from {plain(job.queue or 'nowhere')} to {plain(queue)}")
+    if not dry_run:
+        await job.move(queue, delay=delay, priority=priority)
+    done = "would be moved" if dry_run else "moved"
+    print_text(f"{plain(job.jid)} {done} from {plain(job.queue or 'nowhere')} to {plain(queue)}")
 
 
 @app.command(

@@ -48,6 +48,7 @@ from aioqless.client.job.state import (
     JobDetails,
     JobSetStatus,
     JobState,
+    Position,
     is_stalled,
     list_stages,
 )
@@ -1053,6 +1054,12 @@ async def wait_for_result(backend: JobBackend, jid: str, timeout: Seconds | None
 
     (result,) = await backend.watcher.wait_for_end(jid, read, timeout)
     return result
+
+
+async def read_position(backend: JobBackend, jid: str) -> Position | None:
+    """Return the place of a waiting job in its queue; None if it doesn't wait."""
+    found = await backend.store.position(jid=jid)
+    return None if found is None else Position(**found)
 
 
 async def read_result(backend: JobBackend, jid: str) -> Any:

@@ -42,6 +42,22 @@ def is_stalled(state: str, expires: float) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Position:
+    """The place of a waiting job in its queue.
+
+    Attributes:
+        queue: Name of the queue.
+        ahead: Number of waiting jobs before it. With limits or fair turns, others may start first.
+        popped: Number of runs of the queue that began today (UTC); the difference between two
+            readings is the queue's rate.
+    """
+
+    queue: str
+    ahead: int
+    popped: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobSetStatus:
     """The numbers of a job set's members.
 

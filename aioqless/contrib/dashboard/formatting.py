@@ -55,6 +55,9 @@ ACTIONS = {
     "fail": "Mark job as failed",
     "retry-all": "Retry group",
     "cancel-all": "Delete group",
+    "select-retry": "Retry jobs",
+    "select-move": "Move jobs",
+    "select-cancel": "Delete jobs",
     "set-retry": "Retry set",
     "set-cancel": "Cancel set",
     "set-close": "Close set",
@@ -78,7 +81,13 @@ ACTIONS = {
     "log-in": "Sign in",
     "log-out": "Sign out",
 }
-FIELDS = {"jid": "Job", "how": "Saved as", "then": "Next page", "other": "Dependency"}
+FIELDS = {
+    "jid": "Job",
+    "dry_run": "Only counted",
+    "how": "Saved as",
+    "then": "Next page",
+    "other": "Dependency",
+}
 
 
 def action_name(action: str) -> str:

@@ -97,6 +97,22 @@ function listing.list_waiting(queue, now, offset, count)
   return jids
 end
 
+-- JSON: the queue of a waiting job, how many are ahead of it in listing.list_waiting, and how many
+-- of the queue were popped today.
+function listing.describe_position(jid, now)
+  local queue = redis.pcall('HGET', keys.job(jid), 'queue')
+  if type(queue) ~= 'string' then return 'null' end
+  local ahead = redis.call('ZREVRANK', keys.waiting(queue), jid)
+  if not ahead then
+    local due = redis.call('ZSCORE', keys.scheduled(queue), jid)
+    if not due or tonumber(due) > now then return 'null' end
+    ahead = redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZRANK', keys.scheduled(queue), jid)
+  end
+  return '{"queue":' .. cjson.encode(queue) .. ',"ahead":' .. ahead .. ',"popped":'
+    .. json.number(tonumber(redis.call('HGET', keys.stats('wait', stats.start_of_day(now), queue),
+      'total')) or 0) .. '}'
+end
+
 -- At most `count` members of a sorted set, `offset` behind the rank `first`, all below the rank
 -- `limit`. By rank, since paging by score takes longer with each page.
 function listing.read_page(key, first, limit, offset, count, ...)

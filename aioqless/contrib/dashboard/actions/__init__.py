@@ -4,6 +4,7 @@ action.py     Action, ActionRequest
 jobs.py       actions on a job
 failures.py   actions on a failure group
 job_sets.py   actions on a job set
+selections.py actions on all jobs with a tag, or of a klass
 queues.py     actions on a queue
 workers.py    actions on a worker
 recurring.py  actions on a recurring job
@@ -18,6 +19,7 @@ from aioqless.contrib.dashboard.actions import (
     jobs,
     queues,
     recurring,
+    selections,
     workers,
 )
 from aioqless.contrib.dashboard.actions.action import Action
@@ -39,6 +41,9 @@ ACTIONS: dict[str, Action] = {
     "fail": Action(jobs.fail),
     "retry-all": Action(failures.retry_all),
     "cancel-all": Action(failures.cancel_all, Role.ADMIN),
+    "select-retry": Action(selections.retry),
+    "select-move": Action(selections.move),
+    "select-cancel": Action(selections.cancel, Role.ADMIN),
     "set-retry": Action(job_sets.retry),
     "set-cancel": Action(job_sets.cancel, Role.ADMIN),
     "set-close": Action(job_sets.close),

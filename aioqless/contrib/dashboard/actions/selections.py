@@ -1,0 +1,61 @@
+"""Actions on all jobs with a tag, or of a klass, in steps with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from aioqless import validation
+from aioqless.contrib.dashboard.actions.action import ActionRequest
+
+
+async def retry(request: ActionRequest) -> str:
+    """Retry those that have failed, each in its queue."""
+    change = request.client.jobs.retry_many
+    return await _act(request, "select-retry", "retried", ("failed",), change)
+
+
+async def move(request: ActionRequest) -> str:
+    """Move those that wait or are scheduled to another queue."""
+    queue = validation.check_name("queue", request.text("queue").strip())
+
+    async def change(jids: list[str]) -> int:
+        return await request.client.jobs.move_many(jids, queue)
+
+    return await _act(request, "select-move", "moved", ("waiting", "scheduled"), change)
+
+
+async def cancel(request: ActionRequest) -> str:
+    """Delete those that are not complete, except those that other jobs depend on."""
+
+    async def change(jids: list[str]) -> int:
+        return (await request.client.jobs.cancel_many(jids)).canceled
+
+    states = ("waiting", "scheduled", "depends", "running", "stalled", "failed")
+    return await _act(request, "select-cancel", "deleted", states, change)
+
+
+async def _act(
+    request: ActionRequest,
+    action: str,
+    verb: str,
+    states: tuple[str, ...],
+    change: Callable[[list[str]], Awaitable[int]],
+) -> str:
+    """Change the jobs in some states; with the field `dry_run`, only count them."""
+    tag = request.form.get("tag") or None
+    klass = request.text("klass") if tag is None else None
+    jids = await request.client.jobs.select(tag=tag, klass=klass, states=states)
+    total, name = len(jids), str(tag or klass)
+    if request.form.get("dry_run"):
+        return f"{total:,} jobs of {name} would be {verb}."
+    if not jids:
+        raise ValueError(f"no job of {name} can be {verb}")
+    left = iter(jids)
+
+    async def step(_skipped: int, count: int) -> tuple[int, int]:
+        portion = [jid for jid, _ in zip(left, range(count), strict=False)]
+        done = await change(portion)
+        return done, len(portion) - done
+
+    request.dashboard.bulk_actions.start(request.user, action, verb, name, total, step)
+    return f"{total:,} jobs of {name} are being {verb}."

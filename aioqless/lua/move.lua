@@ -1,0 +1,22 @@
+-- move: put a job that waits or is scheduled into another queue; it stays due when it was.
+--
+-- @key     queue    new_queue
+-- @arg     jid      string
+-- @arg     now      time
+-- @role    producer
+-- @durable
+-- @returns count                  1; 0 for a job in that queue, or in another state
+-- @raises  FULL
+
+local job = record.read(jid)
+if not job or job.queue == queue or job.state ~= 'waiting' and job.state ~= 'scheduled' then
+  return '0'
+end
+local held = job.constraints and held_jobs.find(job_constraints.read(job.constraints), jid)
+local due = not held and redis.call('ZSCORE', keys.scheduled(job.queue), jid)
+local stored = redis.call('HMGET', keys.job(jid), 'klass', 'data')
+enqueue.put({
+  queue = queue, jid = jid, klass = stored[1], data = stored[2], now = now,
+  delay = due and tonumber(due) - now or 0, keep_steps = true,
+}, {})
+return '1'
