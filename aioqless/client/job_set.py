@@ -19,17 +19,19 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.job import read_result
 from aioqless.client.job.state import JobSetStatus
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R, check_branch, encode_branch
-from aioqless.client.put_options import PutOptions
+from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.client.put_sender import (
     MAX_JOBS_PER_CALL,
     Backpressure,
     PutSender,
+    put_batch,
     raise_failed,
     split,
 )
-from aioqless.errors import NoResult, NotDurable, QueueFull
+from aioqless.client.workflows import Flow, Step
+from aioqless.errors import NoResult
 from aioqless.runtime.tasks import cancel_and_wait
-from aioqless.store import PutFlowRow
+from aioqless.store import Call, PutFlowRow
 from aioqless.validation import Seconds
 
 PARALLEL_BATCHES = 2
@@ -88,7 +90,8 @@ class JobSet:
             JobExists: The jid is that of a member of another set; or as `Client.put`.
         """
         new = NewJob.of(job, data, options)
-        (answer,) = await self._put_rows([self._encode(new, queue)], wait)
+        rows = [self._encode(new, queue)]
+        (answer,) = await put_batch(self._send, rows, Backpressure(wait))
         if isinstance(answer, Exception):
             raise answer
         return Jid(answer, self._backend, new.result_type)
@@ -127,6 +130,29 @@ class JobSet:
         finally:
             await cancel_and_wait(*sent)
         return count
+
+    async def put_flow(
+        self,
+        flow: Step,
+        *,
+        queue: str | None = None,
+        if_dependency_fails: IfDependencyFails | None = None,
+        once: str | None = None,
+        wait: Seconds = 0,
+    ) -> Flow:
+        """Put the jobs of a workflow as members, in one step: see `Client.put_flow`.
+
+        Raises:
+            SetClosed: The set is closed, and this isn't one of its running members.
+        """
+
+        def send(rows: Sequence[PutFlowRow]) -> Call[list[str]]:
+            call: Call[list[str]] = self._commands.set_put_flow(
+                set_name=self.name, batch=rows, **self._member, **self._on_end
+            )
+            return call
+
+        return await self._sender.put_flow(flow, queue, if_dependency_fails, once, wait, send=send)
 
     async def close(self) -> None:
         """Close the set: from now on only its running members add others."""
@@ -277,32 +303,15 @@ class JobSet:
             yield batch
 
     async def _put_batch(self, rows: list[PutFlowRow], wait: Seconds) -> int:
-        answers = await self._put_rows(rows, wait)
+        answers = await put_batch(self._send, rows, Backpressure(wait))
         raise_failed(rows, answers)
         return sum(row["jid"] == answer for row, answer in zip(rows, answers, strict=True))
 
-    async def _put_rows(self, rows: list[PutFlowRow], wait: Seconds) -> list[str | Exception]:
-        """Put members; put again those for which there was no room, as long as the caller waits."""
-        backpressure = Backpressure(wait)
-        answers = await self._send(rows)
-        while (
-            refused := [n for n, answer in enumerate(answers) if isinstance(answer, QueueFull)]
-        ) and await backpressure.pause():
-            retried = await self._send([rows[n] for n in refused])
-            for n, answer in zip(refused, retried, strict=True):
-                answers[n] = answer
-        return answers
-
-    async def _send(self, rows: list[PutFlowRow]) -> list[str | Exception]:
-        try:
-            answers: list[str | Exception] = await self._commands.set_put(
-                set_name=self.name, batch=rows, **self._member, **self._on_end
-            )
-        except QueueFull as full:  # Redis has no memory, so for none of them
-            return [full] * len(rows)
-        except NotDurable as late:
-            return [each if isinstance(each, Exception) else late for each in late.result]
-        return answers
+    def _send(self, rows: list[PutFlowRow]) -> Call[list[str | Exception]]:
+        call: Call[list[str | Exception]] = self._commands.set_put(
+            set_name=self.name, batch=rows, **self._member, **self._on_end
+        )
+        return call
 
     def _fingerprint(self) -> str:
         """Return what tells the callbacks from others; encrypted data differs each time."""

@@ -42,6 +42,8 @@ CLOSED = (
 
 
 Row = TypeVar("Row", PutManyRow, PutFlowRow)
+SendBatch: TypeAlias = Callable[[list[Row]], Awaitable[list[str | Exception]]]
+SendFlow: TypeAlias = Callable[[Sequence[PutFlowRow]], Awaitable[list[str]]]
 PutHook: TypeAlias = Callable[[NewJob], NewJob]
 
 
@@ -129,14 +131,16 @@ class PutSender:
         if_dependency_fails: IfDependencyFails | None,
         once: str | None,
         wait: Seconds,
+        *,
+        send: SendFlow | None = None,
     ) -> Flow:
-        """Put a workflow: see `Client.put_flow`."""
+        """Put a workflow: see `Client.put_flow`. `send` puts it in another way."""
         if queue is not None:
             validation.check_name("queue", queue)
         placed, put = lay_out(flow, queue, if_dependency_fails, once)
         rows: list[PutFlowRow] = [{"queue": name, **self.encode(job)} for name, job in placed]
         check_size(rows)
-        existing = await self.put_flow_rows(rows, wait)
+        existing = await self.put_flow_rows(rows, wait, send)
         if existing is None or existing in put.jids:
             return replace(put, existing=existing)
         return Flow((existing,), (existing,), existing)
@@ -172,7 +176,7 @@ class PutSender:
         Raises:
             QueueFull: Redis has no memory left.
         """
-        backpressure = Backpressure(wait)
+        backpressure, put_many = Backpressure(wait), partial(self._put_many, queue, keep_existing)
         ordered = any(job.get("depends") for job in jobs)
         slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
         outage: Exception | None = None
@@ -182,7 +186,7 @@ class PutSender:
             async with slots:
                 if outage is None:
                     try:
-                        return await self._put_batch(queue, batch, backpressure, keep_existing)
+                        return await put_batch(put_many, batch, backpressure)
                     except exceptions.AuthenticationError:
                         raise
                     except REDIS_UNAVAILABLE as error:
@@ -198,7 +202,9 @@ class PutSender:
             raise cast(QueueFull, answers[0])
         return answers
 
-    async def put_flow_rows(self, jobs: Sequence[PutFlowRow], wait: Seconds) -> str | None:
+    async def put_flow_rows(
+        self, jobs: Sequence[PutFlowRow], wait: Seconds, send: SendFlow | None = None
+    ) -> str | None:
         """Put jobs in one step: all of them, or none.
 
         Returns:
@@ -210,7 +216,7 @@ class PutSender:
         backpressure = Backpressure(wait)
         while True:
             try:
-                jids = await self._store.put_flow(batch=jobs)
+                jids = await (send(jobs) if send else self._store.put_flow(batch=jobs))
                 return None if jids[0] else jids[1]
             except QueueFull:
                 if not await backpressure.pause():
@@ -232,7 +238,7 @@ class PutSender:
     def _send(self, queue: str, batch: list[PutManyRow]) -> Awaitable[Sequence[str | Exception]]:
         if len(batch) == 1:
             return self._put_one(queue, batch[0])
-        return self._call_put_many(queue, batch, keep=False)
+        return put_once(partial(self._put_many, queue, False), batch)
 
     async def _put_one(self, queue: str, job: PutManyRow) -> list[str]:
         with self._store.request() as request:
@@ -245,30 +251,34 @@ class PutSender:
                 task.add_done_callback(self._of_canceled.discard)
                 raise
 
-    async def _put_batch(
-        self, queue: str, batch: list[PutManyRow], backpressure: Backpressure, keep: bool
-    ) -> list[str | Exception]:
-        """Put a batch; put again those for which there was no room, as long as the caller waits."""
-        answers = await self._call_put_many(queue, batch, keep)
-        while (
-            refused := [n for n, answer in enumerate(answers) if isinstance(answer, QueueFull)]
-        ) and await backpressure.pause():
-            retried = await self._call_put_many(queue, [batch[n] for n in refused], keep)
-            for n, answer in zip(refused, retried, strict=True):
-                answers[n] = answer
-        return answers
+    def _put_many(
+        self, queue: str, keep: bool, batch: list[PutManyRow]
+    ) -> Call[list[str | Exception]]:
+        return self._store.put_many(queue=queue, batch=batch, existing="keep" if keep else None)
 
-    async def _call_put_many(
-        self, queue: str, batch: list[PutManyRow], keep: bool
-    ) -> list[str | Exception]:
-        try:
-            return await self._store.put_many(
-                queue=queue, batch=batch, existing="keep" if keep else None
-            )
-        except QueueFull as full:  # Redis has no memory, so for none of them
-            return [full] * len(batch)
-        except NotDurable as late:
-            return [each if isinstance(each, Exception) else late for each in late.result]
+
+async def put_batch(
+    send: SendBatch[Row], batch: list[Row], backpressure: Backpressure
+) -> list[str | Exception]:
+    """Put a batch; put again those for which there was no room, as long as the caller waits."""
+    answers = await put_once(send, batch)
+    while (
+        refused := [n for n, answer in enumerate(answers) if isinstance(answer, QueueFull)]
+    ) and await backpressure.pause():
+        retried = await put_once(send, [batch[n] for n in refused])
+        for n, answer in zip(refused, retried, strict=True):
+            answers[n] = answer
+    return answers
+
+
+async def put_once(send: SendBatch[Row], batch: list[Row]) -> list[str | Exception]:
+    """Put a batch; return the jid or the error of each."""
+    try:
+        return await send(batch)
+    except QueueFull as full:  # Redis has no memory, so for none of them
+        return [full] * len(batch)
+    except NotDurable as late:
+        return [each if isinstance(each, Exception) else late for each in late.result]
 
 
 def raise_failed(

@@ -130,6 +130,7 @@ class SyncJobSet(SyncPart[JobSet]):
 
     put = _sync(JobSet.put)
     put_many = _sync(JobSet.put_many)
+    put_flow = _sync(JobSet.put_flow)
     close = _sync(JobSet.close)
     status = _sync(JobSet.status)
     retry_failed = _sync(JobSet.retry_failed)

@@ -8,7 +8,17 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 import aioqless
-from aioqless import AioqlessError, Client, JobExists, NewJob, PutManyError, SetClosed, Worker
+from aioqless import (
+    AioqlessError,
+    Client,
+    JobExists,
+    NewJob,
+    PutManyError,
+    SetClosed,
+    Worker,
+    chain,
+    group,
+)
 from aioqless.client.codec import Codec
 from aioqless.client.job.state import JobSetStatus
 from aioqless.contrib.encryption import Encryption
@@ -174,6 +184,40 @@ async def test_members_may_depend_on_each_other(client: Client) -> None:
         jobs.append(job.with_options(jid=f"m{number}", depends=[f"m{number - 1}"]))
     assert await numbers.put_many(jobs) == 120
     assert (await numbers.status()).open == 120
+
+
+async def test_workflow_is_followed_retried_and_canceled_as_a_set(client: Client) -> None:
+    page = client.job_set("page", when_ended=report.data(name="page"))
+    flow = chain(double.data(number=1), group(double.data(number=2), double.data(number=3)))
+    put = await page.put_flow(flow, queue="numbers", once="page")
+    await page.close()
+    status = await page.status()
+    assert (status.added, status.open) == (3, 3)
+    assert (await page.put_flow(flow, queue="numbers", once="page")).existing == "page-1"
+    (first,) = await client.queue("numbers").pop(9)
+    await first.fail("no such word", group="typo")
+    status = await page.status()
+    assert (status.failed, status.held, status.has_ended) == (1, 2, True)
+    assert await page.retry_failed() == 1
+    (first,) = await client.queue("numbers").pop(9)
+    await first.complete()
+    assert await page.cancel() == 2
+    status = await page.status()
+    assert (status.added, status.complete, status.canceled) == (3, 1, 2)
+    assert list(put.jids) == ["page-1", "page-2", "page-3"]
+
+
+async def test_workflow_is_put_into_a_set_as_a_whole(client: Client) -> None:
+    await client.job_set("other").put(double.data(number=1), jid="a", queue="numbers")
+    page = client.job_set("page")
+    with pytest.raises(JobExists):
+        await page.put_flow(
+            chain(double.data(number=1), double.data(number=2).with_options(jid="a")),
+            queue="numbers",
+        )
+    with pytest.raises(NoSuchSet):
+        await page.status()
+    assert await client.queue("numbers").length() == 1
 
 
 async def test_set_that_is_unknown(client: Client) -> None:

@@ -41,6 +41,34 @@ _encode_set_put_batch = BatchEncoder(
 )
 
 
+class SetPutFlowRow(TypedDict):
+    """A row of `set_put_flow`."""
+
+    queue: str
+    jid: str
+    klass: str
+    data: str | bytes
+    delay: NotRequired[float | None]
+    at: NotRequired[float | None]
+    priority: NotRequired[float | None]
+    tags: NotRequired[Sequence[str] | None]
+    retries: NotRequired[int | None]
+    depends: NotRequired[Sequence[str] | None]
+    context: NotRequired[str | bytes | None]
+    expires_in: NotRequired[float | None]
+    constraints: NotRequired[str | bytes | None]
+    if_dependency_fails: NotRequired[str | None]
+    on_failure: NotRequired[str | bytes | None]
+    missing: NotRequired[str | None]
+
+
+_encode_set_put_flow_batch = BatchEncoder(
+    "set_put_flow", required="queue jid klass data",
+    optional="delay at priority tags retries depends context expires_in constraints "
+        "if_dependency_fails on_failure missing",
+)
+
+
 class JobSetsCommands(ExtensionCommands):
     """The commands of this extension, each to be awaited."""
 
@@ -104,6 +132,30 @@ class JobSetsCommands(ExtensionCommands):
             argv += [b"callbacks", encode(callbacks)]
         return Call(
             self.send, "set_put", read_answers, [encode(self.namespace)], argv, request,
+            writes=True, durable=True,
+        )
+
+    def set_put_flow(
+        self, *, set_name: str, now: float | None = None, batch: Sequence[SetPutFlowRow],
+        member: str | None = None, fence: int | str | None = None,
+        then_put: str | bytes | None = None, when_ended: str | bytes | None = None,
+        callbacks: str | None = None, request: str | None = None,
+    ) -> Call[list[str]]:
+        """Put the jobs of a workflow as members of a job set."""
+        argv = [encode(set_name), self._encode_time(now)]
+        argv += _encode_set_put_flow_batch(batch)
+        if member is not None:
+            argv += [b"member", encode(member)]
+        if fence is not None:
+            argv += [b"fence", encode(fence)]
+        if then_put is not None:
+            argv += [b"then_put", encode(then_put)]
+        if when_ended is not None:
+            argv += [b"when_ended", encode(when_ended)]
+        if callbacks is not None:
+            argv += [b"callbacks", encode(callbacks)]
+        return Call(
+            self.send, "set_put_flow", read_texts, [encode(self.namespace)], argv, request,
             writes=True, durable=True,
         )
 

@@ -16,7 +16,7 @@ import msgspec
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import NewJob, Placed, encode_job
 from aioqless.client.put_options import IfDependencyFails
-from aioqless.client.put_sender import PutHook, PutSender
+from aioqless.client.put_sender import PutHook, PutSender, SendFlow
 from aioqless.client.workflows import Chain, Flow, Group, Step
 from aioqless.contrib.partitions.routing import (
     common_partition,
@@ -77,6 +77,8 @@ class PartitionedSender(PutSender):
         once: str | None,
         wait: Seconds,
         partition_key: str | None = None,
+        *,
+        send: SendFlow | None = None,
     ) -> Flow:
         """Put a workflow, with all its jobs in one partition: of `once`, if that is given."""
         once = once and recurring_jid(once, self._count)
@@ -94,7 +96,7 @@ class PartitionedSender(PutSender):
 
         if once is None:  # of which jids are made
             flow = _with_each(flow, give_jid)
-        return await super().put_flow(flow, queue, if_dependency_fails, once, wait)
+        return await super().put_flow(flow, queue, if_dependency_fails, once, wait, send=send)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid."""
@@ -133,9 +135,11 @@ class PartitionedSender(PutSender):
                 answers[number] = answer
         return answers
 
-    async def put_flow_rows(self, jobs: Sequence[PutFlowRow], wait: Seconds) -> str | None:
+    async def put_flow_rows(
+        self, jobs: Sequence[PutFlowRow], wait: Seconds, send: SendFlow | None = None
+    ) -> str | None:
         """Put jobs in one step: all of them, or none."""
-        return await self._sender_of(jobs[0]).put_flow_rows(jobs, wait)
+        return await self._sender_of(jobs[0]).put_flow_rows(jobs, wait, send)
 
     def _sender_of(self, job: PutManyRow | PutFlowRow) -> PutSender:
         return self._senders[partition_of(job["jid"], self._count)]

@@ -24,12 +24,9 @@ local answers = each(function(queue, jid, klass, data, delay, options)
     or job_sets.open(set_name, {['then'] = then_put, when_ended = when_ended}, callbacks, now)
   local own, is_new = job_sets.put(set, {
     queue = queue, jid = jid, klass = klass, data = data, now = at, delay = delay or 0,
-  }, options)
+  }, options, enqueue.put)
   if is_new then added = added + 1 end
   return own
 end)
-if not set then return answers end
-redis.call('HINCRBY', keys.set(set), 'added', added)
-redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
-cascade.run_deferred(now)
+if set then job_sets.note_added(set, added, now) end
 return answers

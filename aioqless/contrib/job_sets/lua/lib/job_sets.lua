@@ -58,14 +58,20 @@ function job_sets.check_open(name, member, fence)
   end
 end
 
--- Put a member. Return the jid, and whether it is new in the set.
-function job_sets.put(set, put, options)
-  local job = record.find(put.jid)
+-- The job that a new member replaces, and the set that it is in: this one, or none.
+function job_sets.find_former(set, jid)
+  local job = record.find(jid)
   local former = job and job.constraints and members.read_set(job.constraints)
   if former and former ~= set then
-    errors.raise('EXISTS', 'the job is a member of another job set', {jid = put.jid})
+    errors.raise('EXISTS', 'the job is a member of another job set', {jid = jid})
   end
-  local jid = enqueue.put(put, options)
+  return job, former
+end
+
+-- Put a member by `write`. Return the jid, and whether it is new in the set.
+function job_sets.put(set, put, options, write)
+  local job, former = job_sets.find_former(set, put.jid)
+  local jid = write(put, options)
   if jid ~= put.jid or former then return jid, false end
   record.set_fields(jid, 'x-constraints',
     members.name_set(redis.call('HGET', keys.job(jid), 'x-constraints'), set))
@@ -79,6 +85,13 @@ function job_sets.put(set, put, options)
     known = known or changed == (change == 'SREM')
   end
   return jid, not known
+end
+
+-- Count members that were put.
+function job_sets.note_added(set, added, now)
+  redis.call('HINCRBY', keys.set(set), 'added', added)
+  redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
+  cascade.run_deferred(now)
 end
 
 function job_sets.close(set, now)
