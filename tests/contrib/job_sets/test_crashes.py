@@ -83,6 +83,28 @@ async def disturb(client: Client, sets: list[JobSet]) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.parametrize("place", ["start", "added", "stored"])
+async def test_callbacks_are_put_once_though_the_last_member_kills_its_worker(
+    client: Client, redis_url: str, tmp_path: Path, place: str
+) -> None:
+    ledger = tmp_path / "ledger"
+    ledger.touch()
+    await client.config.set("heartbeat", 2)
+    await client.config.set("grace-period", 0)
+    done, ended = (programs.callback.data(name=name) for name in ("then", "ended"))
+    job_set = client.job_set("m", then=done, when_ended=ended)
+    await job_set.put(programs.last.data(place=place))
+    await job_set.close()
+    async with supervised(redis_url, client.namespace, ledger, 1):
+        status = [each async for each in job_set.follow(interval=0.1)][-1]
+        assert status.then_jid and status.ended_jid
+        for jid in (status.then_jid, status.ended_jid):
+            await client.jobs.wait(jid, timeout=120)
+    assert (status.added, status.complete) == (2, 2)
+    fired = set(ledger.read_text().splitlines())
+    assert fired == {f"died {place}", f"then {status.then_jid}", f"ended {status.ended_jid}"}
+
+
 @pytest.mark.parametrize("count", [30, pytest.param(500, marks=pytest.mark.long)])
 async def test_each_callback_is_put_once_though_workers_are_killed(
     client: Client, redis_url: str, tmp_path: Path, count: int
