@@ -499,7 +499,9 @@ class Jobs:
         *,
         step: Callable[[int], object] = lambda _: None,
     ) -> int:
-        """Put those of the jobs that wait or are scheduled into another queue, with their times.
+        """Put those of the jobs that wait or are scheduled into another queue.
+
+        They are put in the order of the jids; scheduled ones stay due when they were.
 
         Args:
             jids: Jids of the jobs.

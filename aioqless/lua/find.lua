@@ -17,8 +17,8 @@ local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT',
 for _, key in ipairs(step[2]) do
   local jid = string.sub(key, #ns + 4)
   local name = redis.call('HGET', keys.job(jid), 'klass')
-  if name and (name == wanted or not exact and string.find(string.lower(name), wanted, 1, true)) then
-    found[#found + 1] = jid
-  end
+  local is_found = name == wanted
+    or name and not exact and string.find(string.lower(name), wanted, 1, true)
+  if is_found then found[#found + 1] = jid end
 end
 return '{"cursor":' .. cjson.encode(step[1]) .. ',"found":' .. json.texts(found) .. '}'

@@ -190,10 +190,10 @@ async def test_workflow_is_followed_retried_and_canceled_as_a_set(client: Client
     page = client.job_set("page", when_ended=report.data(name="page"))
     flow = chain(double.data(number=1), group(double.data(number=2), double.data(number=3)))
     put = await page.put_flow(flow, queue="numbers", once="page")
+    assert (await page.put_flow(flow, queue="numbers", once="page")).existing == "page-1"
     await page.close()
     status = await page.status()
     assert (status.added, status.open) == (3, 3)
-    assert (await page.put_flow(flow, queue="numbers", once="page")).existing == "page-1"
     (first,) = await client.queue("numbers").pop(9)
     await first.fail("no such word", group="typo")
     status = await page.status()

@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_tests_of_the_page_pass(project: Path) -> None:
-    assert "8 passed" in run_pytest(project)
+    assert "7 passed" in run_pytest(project)
 
 
 def test_recipe_for_fastapi_passes_strict_mypy(project: Path) -> None:

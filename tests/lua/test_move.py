@@ -28,7 +28,7 @@ async def test_scheduled_job_stays_due_when_it_was(story: Story) -> None:
 async def test_job_that_a_limit_holds_back_waits_in_the_other_queue(story: Story) -> None:
     limits = '{"limits":[{"key":"k","limit":1}]}'
     await story.put("a", 0, constraints=limits)
-    await story.put("b", 0, constraints=limits)
+    await story.put("b", 0.5, constraints=limits)
     assert await story.pop(1, count=2) == ["a"]
     assert await move(story, "b", 2) == 1
     assert await story.state("b") == "waiting"
@@ -44,7 +44,8 @@ async def test_other_jobs_are_left_alone(story: Story) -> None:
 
 
 async def test_full_queue_refuses_it(story: Story) -> None:
-    await story.configure(post_max_length=0)
+    await story.configure(post_max_length=1)
+    await story.put("there", 0, queue="post")
     await story.put("a", 0)
     with pytest.raises(QueueFull):
         await move(story, "a", 1)

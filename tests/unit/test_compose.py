@@ -162,6 +162,8 @@ def test_only_commands_that_create_data_are_refused_when_memory_is_full() -> Non
         "put_many",
         "put_flow",
         "set_put",
+        "set_put_flow",
+        "move",
         "requeue",
         "recur",
         "declare",

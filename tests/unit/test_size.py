@@ -29,11 +29,11 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_951
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 12_045
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 53_076
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 53_463
 
 
 def test_worker_has_few_files() -> None:

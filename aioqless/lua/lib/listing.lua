@@ -106,7 +106,8 @@ function listing.describe_position(jid, now)
   if not ahead then
     local due = redis.call('ZSCORE', keys.scheduled(queue), jid)
     if not due or tonumber(due) > now then return 'null' end
-    ahead = redis.call('ZCARD', keys.waiting(queue)) + redis.call('ZRANK', keys.scheduled(queue), jid)
+    ahead = redis.call('ZCARD', keys.waiting(queue))
+      + redis.call('ZRANK', keys.scheduled(queue), jid)
   end
   return '{"queue":' .. cjson.encode(queue) .. ',"ahead":' .. ahead .. ',"popped":'
     .. json.number(tonumber(redis.call('HGET', keys.stats('wait', stats.start_of_day(now), queue),
