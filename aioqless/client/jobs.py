@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Any, TypeVar, overload
 
@@ -22,7 +23,7 @@ from aioqless.validation import Seconds
 
 R = TypeVar("R")
 
-JOBS_PER_CALL, JIDS_PER_CALL = 200, 1000
+JOBS_PER_CALL, JIDS_PER_CALL, CALLS_PER_WRITE = 200, 1000, 50
 
 
 class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -533,11 +534,11 @@ class Jobs:
         change: Callable[[str], Call[int]],
         step: Callable[[int], object],
     ) -> int:
-        """Call a command for each job, many in a write; return the sum of the replies."""
+        """Call a command for each job, some in a write; return the sum of the replies."""
         count = 0
-        for start in range(0, len(jids), JOBS_PER_CALL):
-            portion = jids[start : start + JOBS_PER_CALL]
-            for reply in await self._store.pipeline([change(jid) for jid in portion]):
+        for start in range(0, len(jids), CALLS_PER_WRITE):
+            portion = jids[start : start + CALLS_PER_WRITE]
+            for reply in await asyncio.gather(*map(change, portion), return_exceptions=True):
                 if isinstance(reply, int):
                     count += reply
                 elif not isinstance(reply, NoSuchJob | WrongState):

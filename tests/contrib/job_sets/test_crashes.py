@@ -44,6 +44,7 @@ async def supervised(url: str, namespace: str, ledger: Path, count: int) -> Asyn
             finally:
                 with suppress(ProcessLookupError):
                     process.kill()
+                await process.wait()
 
     tasks = [asyncio.create_task(keep()) for _ in range(count)]
     try:
