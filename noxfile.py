@@ -49,7 +49,6 @@ OF_SPARK = (
     "tests/contrib/lake/test_put_command.py",
     "tests/contrib/lake/test_refresh.py",
     "tests/contrib/lake/test_report.py",
-    "tests/contrib/lake/test_stream.py",
     "tests/contrib/lake/test_tables_read.py",
     "tests/contrib/lake/test_write.py",
 )

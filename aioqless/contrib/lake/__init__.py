@@ -8,16 +8,16 @@ lake.py      the tables of a lake, made and opened
 snapshot.py  a table at one version, and commits of the next one
 table_files.py  Parquet files of tables, read and written here or by Spark's tasks
 java.py      finding a Java
-spark_env.py the environment in which Spark is started
 session.py   a Spark session
-ship_package.py sends this package to executors on other machines
 row_files.py files of rows that are put as jobs
 conf/        configuration of Spark: what Java logs
 archiver.py  moves the archive's stream into the lake, each entry exactly once
 batch.py     a range of the stream, divided into shares that tasks write
 backlog.py   snapshots of the queues
 position.py  how far the events of a namespace are in the lake
-source/      the data source `aioqless`: jobs as tables, the archive as a stream, rows as jobs
+event_log.py the archive's stream in Redis
+event_columns.py entries of the stream as columns
+source/      the data source `aioqless`: jobs as a table, rows as jobs
 sql/         what each table is made of, views, checks and statistics, as SQL of DuckDB
 database.py  a database in memory that knows the tables and views of a lake
 refresh.py   computes the tables of the days that have new events
@@ -26,7 +26,6 @@ compaction.py merges small files
 retention.py deletes old days, or their payloads
 erasure.py   erases jobs
 reconciliation.py  compares tables with events, and with Redis
-lineage.py   OpenLineage events about runs that write tables
 report/      a page of charts and tables
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,22 +23,17 @@ import pyarrow.compute as pc
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.archive import ArchiveState
 from aioqless.contrib.lake import backlog
-from aioqless.contrib.lake.batch import (
-    WRITTEN,
-    Batch,
-    Written,
-    plan_batch,
-    write_share,
-)
+from aioqless.contrib.lake.batch import Batch, plan_batch, write_share
+from aioqless.contrib.lake.event_log import EventLog, parse_id
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import Position, erased_name, first_day
-from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
+from aioqless.contrib.lake.session import find_reason
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.source.async_bridge import call
-from aioqless.contrib.lake.source.events import EventLog, parse_id
 from aioqless.contrib.lake.source.options import ClientSettings, Options
 from aioqless.contrib.lake.storage import LakeError, Storage, StoreUnreachable
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, collect, read_table
+from aioqless.contrib.lake.table_files import File, as_actions, collect, read_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,7 +144,7 @@ class Archiver:
                 is_outage = isinstance(error, StoreUnreachable) or self._is_redis_away()
                 if not is_outage and failures >= _MAX_FAILURES:
                     raise
-                self._report(f"stopped by {_shorten(error)}; again in {pause:g} s")
+                self._report(f"stopped by {find_reason(str(error))[:200]}; again in {pause:g} s")
                 stop.wait(pause)
             else:
                 failures, pause = 0, 1.0
@@ -209,30 +204,36 @@ class Archiver:
         quarantined = Position.of(quarantine, self.namespace).ordinal
         storages = {EVENTS: events.storage, QUARANTINE: quarantine.storage}
         written = self._write(batch, storages, quarantined)
-        end = replace(batch.end, lost=batch.end.lost + batch.entries - written.entries)
+        read = sum(each.get("entries", 0) for each in written)
+        end = replace(batch.end, lost=batch.end.lost + batch.entries - read)
         transactions = end.transactions(self.namespace)
+        files = {name: [each for each in written if each.get("table") == name] for name in storages}
         try:
-            if written.files[QUARANTINE]:
-                quarantine = quarantine.commit(written.files[QUARANTINE], transactions=transactions)
-            committed = events.commit(written.files[EVENTS], transactions=transactions)
+            if rejected := as_actions(files[QUARANTINE]):
+                quarantine = quarantine.commit(rejected, transactions=transactions)
+            committed = events.commit(as_actions(files[EVENTS]), transactions=transactions)
         except ConcurrentCommit:
             raise ConcurrentCommit(
                 f"another archiver of {self.namespace} is at work on {self._lake.url}; this one "
                 "committed nothing of its batch"
             ) from None
         lost = end.lost - Position.of(events, self.namespace).lost
-        self._note(written, end, lost)
+        self._note(files, end, lost)
         return committed, quarantine
 
-    def _write(self, batch: Batch, storages: dict[str, Storage], quarantined: int) -> Written:
+    def _write(self, batch: Batch, storages: dict[str, Storage], quarantined: int) -> list[File]:
         """Have the shares of a batch written as files."""
         number = len(batch.shares)
         write = partial(write_share, self._settings, storages, batch.shares, quarantined)
         spark = self._open_session() if number > self._local_shares else None
-        return Written.of(collect(number, write, WRITTEN, spark))
+        return collect(number, write, spark)
 
-    def _note(self, written: Written, end: Position, lost: int) -> None:
-        done, events, rejected = self._done, written.rows(EVENTS), written.rows(QUARANTINE)
+    def _note(self, files: Mapping[str, Sequence[File]], end: Position, lost: int) -> None:
+        done = self._done
+        events, rejected = (
+            sum(each["statistics"]["numRecords"] for each in files[name])
+            for name in (EVENTS, QUARANTINE)
+        )
         done.batches += 1
         done.events += events
         done.unreadable += rejected
@@ -328,12 +329,11 @@ class Archiver:
             "namespace": self.namespace,
             "date": datetime.now(UTC).date(),
         }
-        writer = FileWriter(quarantine.storage, quarantine.table)
-        rows = [{**row, "raw": text} for text in new]
-        writer.add(pa.RecordBatch.from_pylist(rows, quarantine.table.schema))
+        rows = pa.RecordBatch.from_pylist(
+            [{**row, "raw": text} for text in new], TABLES[QUARANTINE].schema
+        )
         name = f"archive:{self.namespace}:missing"
-        transaction = {name: (quarantine.transaction(name) or 0) + len(new)}
-        quarantine.commit(as_actions(writer.finish().to_pylist()), transactions=transaction)
+        quarantine.append(rows, {name: (quarantine.transaction(name) or 0) + len(new)})
         return len(new)
 
     def _is_redis_away(self) -> bool:
@@ -345,14 +345,3 @@ class Archiver:
 
     def _ask(self, act: Callable[[Client], Awaitable[Result]]) -> Result:
         return call(self._settings, act)
-
-
-def _shorten(error: Exception) -> str:
-    """Return the line of an error, or of Python's in a trace of Spark's, that says what failed."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    python = [
-        line
-        for line in lines
-        if "Error: " in line and not line.startswith(("java.", "org.", "py4j."))
-    ]
-    return (python[-1] if python else lines[0] if lines else type(error).__name__)[:200]

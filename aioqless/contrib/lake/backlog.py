@@ -11,8 +11,7 @@ import pyarrow as pa
 from aioqless.client import Client
 from aioqless.client.coverage import matches
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.schema import BACKLOG, SNAPSHOTS
-from aioqless.contrib.lake.table_files import FileWriter, as_actions
+from aioqless.contrib.lake.schema import SNAPSHOTS, TABLES
 
 INTERVAL: Final = 60.0  # seconds between two snapshots
 _COUNTS: Final = ("waiting", "running", "stalled", "scheduled", "depends", "paused")
@@ -32,18 +31,14 @@ async def read_backlog(client: Client) -> pa.RecordBatch:
         | {"workers": sum(_serves(each.queues, queue.name) for each in workers)}
         for queue, lag in zip(queues, lags, strict=True)
     ]
-    schema = pa.schema([*BACKLOG, ("namespace", pa.string()), ("date", pa.date32())])
     partition = {"namespace": client.namespace, "date": at.date()}
-    return pa.RecordBatch.from_pylist([row | partition for row in rows], schema)
+    return pa.RecordBatch.from_pylist([row | partition for row in rows], TABLES[SNAPSHOTS].schema)
 
 
 def store_backlog(lake: Lake, rows: pa.RecordBatch) -> None:
     """Add a snapshot to the lake."""
     if rows.num_rows:
-        snapshot = lake.snapshot(SNAPSHOTS)
-        writer = FileWriter(snapshot.storage, snapshot.table)
-        writer.add(rows)
-        snapshot.commit(as_actions(writer.finish().to_pylist()))
+        lake.snapshot(SNAPSHOTS).append(rows)
 
 
 def _serves(patterns: list[str] | None, queue: str) -> bool:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Final, Self
+from typing import Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.transaction import AddAction
 
 from aioqless.client.archive import Archive
-from aioqless.contrib.archive import Event
+from aioqless.contrib.lake.event_columns import batch_of
+from aioqless.contrib.lake.event_log import Entry, EventLog, StreamState, parse_id
 from aioqless.contrib.lake.position import Position
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
 from aioqless.contrib.lake.source.async_bridge import iterate
-from aioqless.contrib.lake.source.event_columns import SCHEMA, batch_of
-from aioqless.contrib.lake.source.events import Entry, EventLog, StreamState, parse_id
 from aioqless.contrib.lake.source.options import ClientSettings
 from aioqless.contrib.lake.storage import Storage
-from aioqless.contrib.lake.table_files import ADDED, FileWriter, as_actions
+from aioqless.contrib.lake.table_files import File, FileWriter
 from aioqless.errors import AioqlessError
 
-# Of a share: a row with the number of entries that were read, and one for each file.
-WRITTEN: Final = pa.schema(
-    [pa.field("entries", pa.int64()), pa.field("table", pa.string()), *ADDED]
-)
-
-_DAY_US: Final = 86_400_000_000
-_EARLIEST_US: Final = 1_262_304_000_000_000  # 2010: qless is younger
 _SHARE_ENTRIES: Final = 25_000
 _SHARE_BYTES: Final = 64 * 2**20
 _FIRST_PAGE: Final = 100  # entries; further pages depend on the sizes of these
@@ -87,7 +75,7 @@ async def plan_batch(
             pass
         state = await log.state()
         start = _adjust(position, state)
-        if state.last.id_parts <= (position.ms, position.seq):
+        if parse_id(state.last) <= (position.ms, position.seq):
             return None
         batch = await _divide(log, start, state, entries, size)
         if (await log.state()).first == state.first:  # nothing was cut meanwhile
@@ -115,7 +103,7 @@ async def _divide(
     ordinal = share_first = start.ordinal
     share_bytes = total = 0
     count = _FIRST_PAGE
-    while page := await log.read_page(at, state.last.id, min(count, entries)):
+    while page := await log.read_page(at, state.last, min(count, entries)):
         at = page[-1][0].decode()
         ordinal, entries = ordinal + len(page), entries - len(page)
         page_bytes = _size_of(page)
@@ -163,8 +151,8 @@ def write_share(
     shares: Sequence[Share],
     quarantined: int,
     number: int,
-) -> Iterator[pa.RecordBatch]:
-    """Write the entries of a share as files, and yield what `WRITTEN` says.
+) -> list[File]:
+    """Write the entries of a share, and return the files and `{"entries": how many were read}`.
 
     Args:
         settings: How to connect to the namespace.
@@ -173,75 +161,14 @@ def write_share(
         quarantined: The last entry of which the quarantine may know already.
         number: Which share.
     """
-    writers = {name: FileWriter(storages[name], TABLES[name]) for name in storages}
+    events, quarantine = (FileWriter(storages[name], TABLES[name]) for name in (EVENTS, QUARANTINE))
     share, read = shares[number], 0
     pages = iterate(settings, lambda client: read_share(EventLog(client), share))
     for ordinal, entries in pages:
-        rows = _with_partition(
-            batch_of(ordinal, entries, SCHEMA, find_implausible_time), settings.namespace, entries
-        )
+        rows = batch_of(ordinal, entries, settings.namespace)
         read += len(entries)
         is_event = pc.is_null(rows["problem"])
         is_new = pc.greater(rows["ordinal"], quarantined)
-        writers[EVENTS].add(rows.filter(is_event))
-        writers[QUARANTINE].add(rows.filter(pc.and_(pc.invert(is_event), is_new)))
-    yield pa.RecordBatch.from_pylist([{"entries": read}], WRITTEN)
-    for name, writer in writers.items():
-        files = [{**file, "table": name} for file in writer.finish().to_pylist()]
-        yield pa.RecordBatch.from_pylist(files, WRITTEN)
-
-
-def _with_partition(
-    rows: pa.RecordBatch, namespace: str, entries: Sequence[Entry]
-) -> pa.RecordBatch:
-    """Add the namespace, and the day on which Redis got each entry."""
-    days = [parse_id(id)[0] * 1000 // _DAY_US for id, _ in entries]
-    dates = pa.array(days, pa.int32()).cast(pa.date32())
-    added = [pa.repeat(namespace, len(rows)), dates]
-    return pa.RecordBatch.from_arrays(
-        [*rows.columns, *added], [*rows.schema.names, "namespace", "date"]
-    )
-
-
-def find_implausible_time(event: Event) -> str | None:
-    """Return what is wrong with the times of an event: before 2010, or later than Redis' clock."""
-    latest = parse_id(event.id)[0] * 1000 + _DAY_US
-    times = [("put", event.put), ("popped", event.popped), ("ended", event.ended)]
-    for run in event.runs:
-        times += [
-            ("put of a run", run.put),
-            ("popped of a run", run.popped),
-            ("ended of a run", run.ended),
-        ]
-    for name, time in times:
-        if time is not None and time < _EARLIEST_US:
-            return f"{name} is {_format_time(time)}, before 2010"
-        if time is not None and time > latest:
-            return f"{name} is {_format_time(time)}, more than a day after Redis got the entry"
-    return None
-
-
-def _format_time(micros: int) -> str:
-    return datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="seconds")
-
-
-@dataclass(frozen=True)
-class Written:
-    """What the tasks of a batch read and wrote: files by table, and the number of entries read."""
-
-    entries: int
-    files: Mapping[str, list[AddAction]]
-
-    @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
-        """Collect the rows that `write_share` yields for all shares."""
-        found = list(rows)
-        files = {
-            table: as_actions(row for row in found if row["table"] == table)
-            for table in (EVENTS, QUARANTINE)
-        }
-        return cls(sum(row["entries"] or 0 for row in found), files)
-
-    def rows(self, table: str) -> int:
-        """The number of rows that were written for a table."""
-        return sum(json.loads(file.stats)["numRecords"] for file in self.files[table])
+        events.add(rows.filter(is_event))
+        quarantine.add(rows.filter(pc.and_(pc.invert(is_event), is_new)))
+    return [{"entries": read}, *events.finish(), *quarantine.finish()]

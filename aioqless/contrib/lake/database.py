@@ -54,7 +54,7 @@ def read_named(name: str) -> str:
 
 
 @contextmanager
-def open_database(threads: int | None = None) -> Iterator[DuckDBPyConnection]:
+def open_database() -> Iterator[DuckDBPyConnection]:
     """Yield an empty database, which has the functions of `macros.sql`."""
     import duckdb
 
@@ -62,8 +62,6 @@ def open_database(threads: int | None = None) -> Iterator[DuckDBPyConnection]:
         database.execute(f"SET TimeZone = 'UTC'; SET memory_limit = '{_MEMORY}'")
         database.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
         database.execute(f"SET temp_directory = '{folder}'")
-        if threads:
-            database.execute(f"SET threads = {threads}")
         database.execute(read_sql("macros"))
         yield database
 

@@ -40,6 +40,17 @@ class Freshness:
             return 0.0
         return max(0.0, (now - self.missing_since).total_seconds())
 
+    def __add__(self, other: Freshness) -> Freshness:
+        """Return how fresh the tables of two partitions of a namespace are."""
+        since = [each for each in (self.missing_since, other.missing_since) if each]
+        return Freshness(
+            self.namespace,
+            self.events + other.events,
+            max(self.ended, other.ended),
+            self.missing + other.missing,
+            min(since, default=None),
+        )
+
 
 # Name, type, help of each metric.
 _METRICS: Final = (
@@ -54,42 +65,25 @@ def read_freshness(lake: Lake) -> list[Freshness]:
     """Return how fresh the tables are, by namespace; the partitions of one are added."""
     events = lake.snapshot(EVENTS)
     derived = [lake.snapshot(table) for table in DERIVED]
-    found = []
+    found: dict[str, Freshness] = {}
     for namespace in sorted({each.namespace for each in events.all_files}):
         files = events.files(namespace)
         first = min(each.least["ordinal"] for each in files)
-        last = max(each.greatest["ordinal"] for each in files)
         name = position_name(namespace)
         position = max(first - 1, min(each.transaction(name) or 0 for each in derived))
-        newer = events.files(namespace, ranges={"ordinal": (position + 1, None)})
+        newer = [each for each in files if each.greatest["ordinal"] > position]
         behind = pc.field("ordinal") > position
         rows = read_table(events.storage, events.table, newer, ["ended"], behind)
-        found.append(
-            Freshness(
-                namespace,
-                last,
-                max(each.greatest["ended"] for each in files),
-                rows.num_rows,
-                pc.min(rows["ended"]).as_py(),
-            )
+        whole = whole_of(namespace)
+        fresh = Freshness(
+            whole,
+            max(each.greatest["ordinal"] for each in files),
+            max(each.greatest["ended"] for each in files),
+            rows.num_rows,
+            pc.min(rows["ended"]).as_py(),
         )
-    return _add_partitions(found)
-
-
-def _add_partitions(found: Sequence[Freshness]) -> list[Freshness]:
-    wholes: dict[str, list[Freshness]] = {}
-    for each in found:
-        wholes.setdefault(whole_of(each.namespace), []).append(each)
-    return [
-        Freshness(
-            namespace,
-            sum(part.events for part in parts),
-            max(part.ended for part in parts),
-            sum(part.missing for part in parts),
-            min((part.missing_since for part in parts if part.missing_since), default=None),
-        )
-        for namespace, parts in wholes.items()
-    ]
+        found[whole] = found[whole] + fresh if whole in found else fresh
+    return list(found.values())
 
 
 def format_metrics(found: Sequence[Freshness], now: datetime | None = None) -> str:

@@ -59,19 +59,16 @@ class Lake:
         """The absolute path or URL."""
         return self.storage.url
 
-    def snapshot(self, table: str, version: int | None = None) -> Snapshot:
-        """Return a table at its latest version, or at another one.
+    def snapshot(self, table: str) -> Snapshot:
+        """Return a table at its latest version.
 
         Raises:
-            LakeError: There is no such table or version, or a newer program wrote the table.
+            LakeError: There is no such table, or a newer program wrote the table.
         """
         declared = _declared(table)
-        opened = self._open(table, version)
+        opened = self._open(table)
         if opened is None:
-            raise LakeError(
-                f"{self.url} has no table {table}"
-                + (f" of version {version}" if version is not None else "")
-            )
+            raise LakeError(f"{self.url} has no table {table}")
         return self._wrap(opened, declared)
 
     def upgrade(self) -> dict[str, Snapshot]:
@@ -89,10 +86,6 @@ class Lake:
                 latest.alter.add_columns(added)
             found[name] = self._wrap(latest, table)
         return found
-
-    def outdated(self) -> list[str]:
-        """List the tables whose columns had another meaning when they were written."""
-        return [name for name in TABLES if self.snapshot(name).is_outdated]
 
     def mark_current(self, table: str) -> None:
         """Record that a table was rebuilt with the present meaning of its columns."""
@@ -132,12 +125,12 @@ class Lake:
                 "its own"
             )
 
-    def _open(self, name: str, version: int | None = None) -> DeltaTable | None:
+    def _open(self, name: str) -> DeltaTable | None:
         place = self.storage.within(name)
         if place.is_local and not Path(place.url, "_delta_log").is_dir():
             return None
         try:
-            opened = DeltaTable(place.url, version=version, storage_options=dict(place.options))
+            opened = DeltaTable(place.url, storage_options=dict(place.options))
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:

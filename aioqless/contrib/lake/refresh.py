@@ -7,13 +7,12 @@ rows. A refresh that is killed is therefore continued by the next one; two at on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from aioqless.contrib.lake.database import open_database, read_sql
@@ -23,7 +22,7 @@ from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, DataFile, Snapshot
 from aioqless.contrib.lake.storage import Storage
 from aioqless.contrib.lake.table_files import (
-    ADDED,
+    File,
     FileWriter,
     as_actions,
     collect,
@@ -40,7 +39,6 @@ CHUNK: Final = 200_000  # events of days that are computed at once; a day is nev
 MINUTE: Final = 60_000_000
 _CONFLICTS: Final = 10
 _BATCH: Final = 50_000  # rows
-_RESULTS: Final = pa.schema([pa.field("table", pa.string()), *ADDED])
 
 # Each table with its text, made of the views `events`, `runs` and `ended`.
 TEXTS: Final = {
@@ -158,7 +156,7 @@ class _Refresh:
         firsts = {each: self._first_day(each) for each in DERIVED}
         make = partial(make_tables, self._lake.storage, chunks, firsts)
         spark = open_session() if rows > local_events else None
-        results = collect(len(chunks), make, _RESULTS, spark)
+        results = collect(len(chunks), make, spark)
         for name in DERIVED:
             added = as_actions(each for each in results if each["table"] == name)
             removed = [
@@ -188,8 +186,8 @@ class _Refresh:
 
 def make_tables(
     lake: Storage, chunks: Sequence[Sequence[DataFile]], firsts: dict[str, date], number: int
-) -> Iterator[pa.RecordBatch]:
-    """Compute the tables of some days, write them as files, and yield a row for each file.
+) -> list[File]:
+    """Compute the tables of some days, write them, and return the files.
 
     Args:
         lake: The place of the lake.
@@ -198,6 +196,7 @@ def make_tables(
         number: Which chunk.
     """
     events = open_rows(lake.within(EVENTS), TABLES[EVENTS], chunks[number])
+    files = []
     with open_database() as database:
         database.register("events", events)
         prepare(database)
@@ -206,8 +205,8 @@ def make_tables(
             rows = database.execute(f"SELECT * FROM ({text}) WHERE date >= ?", [firsts[name]])
             for batch in rows.to_arrow_reader(_BATCH):
                 writer.add(batch)
-            files = [{**file, "table": name} for file in writer.finish().to_pylist()]
-            yield pa.RecordBatch.from_pylist(files, _RESULTS)
+            files += writer.finish()
+    return files
 
 
 def prepare(database: DuckDBPyConnection) -> None:

@@ -1,19 +1,16 @@
 """The tables of the lake: their columns, descriptions and versions, declared once.
 
-The Arrow, Spark and Delta schemas and the columns of the data source's `events` derive from this
-declaration. A column may be added at any time: older files read as null. A column that changes its
-meaning raises the version of its table, and derived tables of an older version are rebuilt.
+The schemas of Arrow and Delta derive from this declaration. A column may be added at any time:
+older files read as null. A column that changes its meaning raises the version of its table, and
+derived tables of an older version are rebuilt.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 TEXT: Final = pa.string()
 WHOLE: Final = pa.int64()
@@ -72,13 +69,6 @@ class Table:
     def schema(self) -> pa.Schema:
         """All columns, those of the partition last."""
         return pa.schema([*self.columns, *_PARTITION])
-
-
-def to_spark(schema: pa.Schema) -> StructType:
-    """Return an Arrow schema as Spark's, without descriptions."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(pa.schema([pa.field(each.name, each.type) for each in schema]))
 
 
 RUN: Final = _columns(
@@ -252,12 +242,7 @@ TABLES: Final = {
     table.name: table
     for table in (
         Table(
-            EVENTS,
-            1,
-            "Ends of stages of jobs.",
-            EVENT,
-            ("id", "ordinal", "ended"),
-            ("ordinal",),
+            EVENTS, 1, "Ends of stages of jobs.", EVENT, ("id", "ordinal", "ended"), ("ordinal",)
         ),
         Table(SNAPSHOTS, 1, "Queues at each minute.", BACKLOG, ("taken",), ("taken", "queue")),
         Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),

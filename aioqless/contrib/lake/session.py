@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aioqless.contrib.lake.ship_package import ship
-from aioqless.contrib.lake.spark_env import prepared
+from aioqless.contrib.lake.java import find_java
 from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
@@ -28,13 +30,15 @@ USUAL = {
     "spark.sql.files.ignoreMissingFiles": "false",
     # or it asks Java five times for each column that is named, where that was
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
 }
-CONNECT = "sc://"
-LOCAL = {
+LOCAL = {  # listens on loopback only
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_PACKAGE = Path(__file__).resolve().parents[2]
+_NOT_SHIPPED = {"__pycache__", "dashboard"}
 
 
 def session(
@@ -53,20 +57,20 @@ def session(
     """
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
-    if running is None:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        with plainly():
-            if (master or "").startswith(CONNECT):
-                running = _connect(name, master or "", conf or {})
-            else:
-                running = _start(name, master, conf or {})
-            ship(running)
-    else:
-        for key, value in {**NEEDED, **(conf or {})}.items():
-            running.conf.set(key, value)
     from aioqless.contrib.lake.source import register
 
+    running = SparkSession.getActiveSession()
+    is_new = running is None
+    with plainly():
+        if running is None and not (master or "").startswith("sc://"):
+            running = _start(name, master, conf or {})
+        else:
+            if running is None:
+                running = SparkSession.builder.appName(name).remote(master or "").getOrCreate()
+            for key, value in {**NEEDED, **(conf or {})}.items():
+                running.conf.set(key, value)
+        if is_new:
+            _ship_package(running)
     register(running)
     return running
 
@@ -75,25 +79,36 @@ def _start(name: str, master: str | None, conf: Mapping[str, str]) -> SparkSessi
     """Start Spark, or join the one that spark-submit started."""
     from pyspark.sql import SparkSession
 
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    is_local = not is_submitted and (master or "local").startswith("local")
     builder = SparkSession.builder.appName(name)
-    if not submitted or master:
+    if not is_submitted or master:
         builder = builder.master(master or "local[*]")
-    usual = {**USUAL, **({} if submitted else _at_home(master))}
-    for key, value in {**usual, **NEEDED, **conf}.items():
+    for key, value in {**USUAL, **(LOCAL if is_local else {}), **NEEDED, **conf}.items():
         builder = builder.config(key, value)
-    with nullcontext() if submitted else prepared(here=_is_here(master)):
-        return builder.getOrCreate()
+    if not is_submitted:
+        os.environ["JAVA_HOME"] = str(find_java())
+        if "SPARK_HOME" not in os.environ:  # the user's installation has its own configuration
+            os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
+    return builder.getOrCreate()
 
 
-def _connect(name: str, url: str, conf: Mapping[str, str]) -> SparkSession:
-    """Connect to a Spark Connect server, which needs no Java here."""
-    from pyspark.sql import SparkSession
-
-    connected = SparkSession.builder.appName(name).remote(url).getOrCreate()
-    for key, value in {**NEEDED, **conf}.items():
-        connected.conf.set(key, value)
-    return connected
+def _ship_package(spark: SparkSession) -> None:
+    """Send this package to executors, which have its dependencies, unless they run where it is."""
+    is_connect = type(spark).__module__.startswith("pyspark.sql.connect.")
+    if not is_connect and (spark.sparkContext.master or "").partition("[")[0] == "local":
+        return
+    archive = Path(tempfile.mkdtemp(prefix="aioqless-")) / "aioqless.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in sorted(_PACKAGE.rglob("*")):
+            within = path.relative_to(_PACKAGE.parent)
+            if path.is_file() and not _NOT_SHIPPED & set(within.parts):
+                file.write(path, within)
+    if is_connect:
+        spark.addArtifacts(str(archive), pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(str(archive))
 
 
 @contextmanager
@@ -102,18 +117,22 @@ def plainly() -> Iterator[None]:
 
     With AIOQLESS_JAVA_LOG in the environment they stay as they are.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        if os.environ.get(TRACE):
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j") or os.environ.get(
+            TRACE
+        ):
             raise
-        raise AioqlessError(reason_of(str(error))) from None
+        raise AioqlessError(explain(error)) from None
 
 
-def reason_of(trace: str) -> str:
+def explain(error: BaseException) -> str:
+    """Return what went wrong in Spark, in one line."""
+    return f"{find_reason(str(error))} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
+
+
+def find_reason(trace: str) -> str:
     """Return what went wrong in a trace of Spark.
 
     That is the innermost error of Python, else the messages that have a code, else the first line.
@@ -133,18 +152,7 @@ def reason_of(trace: str) -> str:
         r"\[[A-Z_]+(?:\.[A-Z_]+)*\] (.*?)(?: SQLSTATE: \w+|$)", "\n".join(lines[1:]), re.MULTILINE
     )
     head = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or (
-        lines[0] if lines else "Spark failed and doesn't say why"
+        lines[0] if lines else "an error without a text"
     )
     found = python[-1] if python else head
-    found = re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): ", "", found)
-    return f"{found} (AIOQLESS_JAVA_LOG=error shows what Spark says)"
-
-
-def _at_home(master: str | None) -> dict[str, str]:
-    """Return settings for a session on this machine alone, which listens on loopback only."""
-    wide = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
-    return {**LOCAL, **wide} if _is_here(master) else wide
-
-
-def _is_here(master: str | None) -> bool:
-    return (master or "local").startswith("local")
+    return re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): |^\[[\w.]+\] | SQLSTATE: \w+", "", found)

@@ -8,11 +8,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, WriterProperties
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Schema,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -26,8 +33,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
 _WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
 
-# The least and the greatest value of a column that is looked for; None: no bound.
-Range: TypeAlias = tuple[Any, Any]
+
+Done = TypeVar("Done")
 
 
 class ConcurrentCommit(LakeError):
@@ -64,16 +71,6 @@ class DataFile:
     date: date
     least: Mapping[str, Any] = field(default_factory=dict, hash=False)
     greatest: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    def may_contain(self, ranges: Mapping[str, Range]) -> bool:
-        """Whether the file may have rows with values in these ranges."""
-        for column, (low, high) in ranges.items():
-            least, greatest = self.least.get(column), self.greatest.get(column)
-            if low is not None and greatest is not None and greatest < low:
-                return False
-            if high is not None and least is not None and least > high:
-                return False
-        return True
 
 
 class Snapshot:
@@ -132,16 +129,14 @@ class Snapshot:
         self,
         namespace: str | None = None,
         dates: Collection[date] | None = None,
-        ranges: Mapping[str, Range] | None = None,
         *,
         within: str | None = None,
     ) -> list[DataFile]:
-        """List the files that may have certain rows; rows of other values may be in them, too.
+        """List files.
 
         Args:
             namespace: Files of this namespace only.
             dates: Files of these days only.
-            ranges: Files that may have values in these ranges, by their statistics.
             within: Files of this namespace and of its partitions only.
         """
         return [
@@ -150,7 +145,6 @@ class Snapshot:
             if namespace in (None, each.namespace)
             and within in (None, each.namespace, whole_of(each.namespace))
             and (dates is None or each.date in dates)
-            and each.may_contain(ranges or {})
         ]
 
     def commit(
@@ -181,9 +175,6 @@ class Snapshot:
             )
             for each in removed
         ]
-        properties = CommitProperties(
-            app_transactions=[Transaction(*each) for each in (transactions or {}).items()]
-        )
         self.storage.make_durable([each.path for each in added])
         try:
             self._opened.create_write_transaction(
@@ -191,7 +182,7 @@ class Snapshot:
                 "append",
                 Schema.from_arrow(self.table.schema),
                 list(PARTITION_COLUMNS),
-                commit_properties=properties,
+                commit_properties=_properties(transactions),
             )
         except CommitFailedError as error:
             latest = self._latest()
@@ -203,6 +194,20 @@ class Snapshot:
             latest = self._latest()
         self._make_log_durable(latest)
         return latest
+
+    def append(self, rows: pa.RecordBatch, transactions: Mapping[str, int] | None = None) -> None:
+        """Add rows, in any order of partitions; see `commit` for the errors."""
+        self._change(
+            lambda opened: write_deltalake(
+                opened,
+                rows,
+                mode="append",
+                schema_mode="merge",
+                commit_properties=_properties(transactions),
+                writer_properties=_WRITTEN,
+            ),
+            self.version,
+        )
 
     def optimize(self) -> int:
         """Merge small files of each partition, and return the number of files that it has less.
@@ -228,11 +233,11 @@ class Snapshot:
         )
         return int(done["num_removed_files"])
 
-    def _change(self, change: Callable[[DeltaTable], dict[str, Any]]) -> dict[str, Any]:
+    def _change(self, change: Callable[[DeltaTable], Done], version: int | None = None) -> Done:
         """Call a function that commits by itself, and make durable what it wrote."""
         before = {each.path for each in self.all_files}
         try:
-            done = change(self._open_latest())
+            done = change(self._open(version))
         except CommitFailedError as error:
             raise self._explain(error, self._latest()) from None
         except (DeltaError, OSError) as error:
@@ -266,7 +271,7 @@ class Snapshot:
         self, hours: int, *, orphans: bool = False, delete: bool = False
     ) -> list[str]:
         try:
-            return self._open_latest().vacuum(
+            return self._open().vacuum(
                 retention_hours=hours,
                 dry_run=not delete,
                 enforce_retention_duration=False,
@@ -275,14 +280,15 @@ class Snapshot:
         except (DeltaError, OSError) as error:
             raise explain_failure(self.storage.url, error) from None
 
-    def _open_latest(self) -> DeltaTable:
+    def _open(self, version: int | None = None) -> DeltaTable:
+        options = dict(self.storage.options)
         try:
-            return DeltaTable(self.storage.url, storage_options=dict(self.storage.options))
+            return DeltaTable(self.storage.url, version, options)
         except (DeltaError, OSError) as error:
             raise explain_failure(self.storage.url, error) from None
 
     def _latest(self) -> Snapshot:
-        return Snapshot(self.table, self.storage, self._open_latest())
+        return Snapshot(self.table, self.storage, self._open())
 
     def contains(
         self,
@@ -312,6 +318,11 @@ class Snapshot:
     def _make_log_durable(self, latest: Snapshot) -> None:
         versions = range(self.version + 1, latest.version + 1)
         self.storage.make_durable([f"_delta_log/{version:020}.json" for version in versions])
+
+
+def _properties(transactions: Mapping[str, int] | None) -> CommitProperties:
+    named = [Transaction(*each) for each in (transactions or {}).items()]
+    return CommitProperties(app_transactions=named)
 
 
 def _read_bounds(actions: pa.Table, name: str) -> list[dict[str, Any]]:

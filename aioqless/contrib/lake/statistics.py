@@ -65,13 +65,14 @@ def parse_period(since: str, until: str = "today") -> Period:
     Raises:
         ValueError: One of them is no day, or the last day is before the first.
     """
-    period = Period(_parse_day("since", since), _parse_day("until", until))
+    period = Period(parse_day("since", since), parse_day("until", until))
     if period.last < period.first:
         raise ValueError(f"--until {period.last} is before --since {period.first}")
     return period
 
 
-def _parse_day(option: str, text: str) -> date:
+def parse_day(option: str, text: str) -> date:
+    """Return the day that the text of an option names; see `parse_period`."""
     today = datetime.now(UTC).date()
     if text in ("today", "yesterday"):
         return today - (_DAY if text == "yesterday" else timedelta())
@@ -105,10 +106,7 @@ def find_table(parts: Sequence[str]) -> str:
 
 
 def read_statistics(
-    lake: Lake,
-    period: Period,
-    by: str,
-    namespace: str | None = None,
+    lake: Lake, period: Period, by: str, namespace: str | None = None
 ) -> list[dict[str, Any]]:
     """Return one row for each group, the busiest first.
 

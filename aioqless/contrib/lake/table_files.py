@@ -9,40 +9,30 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from aioqless.contrib.lake.schema import PARTITION_COLUMNS, TABLES, Table, to_spark
+from aioqless.contrib.lake.schema import PARTITION_COLUMNS, TABLES, Table
 from aioqless.contrib.lake.snapshot import DataFile
 from aioqless.contrib.lake.storage import Storage
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import SparkSession
 
 _READ_AT_ONCE: Final = 16 * 2**20  # compressed, of files that are read without a dataset
 _BUFFER_BYTES: Final = 128 * 2**20  # in memory, of the rows that a task holds before it writes
 _ROW_GROUP: Final = 100_000
 _LONGEST_STATISTIC: Final = 200  # characters
-
-ADDED: Final = pa.schema(
-    {
-        "path": pa.string(),
-        "size": pa.int64(),
-        "namespace": pa.string(),
-        "date": pa.string(),
-        "modified": pa.int64(),
-        "statistics": pa.string(),
-    }
-)
+File: TypeAlias = dict[str, Any]  # a file that was written, as JSON
 
 
 def open_dataset(storage: Storage, table: Table, files: Sequence[DataFile]) -> Dataset:
@@ -105,31 +95,34 @@ def read_table(
     return found.to_table(columns=names, filter=condition, use_threads=False)
 
 
-def run_tasks(
-    spark: SparkSession,
-    number: int,
-    task: Callable[[int], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-) -> DataFrame:
-    """Return the rows that tasks yield; each is called with its number, from 0, in its own task."""
-    numbers = spark.range(0, number, 1, number)
-    return numbers.mapInArrow(partial(_call_task, task), to_spark(schema))
-
-
 def collect(
-    number: int,
-    task: Callable[[int], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-    spark: SparkSession | None,
-) -> list[dict[str, Any]]:
-    """Return the rows that tasks yield, of Spark's tasks, or of this process without a session."""
-    if spark is not None:
-        return [row.asDict() for row in run_tasks(spark, number, task, schema).collect()]
-    return [row for each in range(number) for batch in task(each) for row in batch.to_pylist()]
+    number: int, task: Callable[[int], list[File]], spark: SparkSession | None
+) -> list[File]:
+    """Return what tasks return, which are called with their numbers, from 0.
+
+    Args:
+        number: The number of tasks.
+        task: What a task does.
+        spark: The session in whose tasks they run; without one, this process does it all.
+    """
+    if spark is None:
+        return [each for at in range(number) for each in task(at)]
+    numbers = spark.range(0, number, 1, number)
+    rows = numbers.mapInArrow(partial(_call_task, task), "file string").collect()
+    return [json.loads(row.file) for row in rows]
 
 
-def as_actions(files: Iterable[Mapping[str, Any] | Row]) -> list[AddAction]:
-    """Return rows of files that tasks wrote as what `Snapshot.commit` adds."""
+def _call_task(
+    task: Callable[[int], list[File]], numbers: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            files = [{"file": json.dumps(each)} for each in task(number)]
+            yield pa.RecordBatch.from_pylist(files, pa.schema({"file": pa.string()}))
+
+
+def as_actions(files: Iterable[File]) -> list[AddAction]:
+    """Return files that were written as what `Snapshot.commit` adds."""
     return [
         AddAction(
             each["path"],
@@ -137,18 +130,10 @@ def as_actions(files: Iterable[Mapping[str, Any] | Row]) -> list[AddAction]:
             {"namespace": each["namespace"], "date": each["date"]},
             each["modified"],
             True,
-            each["statistics"],
+            json.dumps(each["statistics"]),
         )
         for each in files
     ]
-
-
-def _call_task(
-    task: Callable[[int], Iterator[pa.RecordBatch]], numbers: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for batch in numbers:
-        for number in batch.column(0).to_pylist():
-            yield from task(number)
 
 
 @dataclass
@@ -168,7 +153,7 @@ class FileWriter:
         self._table = table
         self._columns = _plain(table.columns)
         self._held: dict[tuple[str, date], _Partition] = {}
-        self._written: list[dict[str, Any]] = []
+        self._written: list[File] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take rows with all declared columns of the table, in any order of partitions.
@@ -190,11 +175,11 @@ class FileWriter:
         while sum(each.size for each in self._held.values()) > _BUFFER_BYTES:
             self._write(max(self._held, key=lambda each: self._held[each].size))
 
-    def finish(self) -> pa.RecordBatch:
-        """Write what is held, and return a row for each file of all that were written."""
+    def finish(self) -> list[File]:
+        """Write what is held, and return all files that were written."""
         for partition in sorted(self._held):
             self._write(partition)
-        return pa.RecordBatch.from_pylist(self._written, ADDED)
+        return self._written
 
     def _write(self, partition: tuple[str, date]) -> None:
         namespace, day = partition
@@ -209,12 +194,13 @@ class FileWriter:
             pq.write_table(rows, file, compression="zstd", row_group_size=_ROW_GROUP)
         self._written.append(
             {
+                "table": self._table.name,
                 "path": path,
                 "size": self._filesystem.get_file_info(path).size,
                 "namespace": namespace,
                 "date": day.isoformat(),
                 "modified": int(time.time() * 1000),
-                "statistics": json.dumps(_statistics(rows, self._table.statistics)),
+                "statistics": _statistics(rows, self._table.statistics),
             }
         )
 

@@ -39,7 +39,7 @@ def running_server(folder: Path, conf: Mapping[str, str] = MappingProxyType({}))
     ]  # fmt: skip
     environment = {
         **os.environ,
-        "JAVA_HOME": str(find_java().home),
+        "JAVA_HOME": str(find_java()),
         "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": "",

@@ -16,7 +16,6 @@ from deltalake import DeltaTable
 from aioqless.contrib.lake.database import open_lake_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, TABLES
-from aioqless.contrib.lake.table_files import FileWriter, as_actions
 from tests.contrib.lake.literal import Row, event, events, rows, run
 
 DAY = 86_400
@@ -99,10 +98,7 @@ def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
     for row in given:
         number[row["namespace"]] += 1
         numbered.append({**row, "ordinal": number[row["namespace"]]})
-    writer = FileWriter(snapshot.storage, snapshot.table)
-    for batch in events(*numbered).to_batches():
-        writer.add(batch)
-    snapshot.commit(as_actions(writer.finish().to_pylist()))
+    snapshot.append(events(*numbered).combine_chunks().to_batches()[0])
 
 
 def no_spark() -> Any:

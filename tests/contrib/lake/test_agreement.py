@@ -12,8 +12,8 @@ import pytest
 from redis.asyncio import Redis
 
 from aioqless.contrib.lake.database import open_database
+from aioqless.contrib.lake.event_columns import batch_of
 from aioqless.contrib.lake.refresh import TEXTS, prepare
-from aioqless.contrib.lake.source.event_columns import SCHEMA, batch_of
 from aioqless.store import ScriptStore
 
 QLESS = (
@@ -60,10 +60,10 @@ async def test_statistics_of_redis_and_of_the_tables_agree(
     entries = await redis.xrange(f"{namespace}:x:archive")
     assert len(entries) == 40  # type: ignore[arg-type]
     flat: list[Any] = [(id, list(chain.from_iterable(pairs.items()))) for id, pairs in entries]
-    batch = batch_of(0, flat, SCHEMA)
-    table = pa.Table.from_batches([batch]).drop_columns(["problem", "raw"])
-    table = table.append_column("namespace", pa.repeat("ql", 40))
-    table = table.append_column("date", pa.repeat(date(2026, 11, 21), 40))
+    table = pa.Table.from_batches([batch_of(0, flat, "ql")]).drop_columns(["problem", "raw"])
+    table = table.set_column(
+        table.schema.get_field_index("date"), "date", pa.repeat(date(2026, 11, 21), 40)
+    )
     theirs = await store.stats(queue="mail", date=START)
     with open_database() as database:
         database.register("events", table)

@@ -21,8 +21,6 @@ from aioqless.contrib.partitions.routing import name_partitions
 from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.object_store import BUCKET, running_store
 
-UNREACHABLE = ("--url", "redis://127.0.0.1:1")
-
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[dict[str, str]]:
@@ -86,25 +84,6 @@ def test_partitions_are_archived_in_parallel_into_one_lake(
     assert (code, out.split(";")[0]) == (0, "on")
 
 
-@pytest.mark.parametrize(
-    ("lake", "reason"),
-    [
-        ("hdfs://name/lake", "not of hdfs"),
-        (f"s3a://no-{BUCKET}/lake", "the bucket doesn't exist"),
-        ("photos", "is not empty and no lake"),
-    ],
-)
-def test_unusable_lakes_are_refused_before_redis_is_asked(
-    lake: str, reason: str, run: RunLakeCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat.jpg").touch()
-    code, out, err = run(*UNREACHABLE, "--lake", lake)
-    assert (code, out, len(err.splitlines())) == (1, "", 1)
-    assert err.startswith("aioqless: ") and reason in err
-
-
 def test_an_object_store_that_is_away_at_the_start_is_waited_for(
     client: Client, store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,15 +97,6 @@ def test_an_object_store_that_is_away_at_the_start_is_waited_for(
     monkeypatch.setattr(archive_command, "print_progress", start)
     lake = archive_command.open_when_reachable(f"s3://{BUCKET}/{tmp_path.name}", threading.Event())
     assert lake.snapshot(EVENTS).version == 0
-
-
-@pytest.mark.parametrize("conf", ["spark.driver.memory", "memory=2g"])
-def test_settings_of_spark_need_a_key_and_a_value(
-    conf: str, run: RunLakeCommand, tmp_path: Path
-) -> None:
-    code, _, err = run(*UNREACHABLE, "--lake", tmp_path / "lake", "--conf", conf)
-    assert code == 2 and "spark.key=value" in err
-    assert not (tmp_path / "lake").exists()
 
 
 def test_missing_credentials_are_one_line_without_the_logs_of_the_store(tmp_path: Path) -> None:

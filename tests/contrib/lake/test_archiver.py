@@ -23,10 +23,10 @@ from aioqless.contrib.lake import backlog
 from aioqless.contrib.lake import batch as batch_module
 from aioqless.contrib.lake.archiver import Archived, Archiver
 from aioqless.contrib.lake.batch import Batch
+from aioqless.contrib.lake.event_log import EventLog
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
-from aioqless.contrib.lake.source.events import EventLog
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.store import Keys
 from tests.conftest import Until

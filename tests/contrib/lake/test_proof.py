@@ -45,4 +45,4 @@ def test_each_entry_is_on_the_object_store_once_after_all_kinds_of_faults(
     monkeypatch.setenv("SPARK_CONF_DIR", write_configuration(tmp_path / "conf"))
     proof = prove(tmp_path, 20_000, 4, seed=7, report=lambda line: None)
     assert proof.entries == proof.events + proof.quarantined
-    assert sum(proof.faults.values()) == 9
+    assert sum(proof.faults.values()) == 7

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -155,17 +154,6 @@ def test_tasks_of_spark_make_the_same_rows(
     assert contents(anew) == contents(whole)
 
 
-def test_tables_of_an_older_version_are_rebuilt(
-    whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = copied(whole, tmp_path / "lake")
-    klasses = TABLES["gold/klasses"]
-    monkeypatch.setitem(TABLES, "gold/klasses", replace(klasses, version=2))
-    assert lake.outdated() == ["gold/klasses"]
-    assert refresh(lake, no_spark).events == 9 and lake.outdated() == []
-    assert contents(lake) == contents(whole)
-
-
 def test_days_are_computed_again_when_that_is_asked_for(whole: Lake, tmp_path: Path) -> None:
     lake = copied(whole, tmp_path / "lake")
     klasses = lake.snapshot("gold/klasses")
@@ -200,9 +188,9 @@ def test_a_refresh_without_new_events_opens_each_table_once(
     names: list[str] = []
     open_table = Lake._open  # noqa: SLF001
 
-    def count(self: Lake, name: str, version: int | None = None) -> DeltaTable | None:
+    def count(self: Lake, name: str) -> DeltaTable | None:
         names.append(name)
-        return open_table(self, name, version)
+        return open_table(self, name)
 
     monkeypatch.setattr(Lake, "_open", count)
     assert refresh(whole, no_spark).events == 0

@@ -51,7 +51,7 @@ async def submit(
         cwd=folder,
         env={
             **os.environ,
-            "JAVA_HOME": str(find_java().home),
+            "JAVA_HOME": str(find_java()),
             "SPARK_CONF_DIR": write_configuration(folder / f"conf of {arguments[0]}"),
             "PYSPARK_PYTHON": sys.executable,
             **environment,

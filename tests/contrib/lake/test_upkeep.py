@@ -22,7 +22,7 @@ from aioqless.contrib.lake.retention import drop_payloads, prune
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES
 from aioqless.contrib.lake.statistics import ALL_DAYS
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import FileWriter, as_actions, collect, read_table
+from aioqless.contrib.lake.table_files import collect, read_table
 from tests.contrib.lake.lakes import (
     DAY,
     LATE,
@@ -51,11 +51,9 @@ def dates(lake: Lake, table: str) -> set[date]:
 
 
 def reject(lake: Lake, text: str) -> None:
-    snapshot = lake.snapshot(QUARANTINE)
     row = {"id": "0-1", "ordinal": 2, "problem": "it has no ended", "raw": text, "namespace": "ql"}
-    writer = FileWriter(snapshot.storage, snapshot.table)
-    writer.add(pa.RecordBatch.from_pylist([row | {"date": TODAY}], snapshot.table.schema))
-    snapshot.commit(as_actions(writer.finish().to_pylist()))
+    rows = pa.RecordBatch.from_pylist([row | {"date": TODAY}], TABLES[QUARANTINE].schema)
+    lake.snapshot(QUARANTINE).append(rows)
 
 
 def test_pruned_days_are_deleted_from_all_tables_and_are_not_added_again(lake: Lake) -> None:
@@ -219,9 +217,8 @@ def test_check_finds_a_doubled_event_and_a_missing_one(lake: Lake) -> None:
     snapshot = lake.snapshot(EVENTS)
     (file,) = [each for each in snapshot.files("ql") if each.greatest["ordinal"] == 1]
     rows = read_table(snapshot.storage, snapshot.table, [file])
-    writer = FileWriter(snapshot.storage, snapshot.table)
-    writer.add(rows.combine_chunks().to_batches()[0])
-    snapshot = snapshot.commit(as_actions(writer.finish().to_pylist()))
+    snapshot.append(rows.combine_chunks().to_batches()[0])
+    snapshot = lake.snapshot(EVENTS)
     found = {each.check: each.row for each in check(lake, "ql")}
     assert found["entries"] == {"expected": 6, "found": 7}
     snapshot.commit((), [each for each in snapshot.files("ql") if each.least["ordinal"] == 1])

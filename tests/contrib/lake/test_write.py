@@ -26,11 +26,6 @@ def write(rows: DataFrame, client: Client, **options: Any) -> None:
     ).options(**options).save()
 
 
-def texts(folder: Path) -> list[str]:
-    """What stands in the files below a folder."""
-    return [file.read_text("utf-8", "replace") for file in folder.rglob("*") if file.is_file()]
-
-
 async def allowed(client: Client) -> str:
     """A URL with the password of a user who may do everything."""
     await client.redis.acl_setuser(
@@ -113,36 +108,16 @@ async def test_rows_of_a_stream_become_jobs(
     assert await client.queue("mail").length() == 20
 
 
-@needs_spark(4, 2)
-async def test_plans_progress_checkpoints_and_errors_do_not_have_the_password(
-    client: Client, spark: SparkSession, tmp_path: Path
+async def test_plans_and_errors_do_not_have_the_password(
+    client: Client, spark: SparkSession
 ) -> None:
     url = await allowed(client)
-    await client.config.set("archive", "on")
     await client.queue("q").put("k", jid="a")
-    (job,) = await client.queue("q").pop(1)
-    await job.complete()
     shown: list[str] = []
     reader = spark.read.format("aioqless").option("url", url).option("namespace", client.namespace)
-    jobs = reader.load("jobs").where("state = 'complete'")
+    jobs = reader.load("jobs").where("state = 'waiting'")
     assert jobs.count() == 1
     shown.append(jobs._jdf.queryExecution().toString())  # noqa: SLF001  # Spark's plan
-    events = (
-        spark.readStream.format("aioqless")
-        .option("url", url)
-        .option("namespace", client.namespace)
-        .load("events")
-    )
-    kept = (
-        events.writeStream.format("memory")
-        .queryName("kept")
-        .option("checkpointLocation", str(tmp_path))
-        .trigger(availableNow=True)
-        .start()
-    )
-    kept.awaitTermination()
-    shown += [str(kept.lastProgress), kept._jsq.explainInternal(True)]  # noqa: SLF001  # likewise
-    shown += texts(tmp_path)
     for wrong in (
         url.replace(SECRET, f"{SECRET}x"),
         f"redis://:{SECRET}@127.0.0.1:1/0",

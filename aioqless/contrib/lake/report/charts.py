@@ -177,11 +177,7 @@ def draw_flow(rows: Sequence[dict[str, Any]], step: int) -> list[Chart]:
         for row in levels
     ]
     below = {
-        "mark": {
-            "type": "line",
-            "interpolate": "step-after",
-            "point": {"opacity": 0, "size": 90},
-        },
+        "mark": {"type": "line", "interpolate": "step-after", "point": {"opacity": 0, "size": 90}},
         "encoding": {
             "x": _moments("middle"),
             "y": _numbers("jobs", "jobs at a time, mean"),

@@ -1,6 +1,6 @@
 """The Spark data source `aioqless`.
 
-It reads jobs as a table, the archive as a stream, and writes rows as jobs.
+It reads jobs as a table, and writes rows as jobs.
 
 source.py         the data source: which reader or writer a load or save gets
 options.py        options of a load or a save
@@ -8,9 +8,6 @@ async_bridge.py   calls asynchronous clients from Spark's synchronous code
 job_scan.py       divides the jobs of a namespace into pieces, and lists the jids of a piece
 job_columns.py    fields of job hashes as columns
 jobs.py           load("jobs")
-events.py         the archive's stream from one offset to another
-event_columns.py  entries of the stream as columns
-stream.py         readStream…load("events")
 row_mapping.py    maps rows to jobs
 job_writer.py     puts jobs into their queues
 write.py          df.write…save()

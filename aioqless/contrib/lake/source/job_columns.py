@@ -1,20 +1,15 @@
-"""Fields of job hashes as columns.
-
-A column is parsed as a whole, which is faster than value by value.
-"""
+"""Fields of job hashes as columns."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from aioqless.client.job.decoding import decode_texts
-
-Stored: TypeAlias = Sequence[bytes | None]
 
 TIME = pa.timestamp("us", tz="UTC")
 TEXTS = pa.list_(pa.field("element", pa.string()))
@@ -23,91 +18,79 @@ FAILURE = pa.struct(
 )
 
 
-def parse_texts(values: Stored) -> pa.Array:
-    """Return strings; bytes that aren't UTF-8 are replaced."""
-    stored = pa.array(values, pa.binary())
+def _parse_text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _parse_name(value: bytes | None) -> str | None:
+    return _parse_text(value or None)
+
+
+def _parse_number(value: bytes | None) -> float | None:
     try:
-        return stored.cast(pa.string())
-    except pa.ArrowInvalid:
-        return pa.array(
-            [None if value is None else value.decode("utf-8", "replace") for value in values],
-            pa.string(),
-        )
+        return float(value) if value else None
+    except ValueError:
+        return None
 
 
-def parse_optional_texts(values: Stored) -> pa.Array:
-    """Return strings, null where they are empty."""
-    found = parse_texts(values)
-    return pc.if_else(pc.equal(found, ""), None, found)
+def _parse_integer(value: bytes | None) -> int | None:
+    number = _parse_number(value)
+    return None if number is None else math.floor(number)
 
 
-def parse_numbers(values: Stored) -> pa.Array:
-    """Return floating-point numbers, null where there is none."""
-    found = parse_optional_texts(values)
+def _parse_time(value: bytes | None) -> int | None:
+    """Return microseconds of seconds since the epoch; None for 0."""
+    number = _parse_number(value)
+    return round(number * 1e6) if number else None
+
+
+def _parse_priority(value: bytes | None) -> float:
+    """Return a priority as callers give it: lower runs sooner. Redis stores the opposite."""
+    return 0.0 - (_parse_number(value) or 0.0)
+
+
+def _parse_json(value: bytes | None) -> Any:
     try:
-        return found.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return pa.array([_parse_number(value) for value in values], pa.float64())
+        return msgspec.json.decode(value or b"null")
+    except (ValueError, UnicodeDecodeError):
+        return None
 
 
-def parse_integers(values: Stored) -> pa.Array:
-    """Return integers, null where there is no number."""
-    return pc.floor(parse_numbers(values)).cast(pa.int64(), safe=False)
+def _parse_list(value: bytes | None) -> list[str]:
+    found = _parse_json(value)
+    return decode_texts(found) if isinstance(found, list) else []
 
 
-def parse_times(values: Stored) -> pa.Array:
-    """Return timestamps of seconds since the epoch, null for 0."""
-    seconds = parse_numbers(values)
-    micros = pc.round(pc.multiply(pc.if_else(pc.equal(seconds, 0.0), None, seconds), 1e6))
-    return micros.cast(pa.int64(), safe=False).cast(TIME)
+def _parse_failure(value: bytes | None) -> dict[str, Any] | None:
+    failure = _parse_json(value)
+    if not isinstance(failure, dict) or not (failure.get("group") or failure.get("type")):
+        return None
+    when = failure.get("when")
+    micros = round(when * 1_000_000) if isinstance(when, int | float) else None
+    texts = {name: str(failure.get(name) or "") for name in ("message", "worker")}
+    return {"group": str(failure.get("group") or failure["type"]), "when": micros, **texts}
 
 
-def parse_priorities(values: Stored) -> pa.Array:
-    """Return priorities as callers give them: lower runs sooner. Redis stores the opposite."""
-    return pc.add(pc.negate(pc.coalesce(parse_numbers(values), 0.0)), 0.0)  # no -0.0
-
-
-def parse_lists(values: Stored) -> pa.Array:
-    """Return lists of strings, empty where there is none."""
-    known: dict[bytes | None, list[str]] = {}
-    offsets, items = [0], list[str]()
-    for value in values:
-        found = known.get(value)
-        if found is None:
-            found = known[value] = _parse_list(value)
-        if found:
-            items += found
-        offsets.append(len(items))
-    return pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), pa.array(items, pa.string()), type=TEXTS
-    )
-
-
-def parse_failures(values: Stored) -> pa.Array:
-    """Return failures as structs, null where there is none."""
-    return pa.array([_parse_failure(value) for value in values], FAILURE)
-
-
-Parse: TypeAlias = Callable[[Stored], pa.Array]
+Parse: TypeAlias = Callable[[bytes | None], Any]
 
 # Column: the field of the job's hash, the type, and the function that parses it.
 COLUMNS: dict[str, tuple[str, pa.DataType, Parse]] = {
-    "jid": ("jid", pa.string(), parse_texts),
-    "klass": ("klass", pa.string(), parse_texts),
-    "queue": ("queue", pa.string(), parse_texts),
-    "state": ("state", pa.string(), parse_texts),
-    "priority": ("priority", pa.float64(), parse_priorities),
-    "tags": ("tags", TEXTS, parse_lists),
-    "data": ("data", pa.string(), parse_texts),
-    "worker": ("worker", pa.string(), parse_optional_texts),
-    "retries": ("retries", pa.int64(), parse_integers),
-    "remaining": ("remaining", pa.int64(), parse_integers),
-    "expires": ("expires", TIME, parse_times),
-    "time": ("time", TIME, parse_times),
-    "failure": ("failure", FAILURE, parse_failures),
-    "spawned_from": ("spawned_from_jid", pa.string(), parse_optional_texts),
-    "depends": ("x-after", TEXTS, parse_lists),
-    "fence": ("x-fence", pa.int64(), parse_integers),
+    "jid": ("jid", pa.string(), _parse_text),
+    "klass": ("klass", pa.string(), _parse_text),
+    "queue": ("queue", pa.string(), _parse_text),
+    "state": ("state", pa.string(), _parse_text),
+    "priority": ("priority", pa.float64(), _parse_priority),
+    "tags": ("tags", TEXTS, _parse_list),
+    "data": ("data", pa.string(), _parse_text),
+    "worker": ("worker", pa.string(), _parse_name),
+    "retries": ("retries", pa.int64(), _parse_integer),
+    "remaining": ("remaining", pa.int64(), _parse_integer),
+    "expires": ("expires", TIME, _parse_time),
+    "time": ("time", TIME, _parse_time),
+    "failure": ("failure", FAILURE, _parse_failure),
+    "spawned_from": ("spawned_from_jid", pa.string(), _parse_name),
+    "depends": ("x-after", TEXTS, _parse_list),
+    "fence": ("x-fence", pa.int64(), _parse_integer),
 }
 SCHEMA = pa.schema({name: kind for name, (_, kind, _) in COLUMNS.items()})
 
@@ -119,43 +102,10 @@ def fields_of(schema: pa.Schema) -> list[str]:
 
 def batch_of(stored: Sequence[Sequence[bytes | None]], schema: pa.Schema) -> pa.RecordBatch:
     """Return the rows of the jobs that exist, of the values of `fields_of`."""
-    columns = list(zip(*[job for job in stored if job[0] is not None], strict=True)) or [()] * (
-        len(schema) + 1
-    )
-    batch: pa.RecordBatch = pa.RecordBatch.from_arrays(
-        [COLUMNS[name][2](column) for name, column in zip(schema.names, columns[1:], strict=True)],
-        schema=schema,
-    )
+    jobs = [job for job in stored if job[0] is not None]
+    columns = [
+        pa.array([COLUMNS[name][2](job[number]) for job in jobs], COLUMNS[name][1])
+        for number, name in enumerate(schema.names, 1)
+    ]
+    batch: pa.RecordBatch = pa.RecordBatch.from_arrays(columns, schema=schema)
     return batch
-
-
-def _parse_number(value: bytes | None) -> float | None:
-    try:
-        return float(value) if value else None
-    except ValueError:
-        return None
-
-
-def _parse_list(value: bytes | None) -> list[str]:
-    if not value or value in (b"[]", b"{}"):
-        return []
-    try:
-        found = msgspec.json.decode(value)
-    except (ValueError, UnicodeDecodeError):
-        return []
-    return decode_texts(found) if isinstance(found, list) else []
-
-
-def _parse_failure(value: bytes | None) -> dict[str, Any] | None:
-    if not value or value == b"{}":
-        return None
-    try:
-        failure = msgspec.json.decode(value)
-    except (ValueError, UnicodeDecodeError):
-        return None
-    if not isinstance(failure, dict) or not (failure.get("group") or failure.get("type")):
-        return None
-    when = failure.get("when")
-    micros = round(when * 1_000_000) if isinstance(when, int | float) else None
-    texts = {name: str(failure.get(name) or "") for name in ("message", "worker")}
-    return {"group": str(failure.get("group") or failure["type"]), "when": micros, **texts}

@@ -47,8 +47,7 @@ class JobWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Put the rows of a task."""
         counts = call(
-            self._settings,
-            lambda client: put_rows(client, self._mapping, self._limits, iterator),
+            self._settings, lambda client: put_rows(client, self._mapping, self._limits, iterator)
         )
         return TaskResult(counts)
 

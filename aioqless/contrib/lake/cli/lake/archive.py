@@ -18,7 +18,6 @@ from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
-from aioqless.client.url import find_url
 from aioqless.runtime import output
 
 from .shared import (
@@ -86,8 +85,6 @@ def archive(
         raise typer.Exit(REFUSED if trouble else 0)
     with shorten_errors(trace):
         from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
-        from aioqless.contrib.lake.lineage import Dataset, emit_run
-        from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS
 
         output.protect()  # how far it is, on standard error
         sessions = Sessions("archive", master, conf)
@@ -105,18 +102,12 @@ def archive(
             )
             for each in namespaces_of(namespace, partitions)
         ]
-        source = Dataset.of_archive(find_url(url), namespace)
-        written = [
-            Dataset.of_table(target.storage.within(name))
-            for name in (EVENTS, QUARANTINE, SNAPSHOTS)
-        ]
-        with emit_run(f"lake.archive.{namespace}", [source], written, print_progress):
-            run = (
-                partial(Archiver.once, stop=stop, take_over=take_over)
-                if every is None
-                else partial(Archiver.continuously, stop=stop, every=every, take_over=take_over)
-            )
-            done = _run_all(run, archivers, stop)
+        run = (
+            partial(Archiver.once, stop=stop, take_over=take_over)
+            if every is None
+            else partial(Archiver.continuously, stop=stop, every=every, take_over=take_over)
+        )
+        done = _run_all(run, archivers, stop)
         print(
             f"{sum(each.events for each in done):,} events in "
             f"{sum(each.batches for each in done):,} batches; "

@@ -13,15 +13,7 @@ from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
 
-from .shared import (
-    Conf,
-    Master,
-    Sessions,
-    Trace,
-    lake,
-    print_progress,
-    shorten_errors,
-)
+from .shared import Conf, Master, Sessions, Trace, lake, print_progress, shorten_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,13 +80,11 @@ def put(
     sessions = Sessions("put", master, conf)
     with shorten_errors(trace):
         from aioqless.contrib.lake.row_files import read_rows
-        from aioqless.contrib.lake.session import plainly as in_one_line
 
-        with in_one_line():
-            rows = read_rows(sessions.open(), file, kind=format, schema=schema)
-            given = {name: str(value) for name, value in options.items() if value is not None}
-            print_progress(f"putting the rows of {file}")
-            counts = _write(rows, given)
+        rows = read_rows(sessions.open(), file, kind=format, schema=schema)
+        given = {name: str(value) for name, value in options.items() if value is not None}
+        print_progress(f"putting the rows of {file}")
+        counts = _write(rows, given)
     print(f"{counts['put']:,} put, {counts['existing']:,} existed, {counts['rejected']:,} rejected")
     if counts["rejected"]:
         print_progress(f"what was rejected, and why: {rejects}")

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from aioqless.contrib.lake.refresh import Refreshed
 
 lake = typer.Typer(
-    no_args_is_help=True,
-    help="Ended runs: a lake of Delta tables, and a report. Runs on Spark.",
+    no_args_is_help=True, help="Ended runs: a lake of Delta tables, and a report. Runs on Spark."
 )
 app.add_typer(lake, name="lake", rich_help_panel=Section.RUN)
 
@@ -54,14 +53,10 @@ Trace = Annotated[
 ]
 
 OneNamespace = Annotated[
-    str | None,
-    typer.Option("--of", help="Only this namespace, with its partitions; default: all."),
+    str | None, typer.Option("--of", help="Only this namespace, with its partitions; default: all.")
 ]
 
 LAKE = "lake"
-_MASTER = re.compile(
-    r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
-)
 
 
 @contextmanager
@@ -84,12 +79,9 @@ def shorten_errors(trace: bool) -> Iterator[None]:
             raise AioqlessError(" ".join(told.split())) from None
         if trace or program not in ("pyspark", "py4j"):
             raise
-        from aioqless.contrib.lake.session import reason_of
+        from aioqless.contrib.lake.session import explain
 
-        # Spark puts codes before and after its message, which say nothing to users.
-        raise AioqlessError(
-            re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", reason_of(str(error)))
-        ) from None
+        raise AioqlessError(explain(error)) from None
 
 
 def print_progress(text: str) -> None:
@@ -119,15 +111,6 @@ def namespaces_of(namespace: str, partitions: int | None) -> tuple[str, ...]:
     return name_partitions(namespace, check_count(partitions))
 
 
-def check_master(master: str | None) -> None:
-    """Refuse what can't be the address of a cluster."""
-    if master is not None and not _MASTER.fullmatch(master):
-        raise typer.BadParameter(
-            f"{master!r} is no place where Spark runs; there are local[*], spark://host:7077, "
-            "yarn, k8s://host:443 and sc://host"
-        )
-
-
 class Sessions:
     """Starts Spark when a command needs it for the first time."""
 
@@ -135,7 +118,6 @@ class Sessions:
         self, command: str, master: str | None = None, conf: list[str] | None = None
     ) -> None:
         self._name = f"aioqless lake {command}"
-        check_master(master)
         self._master = master
         self._conf = parse_conf(conf)
         self._session: SparkSession | None = None
@@ -156,23 +138,20 @@ class Sessions:
             return self._session
 
 
-def refresh_tables(lake: Lake, sessions: Sessions, *, rebuilt: Container[date] = ()) -> Refreshed:
+def refresh_tables(
+    lake: Lake, sessions: Sessions | None = None, *, rebuilt: Container[date] = ()
+) -> Refreshed:
     """Bring the tables up to date, with Spark where it is wanted or there is much to do."""
-    from aioqless.contrib.lake.lineage import Dataset, emit_run
-    from aioqless.contrib.lake.refresh import DERIVED, LOCAL_EVENTS, refresh
-    from aioqless.contrib.lake.schema import EVENTS
+    from aioqless.contrib.lake.refresh import LOCAL_EVENTS, refresh
 
+    sessions = sessions or Sessions("tables")
     local = 0 if sessions.is_wanted else LOCAL_EVENTS
-    events, *made = (Dataset.of_table(lake.storage.within(name)) for name in (EVENTS, *DERIVED))
-    with emit_run("lake.tables", [events], made, print_progress):
-        return refresh(lake, sessions.open, print_progress, rebuilt=rebuilt, local_events=local)
+    return refresh(lake, sessions.open, print_progress, rebuilt=rebuilt, local_events=local)
 
 
 @contextmanager
-def open_lake(
-    url: str, trace: bool, sessions: Sessions, fresh: bool = False
-) -> Iterator[tuple[Lake, Sessions]]:
-    """Yield the lake, updated first if that is asked for, and what starts Spark."""
+def open_lake(url: str, trace: bool, fresh: bool = False) -> Iterator[Lake]:
+    """Yield the lake, updated first if that is asked for."""
     with shorten_errors(trace):
         from aioqless.contrib.lake.lake import Lake
 
@@ -181,7 +160,7 @@ def open_lake(
             from aioqless.contrib.lake.snapshot import ConcurrentCommit
 
             try:
-                refresh_tables(opened, sessions)
+                refresh_tables(opened)
             except ConcurrentCommit as error:
                 print_progress(f"the tables are shown as they are: {error}")
-        yield opened, sessions
+        yield opened

@@ -18,8 +18,7 @@ from .shared import LAKE, LakeUrl, Trace, lake, shorten_errors
 @lake.command()
 def status(
     max_lag: Annotated[
-        float,
-        typer.Option(help="Exit code 1 if the tables are behind by more, in seconds.", min=0),
+        float, typer.Option(help="Exit code 1 if the tables are behind by more, in seconds.", min=0)
     ] = 86_400,
     metrics: Annotated[
         Path | None,

@@ -48,8 +48,7 @@ Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yes
 def make_tables(
     lake: LakeUrl = LAKE,
     rebuild: Annotated[
-        bool,
-        typer.Option("--rebuild", help="Make all tables again, of all events in the lake."),
+        bool, typer.Option("--rebuild", help="Make all tables again, of all events in the lake.")
     ] = False,
     since: Annotated[
         str | None, typer.Option(help="Make the tables again from this day on, such as 7d.")
@@ -60,12 +59,12 @@ def make_tables(
     trace: Trace = False,
 ) -> None:
     """Compute the tables of each day that has new events."""
+    sessions = Sessions("tables", master, conf)
     with shorten_errors(trace):
         from aioqless.contrib.lake.statistics import ALL_DAYS, parse_period
 
-        period = parse_period(since, until) if since else None
-    with open_lake(lake, trace, Sessions("tables", master, conf)) as (opened, sessions):
-        rebuilt = ALL_DAYS if rebuild else period or ()
+        rebuilt = ALL_DAYS if rebuild else parse_period(since, until) if since else ()
+    with open_lake(lake, trace) as opened:
         done = refresh_tables(opened, sessions, rebuilt=rebuilt)
         print(
             f"{done.events:,} events: tables of {len(done.days):,} days"
@@ -95,26 +94,15 @@ def stats(
         from aioqless.contrib.lake.statistics import known, parse_period, read_statistics
 
         period, grouping = parse_period(since, until), known(by)
-    with open_lake(lake, trace, Sessions("stats"), fresh) as (opened, _):
+    with open_lake(lake, trace, fresh) as opened:
         found = read_statistics(opened, period, grouping, of)
         if as_json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
             return
         parts = [part for part in grouping.split(",") if part]
-        heads = [
-            *parts,
-            "runs",
-            "done",
-            "failed",
-            "retried",
-            "wait p50",
-            "p95",
-            "most",
-            "run p50",
-            "p95",
-            "most",
-        ]
-        _print_table(heads, [_cells(row, parts) for row in found])
+        times = ["p95", "most"]
+        heads = ["runs", "done", "failed", "retried", "wait p50", *times, "run p50", *times]
+        _print_table([*parts, *heads], [_cells(row, parts) for row in found])
 
 
 @lake.command()
@@ -142,7 +130,7 @@ def sql(
     """
     if (query is None) == (named is None):
         raise AioqlessError("give a query, or the name of one by --named")
-    with open_lake(lake, trace, Sessions("sql"), fresh) as (opened, _):
+    with open_lake(lake, trace, fresh) as opened:
         from aioqless.contrib.lake.database import open_lake_database, read_named
 
         text = query or read_named(named or "")
@@ -155,9 +143,9 @@ def sql(
                     line = dict(zip(names, row, strict=True))
                     print(json.dumps(line, ensure_ascii=False, default=str))
             elif as_csv:
-                writer = csv.writer(sys.stdout, lineterminator="\n")
-                writer.writerow(names)
-                writer.writerows(rows)
+                csv.writer(sys.stdout, lineterminator="\n").writerows(
+                    itertools.chain([names], rows)
+                )
             else:
                 shown = [
                     ["" if each is None else str(each) for each in row]
@@ -180,7 +168,7 @@ def compact(
     trace: Trace = False,
 ) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    with open_lake(lake, trace, Sessions("compact")) as (opened, _):
+    with open_lake(lake, trace) as opened:
         from aioqless.contrib.lake.compaction import compact as merge
 
         print(f"{merge(opened, print_progress, vacuum_hours=vacuum_hours)} files less")
@@ -204,7 +192,7 @@ def report(
         from aioqless.contrib.lake.statistics import parse_period
 
         period = parse_period(since, until)
-    with open_lake(lake, trace, Sessions("report"), fresh) as (opened, _):
+    with open_lake(lake, trace, fresh) as opened:
         from aioqless.contrib.lake.report import read_report, render
 
         print_progress("the report")

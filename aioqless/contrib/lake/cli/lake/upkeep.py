@@ -27,6 +27,7 @@ from .shared import (
     open_lake,
     print_progress,
     refresh_tables,
+    shorten_errors,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 def prune(
     older_than: Annotated[
         str | None,
-        typer.Option("--older-than", help="Delete days before 2026-11-21, or 90d: 90 days ago."),
+        typer.Option(
+            "--older-than", help="Delete days before this one, or 90d: all but the last 90."
+        ),
     ] = None,
     payloads_older_than: Annotated[
         str | None,
@@ -57,9 +60,10 @@ def prune(
     """Delete old days of the lake, or only the payloads of their jobs."""
     if older_than is None and payloads_older_than is None:
         raise AioqlessError("give --older-than, --payloads-older-than, or both")
-    first = _parse_day("--older-than", older_than)
-    first_payload = _parse_day("--payloads-older-than", payloads_older_than)
-    with open_lake(lake, trace, Sessions("prune")) as (opened, sessions):
+    with shorten_errors(trace):
+        first = _parse_first("older-than", older_than)
+        first_payload = _parse_first("payloads-older-than", payloads_older_than)
+    with open_lake(lake, trace) as opened:
         from aioqless.contrib.lake.retention import LAYERS, drop_payloads
         from aioqless.contrib.lake.retention import prune as delete_days
         from aioqless.contrib.lake.schema import TABLES
@@ -69,7 +73,7 @@ def prune(
                 f"there is no layer {min(strange)!r}; there are {', '.join(LAYERS)}"
             )
         _check_namespace(opened, of)
-        refresh_tables(opened, sessions)
+        refresh_tables(opened)
         if first is not None:
             rows = delete_days(opened, first, of, layer or LAYERS, print_progress)
             print(f"{rows:,} rows of days before {first} deleted")
@@ -101,16 +105,16 @@ def erase(
         raise AioqlessError("give --jid, --tag, or both")
     for each in jids:
         validation.check_name("jid", each)  # other clients may give any
-    with open_lake(lake, trace, Sessions("erase")) as (opened, sessions):
+    with open_lake(lake, trace) as opened:
         from aioqless.contrib.lake.archiver import Archiver
         from aioqless.contrib.lake.erasure import erase as erase_jobs
-        from aioqless.contrib.lake.refresh import refresh
 
         for each in namespaces_of(namespace, partitions):
             if asyncio.run(_has_entries(url, each)):
                 print_progress(f"archiving what is in the stream of {each}")
-                Archiver(sessions.open, opened, url, each, report=print_progress).once()
-        refresh(opened, sessions.open, print_progress)
+                spark = Sessions("erase").open
+                Archiver(spark, opened, url, each, report=print_progress).once()
+        refresh_tables(opened)
         files = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
         what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
         print(
@@ -137,7 +141,7 @@ def check(
     trace: Trace = False,
 ) -> None:
     """Compare the tables with the events, and with Redis; exit code 1 if they differ."""
-    with open_lake(lake, trace, Sessions("check")) as (opened, _):
+    with open_lake(lake, trace) as opened:
         from aioqless.contrib.lake.reconciliation import Difference, check_redis
         from aioqless.contrib.lake.reconciliation import check as compare
 
@@ -179,19 +183,11 @@ def _check_namespace(lake: Lake, name: str | None) -> None:
         )
 
 
-def _parse_day(option: str, text: str | None) -> date | None:
-    """Return a day that isn't in the future: 2026-11-21, or 90d for 90 days ago."""
-    if text is None:
-        return None
-    today = datetime.now(UTC).date()
-    if text.endswith("d") and text[:-1].isdecimal() and 0 < int(text[:-1]) < 36_500:
-        return today - timedelta(days=int(text[:-1]))
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        raise AioqlessError(f"{option} {text!r} is no day: give 2026-11-21, or 90d") from None
-    if day > today:
-        raise AioqlessError(
-            f"{option} {day} is in the future: give at most {today}, which is today"
-        )
+def _parse_first(option: str, text: str | None) -> date | None:
+    """Return the first day to keep, which isn't in the future."""
+    from aioqless.contrib.lake.statistics import parse_day
+
+    day = None if text is None else parse_day(option, text)
+    if day and day > (today := datetime.now(UTC).date()):
+        raise ValueError(f"--{option} {day} is in the future: give at most {today}, which is today")
     return day
