@@ -133,7 +133,7 @@ def comparable(found: list[Row]) -> list[str]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.8g}")
+        return float(f"{value:.9g}")
     if isinstance(value, dict):
         return sorted((key, _plain(each)) for key, each in value.items())
     if isinstance(value, list):
