@@ -132,7 +132,7 @@ def test_commands_on_a_cluster_run(folder: Path, spark: SparkSession) -> None:
     asyncio.run(complete())
     archived, *rest = [run(each, folder) for each in shell_lines(CLUSTER) if is_ours(each)]
     assert "3 events in 1 batches" in archived and "3 events: tables of" in rest[0]
-    assert len(rest) == 2
+    assert len(rest) == 1
 
 
 def test_rows_of_a_file_are_put_by_the_command_of_the_page(
