@@ -152,7 +152,7 @@ def find_reason(trace: str) -> str:
         r"\[[A-Z_]+(?:\.[A-Z_]+)*\] (.*?)(?: SQLSTATE: \w+|$)", "\n".join(lines[1:]), re.MULTILINE
     )
     head = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or (
-        lines[0] if lines else "an error without a text"
+        lines[0] if lines else "an error without a message"
     )
     found = python[-1] if python else head
     return re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): |^\[[\w.]+\] | SQLSTATE: \w+", "", found)
