@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from typing import TypeAlias, TypeVar
 
 from redis.exceptions import RedisError
@@ -15,7 +13,7 @@ from redis.exceptions import RedisError
 from aioqless.cli.extension_loader import load_partitioned_client
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
-from aioqless.redis.cluster import FIRST_PARTITION
+from aioqless.redis.cluster import uses_shard_channels
 from aioqless.store import Keys
 
 T = TypeVar("T")
@@ -59,20 +57,13 @@ async def check_unpartitioned(client: Client) -> None:
     Raises:
         AioqlessError: It has.
     """
-    name = client.namespace
-    if re.fullmatch(r"\{[^{}]+\}", name):
-        name = name[1:-1]
-    if "{" in name:  # one of the partitions
+    if uses_shard_channels(client.namespace):  # one of the partitions
         return
-    first = f"{name}{{{FIRST_PARTITION}}}"
-    count = None
+    name, count = client.namespace.strip("{}"), None
     with contextlib.suppress(RedisError, TimeoutError):
-        async with asyncio.timeout(PARTITIONS_TIMEOUT), AsyncExitStack() as stack:
-            if name != client.namespace:  # in a Cluster, the first partition may be on another node
-                client = await stack.enter_async_context(Client(client.url, namespace=first))
-            count = await client.internals.store.connection.execute(
-                "GET", Keys(first)("partitions")
-            )
+        async with asyncio.timeout(PARTITIONS_TIMEOUT):
+            key = Keys(client.namespace)("partitions")
+            count = await client.internals.store.connection.execute("GET", key)
     if count is not None:
         raise AioqlessError(
             f"namespace {name!r} has {int(count)} partitions: give their number by --partitions "

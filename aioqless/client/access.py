@@ -34,8 +34,7 @@ class RedisAccess:
         address: The parsed URL.
         timeout: Seconds for one call.
         private: What logs say of the private server, if it is used.
-        is_part: Whether the client is a part of another one, and not the one that handlers put
-            with: others made its connections.
+        is_shared: Whether its connections are those of another client, with which handlers put.
 
     Args:
         url: URL of Redis.
@@ -71,7 +70,7 @@ class RedisAccess:
         self.address = self._read_address()
         self.timeout = choose_timeout(self.address, timeout)
         self.private: dict[str, str] = {}
-        self.is_part = connect is not None
+        self.is_shared = connect is not None
         self.clock = clock
         self._patience = choose_patience(self.address, patience)
         self._durability = durability
@@ -83,6 +82,9 @@ class RedisAccess:
         """Start the private server if there is no URL."""
         if self.url is None:
             await self._ensure_private()
+
+    async def aclose(self) -> None:
+        """Close what `open` has opened, after the client."""
 
     def make_redis(self) -> Redis:
         """Return a redis-py client."""

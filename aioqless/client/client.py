@@ -155,7 +155,7 @@ class Client:
         if self._access.private:  # the private server stops without connections
             await store.connection.execute("PING")
         self._connected = self._connect(self._access.make_redis(), store)
-        if not self._access.is_part:
+        if not self._access.is_shared:
             self._loop = asyncio.get_running_loop()
             _open_clients.setdefault(self._loop, WeakSet()).add(self)
         return self
@@ -171,6 +171,7 @@ class Client:
             await connected.backend.aclose()
             await connected.store.aclose()
             await connected.redis.aclose()
+            await self._access.aclose()
 
     @property
     def url(self) -> str | None:

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from aioqless import validation
 from aioqless.client.job.summaries import WorkerSummary
 from aioqless.errors import CommandRefused
-from aioqless.redis.cluster import is_partition
+from aioqless.redis.cluster import uses_shard_channels
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
@@ -118,7 +118,7 @@ class Workers:
             redis.exceptions.NoPermissionError: The Redis user may not use PUBSUB.
         """
         channels = [f"{self._store.namespace}:w:{name}" for name in names]
-        sharded = is_partition(self._store.namespace)
+        sharded = uses_shard_channels(self._store.namespace)
         count = self._redis.pubsub_shardnumsub if sharded else self._redis.pubsub_numsub
         counts = await count(*channels) if channels else []
         return {name for name, (_, number) in zip(names, counts, strict=True) if number}

@@ -15,7 +15,7 @@ encoding.py                        strings and JSON in replies
 """
 
 from aioqless.redis.address import SCHEMES, Address, Endpoint, name_node, redact_url
-from aioqless.redis.cluster import FIRST_PARTITION, SLOTS, ClusterSlots, slot_of
+from aioqless.redis.cluster import SLOTS, ClusterSlots, slot_of
 from aioqless.redis.connection import CommandConnection, Connection, RedisCommand, Reply, Word
 from aioqless.redis.durability import Durability
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
@@ -25,7 +25,6 @@ from aioqless.redis.topologies import make_topology, read_topology
 from aioqless.redis.topology import Topology
 
 __all__ = [
-    "FIRST_PARTITION",
     "REDIS_UNAVAILABLE",
     "SCHEMES",
     "SLOTS",

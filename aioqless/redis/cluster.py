@@ -18,9 +18,7 @@ from aioqless.redis.resp_protocol import Reply
 
 SLOTS = 16384
 
-FIRST_PARTITION = "0.8631"  # hash tag of the first partition, however many there are
-
-_PARTITION = re.compile(r"[^{}]*\{\d+\.\d+\}")
+_OF_SHARD_CHANNELS = re.compile(r"[^{}]*\{\d+\.\d+\}")
 
 
 def hash_tag(name: str) -> str:
@@ -45,12 +43,12 @@ def slot_of(namespace: str) -> int:
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 
 
-def is_partition(namespace: str) -> bool:
-    """Return whether a namespace is one of several partitions: its hash tag is two numbers.
+def uses_shard_channels(namespace: str) -> bool:
+    """Return whether messages of a namespace stay on its node: its hash tag is two numbers.
 
-    Its messages are published to its node only, where a Cluster would send others to all nodes.
+    A Cluster sends those of others to all nodes, which is too much where each has many namespaces.
     """
-    return _PARTITION.fullmatch(namespace) is not None
+    return _OF_SHARD_CHANNELS.fullmatch(namespace) is not None
 
 
 class ClusterSlots:

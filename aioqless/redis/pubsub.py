@@ -11,7 +11,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection
 
-from aioqless.redis.cluster import is_partition
+from aioqless.redis.cluster import uses_shard_channels
 from aioqless.redis.encoding import Json, decode_json, decode_text
 from aioqless.redis.resp_protocol import Reply
 
@@ -130,10 +130,10 @@ class _Messages:
 
     async def subscribe(self, channels: Sequence[str]) -> None:
         """Subscribe to channels, and wait until the server has confirmed all."""
-        # In one command, channels of partitions would have to be in one slot.
+        # One by one: in one command, shard channels would have to be in one slot.
         commands = [
-            ("SSUBSCRIBE" if is_partition(channel.partition(":")[0]) else "SUBSCRIBE", channel)
-            for channel in channels
+            (f"{'S' if uses_shard_channels(each.partition(':')[0]) else ''}SUBSCRIBE", each)
+            for each in channels
         ]
         await self._connection.send_packed_command(self._connection.pack_commands(commands))
         confirmed = 0

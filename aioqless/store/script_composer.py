@@ -18,7 +18,7 @@ from functools import cache, cached_property
 from typing import TypeAlias
 
 from aioqless.lua import constant
-from aioqless.redis.cluster import is_partition
+from aioqless.redis.cluster import uses_shard_channels
 from aioqless.store.command_header import (
     Arg,
     Command,
@@ -75,7 +75,7 @@ def compose(name: str, namespace: str, *, answer_only: bool = False) -> Script:
     command = read_command(name)
     flags = ("no-writes",) if answer_only else command.flags
     shebang = "#!lua" + (f" flags={','.join(flags)}" if flags else "")
-    publish = "'SPUBLISH'" if is_partition(namespace) else "'PUBLISH'"
+    publish = "'SPUBLISH'" if uses_shard_channels(namespace) else "'PUBLISH'"
     composed = (
         (insert_namespace(namespace, text).replace("'PUBLISH'", publish), at)
         for text, at in _lines(name, answer_only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 import threading
@@ -328,7 +329,8 @@ async def test_completed_run_is_not_reported_as_lost_if_the_renewal_is_refused_f
         proxy.about, proxy.delay, proxy.seconds = job.jid.encode(), 1, 0.3
         completing = asyncio.ensure_future(job.complete())
         await until(lambda: not proxy.delay)
-        worker._consumer._renewer.check(job.jid)
+        message = json.dumps({"event": "lock_lost", "jid": job.jid})
+        await client.redis.publish(f"{client.namespace}:w:{worker.name}", message)
         await completing
 
     jid = await client.queue("mail").put(ends)

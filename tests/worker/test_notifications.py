@@ -10,6 +10,7 @@ import pytest
 
 from aioqless import Client, Job, NewJob, job
 from aioqless.worker.parts import listener
+from aioqless.worker.poller import Poller
 from tests.conftest import Until
 from tests.worker import foreign
 from tests.worker.conftest import Idle, Lines, Work
@@ -336,13 +337,13 @@ async def test_slot_freed_by_another_worker_in_a_limited_queue_wakes_the_worker(
 
 
 async def test_worker_pops_again_immediately_after_a_successful_pop(
-    client: Client, work: Work, until: Until
+    client: Client, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Poller, "wake", lambda *_: None)
     await client.queue("mail").put_many(
         NewJob(note) for _ in range(95)
     )  # three pops of a third of the slots
-    async with work(note, concurrency=90) as worker:
-        worker._consumer._poller.wake = lambda queue=None: None  # type: ignore[method-assign]
+    async with work(note, concurrency=90):
         await until(lambda: len(ran) == 95, SOON)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from aioqless import AioqlessError, Client, Handler, Job, NewJob, Next, Worker, job
 from aioqless.worker import outcome_writer, runner
+from aioqless.worker.context import Outage
 from tests.conftest import Until
 from tests.server import OwnServer
 from tests.worker.conftest import BUSY, Lines, Work
@@ -120,10 +121,11 @@ async def keep_outcome(
 ) -> None:
     """End a job while Redis is unavailable, and let its lock expire."""
     await until(lambda: lines.of("job.started"))
-    (run,) = worker._shared.running.by_jid.values()
     server.kill()
+    killed = time.monotonic()
     end.set()
-    await until(lambda: run.ended and time.monotonic() > run.deadline + 0.2)
+    lock = 1 + 0.2  # seconds: it may have been renewed until then
+    await until(lambda: worker.waits_for_redis and time.monotonic() > killed + lock)
     assert worker.running == ["a"] and not lines.of("job.outcome_dropped")
 
 
@@ -183,9 +185,11 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_l
 ) -> None:
     monkeypatch.setattr(runner, "OUTCOME_TIMEOUT", 0.1)
     end = asyncio.Event()
+    began: list[Job[Any]] = []
 
     @job(klass="Stay")
     async def stay(job: Job[Any]) -> None:
+        began.append(job)
         await end.wait()
         if job.jid == "b":
             raise LookupError
@@ -194,11 +198,10 @@ async def test_worker_stopped_in_an_outage_drops_outcomes_although_their_locks_l
         await killable_client.queue("mail").put(stay, jid=jid)
     async with work(stay, using=killable_client, shutdown_timeout=0, kill_after=0) as worker:
         await until(lambda: len(lines.of("job.started")) == 2)
-        runs = list(worker._shared.running.by_jid.values())
         own_server.kill()
         end.set()
-        await until(lambda: all(run.ended for run in runs) and lines.of("worker.redis_lost"))
-    assert all(time.monotonic() < run.deadline for run in runs)
+        await until(lambda: worker.waits_for_redis and lines.of("worker.redis_lost"))
+    assert all(time.time() < each.expires for each in began)
     dropped = {line["jid"]: line["outcome"] for line in lines.of("job.outcome_dropped")}
     assert dropped == {"a": "completed", "b": "failed"} and worker.dropped_outcomes
     assert lines.of("worker.stopped") and not lines.of("job.completed")
@@ -215,10 +218,8 @@ async def test_refusal_after_an_unanswered_attempt_is_not_reported_as_a_lost_loc
 ) -> None:
     monkeypatch.setattr(outcome_writer, "RETRY_WINDOW", 0.5)
     again = asyncio.Event()
+    monkeypatch.setattr(Outage, "wait_after_failure", lambda *_: again.wait())
     async with work(stay[0], using=killable_client) as worker:
-        monkeypatch.setattr(
-            worker._consumer._context.outage, "wait_after_failure", lambda *_: again.wait()
-        )
         await keep_outcome(killable_client, own_server, worker, until, lines, stay[1])
         await restarted(own_server)
         async with Client(own_server.url) as other:  # as the call that got through would have done
@@ -399,7 +400,7 @@ async def test_worker_survives_revoked_permissions_and_stores_outcomes_afterward
 
 @pytest.mark.parametrize("missing", ["-evalsha", "-@write"])
 async def test_worker_without_permissions_does_not_start(
-    own_server: OwnServer, work: Work, lines: Lines, missing: str
+    own_server: OwnServer, work: Work, until: Until, lines: Lines, missing: str
 ) -> None:
     @job(klass="Note")
     async def note(job: Job[Any]) -> None: ...
@@ -409,6 +410,5 @@ async def test_worker_without_permissions_does_not_start(
         await root.redis.execute_command("ACL", "SETUSER", "ann", missing)
         with pytest.raises(AioqlessError, match="lacks permissions that a worker needs"):
             async with work(note, using=client) as worker:
-                assert worker._task is not None
-                await asyncio.wait([worker._task])
+                await until(lambda: not worker.healthy)
     assert lines.of("worker.crashed")

@@ -196,7 +196,6 @@ async def test_idle_scheduler_without_cron_jobs_polls_rarely_or_when_notified(
 
     async with work(nothing) as worker:
         await idle(worker)
-        assert worker._consumer._scheduler is not None
         await until(lambda: no_calls(client))
 
 

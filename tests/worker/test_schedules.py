@@ -29,16 +29,10 @@ def _handler(klass: str = "digest", fn: Any = _digest, **options: Any) -> Handle
     return declared
 
 
-async def _started(
-    work: Work, lines: Lines, until: Until, *handlers: Handler[...], **settings: Any
-) -> None:
-    """Start a worker with these handlers, wait until it has declared them, and stop it."""
-    declared = sum(handler.recurrence is not None for handler in handlers)
-    before = len(lines.of("recurring.declared"))
-    async with work(*handlers, **settings) as worker:
-        await until(lambda: len(lines.of("recurring.declared")) == before + declared)
-        scheduler = worker._consumer._scheduler
-        await until(lambda: scheduler is None or scheduler.reconciled)
+async def _started(work: Work, until: Until, *handlers: Handler[...], **settings: Any) -> None:
+    """Run a worker with these handlers until it has declared them."""
+    async with work(*handlers, burst=True, **settings) as worker:
+        await until(lambda: not worker.healthy)
 
 
 async def _found(client: Client, jid: str = "digest") -> RecurringJob:
@@ -60,7 +54,7 @@ async def test_declared_schedules_are_created_when_a_worker_starts(
         retries=2,
         backlog=3,
     )
-    await _started(work, lines, until, _handler(every=3600), daily)
+    await _started(work, until, _handler(every=3600), daily)
     hourly = await _found(client)
     assert (hourly.klass, hourly.interval, hourly.queue, hourly.retries, hourly.coalesce) == (
         "digest",
@@ -88,12 +82,12 @@ async def test_declared_schedules_are_created_when_a_worker_starts(
 async def test_second_start_updates_only_changed_schedules(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
-    await _started(work, lines, until, _handler(every=3600, data=1))
+    await _started(work, until, _handler(every=3600, data=1))
     first = await _found(client)
-    await _started(work, lines, until, _handler(every=3600, data=2))
+    await _started(work, until, _handler(every=3600, data=2))
     second = await _found(client)
     assert (second.data, second.next) == (2, first.next)
-    await _started(work, lines, until, _handler(every=60, data=2))
+    await _started(work, until, _handler(every=60, data=2))
     third = await _found(client)
     assert (
         third.interval == 60
@@ -121,45 +115,41 @@ async def test_concurrent_starts_create_one_recurring_job(
 async def test_schedule_removed_from_the_code_is_deleted_at_the_next_start(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
-    await _started(
-        work, lines, until, _handler(every=3600), _handler("daily", _other, cron="0 9 * * *")
-    )
-    await _started(work, lines, until, _handler(), _handler("daily", _other))
+    await _started(work, until, _handler(every=3600), _handler("daily", _other, cron="0 9 * * *"))
+    await _started(work, until, _handler(), _handler("daily", _other))
     assert [each async for each in client.recurring.all()] == []
     assert {line["recurring"] for line in lines.of("recurring.dropped")} == {"digest", "daily"}
 
 
 async def test_schedules_of_other_programs_are_kept(
-    client: Client, work: Work, lines: Lines, until: Until
+    client: Client, work: Work, until: Until
 ) -> None:
-    await _started(work, lines, until, _handler("their", _other, every=3600))
-    await _started(work, lines, until, _handler(every=3600))
+    await _started(work, until, _handler("their", _other, every=3600))
+    await _started(work, until, _handler(every=3600))
     assert {each.jid async for each in client.recurring.all()} == {"their", "digest"}
 
 
 async def test_recurring_job_created_by_hand_is_kept_although_its_handler_has_no_schedule(
-    client: Client, work: Work, lines: Lines, until: Until
+    client: Client, work: Work, until: Until
 ) -> None:
     await client.queue("mail").recur("digest", every=3600, jid="digest")
-    await _started(work, lines, until, _handler())
+    await _started(work, until, _handler())
     assert (await _found(client)).declared is None
 
 
-async def test_renamed_handler_keeps_its_schedule(
-    client: Client, work: Work, lines: Lines, until: Until
-) -> None:
-    await _started(work, lines, until, _handler("old.digest", every=3600))
-    await _started(work, lines, until, _handler("new.digest", aliases=["old.digest"], every=3600))
+async def test_renamed_handler_keeps_its_schedule(client: Client, work: Work, until: Until) -> None:
+    await _started(work, until, _handler("old.digest", every=3600))
+    await _started(work, until, _handler("new.digest", aliases=["old.digest"], every=3600))
     assert [each.jid async for each in client.recurring.all()] == ["new.digest"]
 
 
 @pytest.mark.parametrize("schedule", [{"every": 3600}, {"cron": "* * * * *"}])
 async def test_paused_schedule_stays_paused_after_a_start(
-    client: Client, work: Work, lines: Lines, until: Until, schedule: dict[str, Any]
+    client: Client, work: Work, until: Until, schedule: dict[str, Any]
 ) -> None:
-    await _started(work, lines, until, _handler(**schedule))
+    await _started(work, until, _handler(**schedule))
     await (await _found(client)).pause()
-    await _started(work, lines, until, _handler(**schedule))
+    await _started(work, until, _handler(**schedule))
     found = await _found(client)
     assert found.paused and found.next is None
     await found.resume()
@@ -170,26 +160,24 @@ async def test_queue_of_a_schedule_is_its_handlers_whatever_workers_serve(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
     for queues in (("mail",), ("slow", "mail"), ("m*",)):
-        await _started(work, lines, until, _handler(every=3600), queues=queues)
+        await _started(work, until, _handler(every=3600), queues=queues)
         assert (await _found(client)).queue == "default"
     assert lines.of("worker.queues_skipped", queues=("default",))
-    await _started(work, lines, until, _handler(every=3600, queue="slow"), queues=("mail",))
+    await _started(work, until, _handler(every=3600, queue="slow"), queues=("mail",))
     assert (await _found(client)).queue == "slow"
-    await _started(work, lines, until, _handler(every=3600), queues=("mail",))
+    await _started(work, until, _handler(every=3600), queues=("mail",))
     assert (await _found(client)).queue == "default"
 
 
 async def test_worker_without_scheduler_declares_and_deletes_nothing(
-    client: Client, work: Work, lines: Lines, until: Until
+    client: Client, work: Work, until: Until
 ) -> None:
-    await _started(work, lines, until, _handler(every=3600))
-    await _started(work, lines, until, _handler(), scheduler=False)
+    await _started(work, until, _handler(every=3600))
+    await _started(work, until, _handler(), scheduler=False)
     assert (await _found(client)).interval == 3600
 
 
-async def test_declared_recurring_job_runs(
-    client: Client, work: Work, lines: Lines, until: Until
-) -> None:
+async def test_declared_recurring_job_runs(client: Client, work: Work, until: Until) -> None:
     ran = asyncio.Event()
 
     @job(cron="* * * * * *", data={"name": "Ada"}, queue="mail")
@@ -226,8 +214,8 @@ async def test_schedules_are_declared_again_after_redis_was_flushed(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
     nightly = _handler("nightly", _other, cron="0 2 * * *")
-    async with work(_handler(every=3600), nightly) as worker:
-        await until(lambda: worker._consumer._scheduler and worker._consumer._scheduler.caught_up)
+    async with work(_handler(every=3600), nightly):
+        await until(lambda: len(lines.of("recurring.declared")) == 2)
         for times in (1, 2):
             await _lost(redis, client.namespace)
             await until(lambda: len(lines.of("recurring.lost", level="warning")) == times)  # noqa: B023
@@ -241,13 +229,8 @@ async def test_schedules_are_declared_again_after_redis_was_flushed(
 async def test_each_program_declares_its_own_schedules_again(
     client: Client, redis: Redis, work: Work, lines: Lines, until: Until
 ) -> None:
-    async with work(_handler(every=3600)) as one, work(_handler("other", every=60)) as other:
-        await until(
-            lambda: all(
-                worker._consumer._scheduler and worker._consumer._scheduler.caught_up
-                for worker in (one, other)
-            )
-        )
+    async with work(_handler(every=3600)), work(_handler("other", every=60)):
+        await until(lambda: len(lines.of("recurring.declared")) == 2)
         await _lost(redis, client.namespace)
         await until(lambda: len(lines.of("recurring.lost")) == 2)
         await until(lambda: len(lines.of("recurring.declared", done="made")) == 4)
@@ -276,8 +259,8 @@ async def test_schedules_missing_from_a_restored_backup_are_declared_again(
 async def test_schedule_canceled_by_an_operator_stays_canceled_until_a_worker_starts(
     client: Client, work: Work, lines: Lines, until: Until
 ) -> None:
-    async with work(_handler(every=3600)) as worker:
-        await until(lambda: worker._consumer._scheduler and worker._consumer._scheduler.caught_up)
+    async with work(_handler(every=3600)):
+        await until(lambda: lines.of("recurring.declared"))
         await (await _found(client)).cancel()
         before = await _calls(client)
 
@@ -286,7 +269,7 @@ async def test_schedule_canceled_by_an_operator_stays_canceled_until_a_worker_st
 
         await until(has_looked)
         assert await client.recurring.get("digest") is None and not lines.of("recurring.lost")
-    await _started(work, lines, until, _handler(every=3600))
+    await _started(work, until, _handler(every=3600))
     assert (await _found(client)).interval == 3600
 
 
@@ -297,9 +280,9 @@ async def test_schedules_are_declared_as_soon_as_an_emptied_server_returns(
         Client(own_server.url) as client,
         work(
             _handler(every=3600), using=client, reconnect=ReconnectDelays(first=0.05, longest=0.1)
-        ) as worker,
+        ),
     ):
-        await until(lambda: worker._consumer._scheduler and worker._consumer._scheduler.caught_up)
+        await until(lambda: lines.of("recurring.declared"))
         own_server.kill()
         shutil.rmtree(tmp_path / "appendonlydir")
         await asyncio.to_thread(own_server.start)

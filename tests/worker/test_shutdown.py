@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
+from aioqless.worker.parts.listener import Listener
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 
@@ -242,11 +242,11 @@ async def test_host_continues_after_a_part_crashed_and_gets_the_error_on_exit(
         async with work() as worker:
             assert worker.healthy
 
-            def crash(channels: Sequence[str]) -> None:
+            def crash(*_: object) -> None:
                 raise ZeroDivisionError("the part broke")
 
             await until(lambda: lines.of("worker.started"))
-            monkeypatch.setattr(worker._consumer.listener, "catch_up", crash)
+            monkeypatch.setattr(Listener, "catch_up", crash)
             await client.redis.client_kill_filter(_type="pubsub")
             await until(lambda: not worker.healthy)
             left.append("the host was not cancelled")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NoReturn, Self, cast
+from typing import NoReturn, cast
 
 import msgspec
 from typing_extensions import Unpack, override
@@ -24,18 +24,15 @@ from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
 from aioqless.contrib.partitions.access import AccessOptions, PartitionedAccess
 from aioqless.contrib.partitions.distribution import PartitionLoad, measure_partitions
-from aioqless.contrib.partitions.record import WrongPartitions, compare_count, count_key
 from aioqless.contrib.partitions.routing import (
     check_count,
+    common_partition,
     generate_jid,
-    name_partitions,
     partition_of,
 )
-from aioqless.contrib.partitions.sender import PartitionedSender, place
+from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.store import PartitionedStore
 from aioqless.errors import AioqlessError
-from aioqless.redis import Reply
-from aioqless.store import Keys
 from aioqless.validation import Seconds
 
 
@@ -77,7 +74,6 @@ class PartitionedClient(Client):
         whole = namespace or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
         name = name or worker_name()
         self.count = _read_count() if partitions is None else check_count(partitions)
-        self._first_of_many = name_partitions(whole, 2)[0]
 
         def make_client(access: RedisAccess) -> Client:
             return Client(
@@ -85,7 +81,7 @@ class PartitionedClient(Client):
             )
 
         self._parts = PartitionedAccess(
-            find_url(url), name_partitions(whole, self.count), name, make_client, options
+            find_url(url), whole, self.count, name, make_client, options
         )
         address = self._parts.address
         if self.count > 1 and address is not None and address.kind == "sentinel":
@@ -102,23 +98,6 @@ class PartitionedClient(Client):
             on_put=on_put,
             access=self._parts,
         )
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        try:
-            await self._compare_count()
-        except BaseException:
-            await self.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await super().__aexit__(*error)
-        await self._parts.aclose()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self.__aexit__()
 
     @property
     def partitions(self) -> tuple[Client, ...]:
@@ -156,7 +135,9 @@ class PartitionedClient(Client):
         """
         new = NewJob.of(job, data, options)
         if partition_key is not None:
-            new = place(new, partition_key, self.count)
+            jid = new.options.get("jid") or self.jid_for(partition_key)
+            common_partition([partition_key, jid], self.count)
+            new = new.with_options(jid=jid)
         return await super().put(new, queue=queue, wait=wait)
 
     async def put_flow(
@@ -233,32 +214,6 @@ class PartitionedClient(Client):
         """Return where each partition is, and how many jobs it has."""
         assert self._parts.address is not None
         return await measure_partitions(self.partitions, self._parts.address)
-
-    async def _compare_count(self) -> None:
-        """Compare the number of partitions with that in Redis, or record it on first use."""
-        address, other = self._parts.address, self._first_of_many
-        assert address is not None
-        if self.count == 1:
-            if recorded := await self._execute("GET", count_key(other), within=other):
-                raise WrongPartitions.of(self.namespace, int(recorded), 1)
-            return
-        whole = self.namespace
-        if address.kind == "cluster" and "{" not in whole:
-            whole = f"{{{whole}}}"
-        stores = [client.internals.store for client in self.partitions]
-        await compare_count(
-            self.namespace,
-            stores,
-            lambda: self._execute("EXISTS", Keys(whole)("queues"), within=whole),
-        )
-
-    async def _execute(self, *command: str | bytes, within: str) -> Reply:
-        """Send a command to the node of another namespace."""
-        store = self._parts.of(within).make_store()
-        try:
-            return await store.connection.execute(*command)
-        finally:
-            await store.aclose()
 
 
 def _read_count(environ: Mapping[str, str] = os.environ) -> int:

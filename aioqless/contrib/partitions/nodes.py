@@ -44,12 +44,7 @@ class NodeConnections:
         return NamespaceConnection(self, slot_of(namespace))
 
     async def find(self, slot: int, seen: int) -> tuple[Endpoint, int]:
-        """Return the node that has a slot, and the version of that answer.
-
-        Args:
-            slot: The slot.
-            seen: Version of the answer that turned out to be wrong; 0 for none.
-        """
+        """Return the node of a slot, and the version of the answer; `seen`: that of a wrong one."""
         async with self._asking:
             if seen == self._version or (endpoint := self._slots.recall(slot)) is None:
                 endpoint = await self._slots.find(slot)

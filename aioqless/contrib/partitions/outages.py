@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 
 from redis import exceptions
 from typing_extensions import override
@@ -54,16 +54,14 @@ class NodeOutage(Outage):
         self._nodes = nodes
         self._logged = endpoint  # the address in the next line: after a failover, the other node's
         self._partitions = 0  # that the last outage concerned
-        self._checked = False
-        self._checking = asyncio.Lock()
+        self._check: asyncio.Task[None] | None = None
 
-    async def check_once(self, check: Callable[[], Awaitable[None]]) -> None:
+    async def check_once(self, check: Callable[[], Coroutine[object, object, None]]) -> None:
         """Call `check` unless it was called for this node; all callers wait for its end."""
-        async with self._checking:
-            if not self._checked:
-                with bound(partition=...):
-                    await check()
-                self._checked = True
+        if self._check is None:
+            with bound(partition=...):
+                self._check = asyncio.create_task(check())
+        await self._check
 
     def move_to(self, other: NodeOutage) -> None:
         """End the outage: another node has the partitions now."""

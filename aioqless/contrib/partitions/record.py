@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from aioqless.client import REDIS_UNAVAILABLE
@@ -29,41 +29,39 @@ def count_key(namespace: str) -> bytes:
     return Keys(namespace)("partitions")
 
 
-async def compare_count(
-    namespace: str, stores: Sequence[ScriptStore], is_used_whole: Callable[[], Awaitable[object]]
-) -> None:
+async def compare_count(namespace: str, whole: ScriptStore, stores: Sequence[ScriptStore]) -> None:
     """Compare the number of partitions with that in Redis; record it where there is no record.
 
     Each partition has a record of it, so a node that is down keeps no client from working with the
-    others. The first record is that of the first partition, which all numbers share.
+    others. Without any, the record of the whole namespace decides: the first client wrote it.
 
     Args:
         namespace: Name of the whole, for errors.
+        whole: A store of the namespace without partitions.
         stores: The stores of the partitions.
-        is_used_whole: Returns whether there are jobs without partitions.
 
     Raises:
         WrongPartitions: Redis has another number.
-        redis.exceptions.ConnectionError: The first partition can't be reached, and no other has a
-            record.
     """
-    first, count = stores[0], len(stores)
-    replies = await _ask(stores, "GET")
+    key, count = count_key(whole.namespace), len(stores)
+    replies = await _ask(stores, "GET") if count > 1 else []
     for reply in replies:
         if isinstance(reply, BaseException) and not isinstance(reply, REDIS_UNAVAILABLE):
             raise reply
         if isinstance(reply, bytes) and int(reply) != count:
             raise WrongPartitions.of(namespace, int(reply), count)
     if not any(isinstance(reply, bytes) for reply in replies):
-        if isinstance(replies[0], BaseException):
+        if replies and isinstance(replies[0], BaseException):
             raise replies[0]
-        if await is_used_whole():
-            raise WrongPartitions.of(namespace, 1, count)
-        await first.connection.execute("SET", count_key(first.namespace), count, "NX")
-        recorded = int(await first.connection.execute("GET", count_key(first.namespace)))
-        if recorded != count:  # another client was first
+        recorded = int(await whole.connection.execute("GET", key) or 0)
+        if count > 1 and not recorded:
+            if await whole.connection.execute("EXISTS", Keys(whole.namespace)("queues")):
+                raise WrongPartitions.of(namespace, 1, count)
+            await whole.connection.execute("SET", key, count, "NX")
+            recorded = int(await whole.connection.execute("GET", key))
+        if recorded not in (0, count):
             raise WrongPartitions.of(namespace, recorded, count)
-    missing = [store for store, reply in zip(stores, replies, strict=True) if reply is None]
+    missing = [store for store, reply in zip(stores, replies, strict=False) if reply is None]
     await _ask(missing, "SET", count, "NX")  # the next client records it where that fails
 
 

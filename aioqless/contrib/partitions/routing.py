@@ -20,9 +20,11 @@ from zlib import crc32
 
 import msgspec
 
-from aioqless.redis import FIRST_PARTITION, SLOTS
+from aioqless.redis import SLOTS
 
 MAX_PARTITIONS = 1024
+
+_FIRST = "0.8631"  # of any number: so a client with another one finds the record of the right one
 
 _GENERATED_JID = re.compile(r"[0-9a-f]{28}([0-9a-f]{4})(?:-\d+)*")
 _OF_FAILURE = re.compile(r"(?:(?:-handler)?-failure-\d+(?:-\d+)*)+$")
@@ -56,14 +58,14 @@ def name_partitions(namespace: str, partitions: int) -> tuple[str, ...]:
     Raises:
         ValueError: The namespace has a hash tag in the middle.
     """
-    if partitions == 1:
-        return (namespace,)
     name = namespace[1:-1] if re.fullmatch(r"\{[^{}]+\}", namespace) else namespace
     if "{" in name or "}" in name:
         raise ValueError(
             f"namespace {namespace!r} must have no braces: each partition gets a hash tag of its "
             "own"
         )
+    if partitions == 1:
+        return (namespace,)
     return tuple(f"{name}{{{_find_tag(number, partitions)}}}" for number in range(partitions))
 
 
@@ -135,8 +137,8 @@ def _find_tag(number: int, partitions: int) -> str:
 
     Not near its ends, where the range of the next node may begin.
     """
-    if number == 0:  # all clients of a namespace meet there
-        return FIRST_PARTITION
+    if number == 0:
+        return _FIRST
     width = SLOTS / partitions
     slots = range(int((number + 0.25) * width), int((number + 0.75) * width))
     prefix = binascii.crc_hqx(f"{number}.".encode(), 0)

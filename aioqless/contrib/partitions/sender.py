@@ -85,14 +85,16 @@ class PartitionedSender(PutSender):
         names = [name for name in (once, partition_key) if name is not None]
 
         def read(job: NewJob) -> NewJob:
-            names.extend([*_given_jid(job), *_names(encode_job(job, sys.maxsize))])
+            row = encode_job(job, sys.maxsize)
+            names.extend([*([row["jid"]] if job.options.get("jid") else []), *_names(row)])
             return job
 
         _with_each(flow, read)
         home = common_partition(names, self._count) if names else random.randrange(self._count)
 
         def give_jid(job: NewJob) -> NewJob:
-            return job if _given_jid(job) else job.with_options(jid=generate_jid(home, self._count))
+            jid = job.options.get("jid") or generate_jid(home, self._count)
+            return job.with_options(jid=jid)
 
         if once is None:  # of which jids are made
             flow = _with_each(flow, give_jid)
@@ -155,21 +157,6 @@ class PartitionedSender(PutSender):
         self._turn_left -= 1
         self._burst += 1
         return self._turn
-
-
-def place(job: NewJob, partition_key: str, count: int) -> NewJob:
-    """Return a job with a jid in the partition of a key.
-
-    Raises:
-        ValueError: It has a jid of another partition.
-    """
-    partition = common_partition([partition_key, *_given_jid(job)], count)
-    return job.with_options(jid=job.options.get("jid") or generate_jid(partition, count))
-
-
-def _given_jid(job: NewJob) -> list[str]:
-    jid = job.options.get("jid")
-    return [] if jid is None else [jid]
 
 
 def _names(job: PutManyRow) -> list[str]:

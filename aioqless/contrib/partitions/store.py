@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias, cast
 
@@ -17,7 +18,7 @@ from redis import exceptions
 
 from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge
+from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge, add
 from aioqless.contrib.partitions.nodes import NamespaceConnection
 from aioqless.contrib.partitions.routing import (
     common_partition,
@@ -101,33 +102,28 @@ class PartitionedStore(Store):
     async def route(self, name: str, given: Named) -> Any:
         """Send a command to the partitions that it concerns, and return the merged reply.
 
-        Args:
-            name: Name of the command's method.
-            given: Its arguments.
-
         Raises:
             AioqlessError: The command works on one partition at a time.
         """
-        reply: Any
         if "jid" in given:
-            reply = await self._send_to_job(name, given)
+            send = self._send_to_job
         elif name.startswith(_IN_FIRST):
-            reply = await self._send_to(0, name, given)
+            send = partial(self._send_to, 0)
         elif name in _OF_JOBS or (name == "tick" and given["batch"]):
-            reply = await self._send_to_jobs(name, given)
+            send = self._send_to_jobs
         elif name.startswith("config_"):
-            reply = await self._send_config(name, given)
+            send = self._send_config
         elif name in PAGES and _is_page(name, given):
-            reply = await self._read_page(name, given, PAGES[name])
+            send = self._read_page
         elif name in SUMS:
-            reply = await self._send_to_all(name, given, SUMS[name])
+            send = self._send_to_all
         elif name in ("check", "find", "clear"):
-            reply = await self._walk(name, given)
+            send = self._walk
         elif name in ("pop", "unfail", "revive_group"):
-            reply = await self._take(name, given)
+            send = self._take
         else:
             raise _works_on_one(name)
-        return reply
+        return await send(name, given)
 
     async def pipeline(self, calls: Sequence[Call[T]]) -> list[T | Exception]:
         """Send independent calls, and return their replies; a refusal is returned in its place."""
@@ -177,16 +173,15 @@ class PartitionedStore(Store):
         rank = {jid: number for number, jid in enumerate(given.get("jids", ()))}
         return sorted(items, key=lambda item: rank[item if isinstance(item, str) else item["jid"]])
 
-    async def _send_to_all(self, name: str, given: Named, merge: Merge) -> Any:
-        if name == "workers" and given.get("worker"):
-            merge = SUMS["track_list"]
+    async def _send_to_all(self, name: str, given: Named) -> Any:
+        merge: Merge = add if name == "workers" and given.get("worker") else SUMS[name]
         merged = merge(await self._ask_all(name, lambda number: self._send_to(number, name, given)))
         if name == "working":
             for worker in merged:
                 del worker["doing"][given["most"] :]
         return merged
 
-    async def _read_page(self, name: str, given: Named, merge: Merge) -> Any:
+    async def _read_page(self, name: str, given: Named) -> Any:
         """Return a page of what all partitions have, in the merged order."""
         offset, count = given.get("offset") or 0, given.get("count")
         end = offset + (_DEFAULT_COUNT.get(name, 25) if count is None else count)
@@ -194,7 +189,7 @@ class PartitionedStore(Store):
         replies = await self._ask_all(
             name, lambda number: self._read_first(number, name, given, most)
         )
-        merged = merge([items for items, _ in replies])[offset:end]
+        merged = PAGES[name]([items for items, _ in replies])[offset:end]
         if all(total is None for _, total in replies):
             return merged
         return {"total": sum(total for _, total in replies), "jobs": merged}
@@ -277,13 +272,7 @@ class PartitionedStore(Store):
     async def _ask(
         self, ask: Callable[[int], Awaitable[T]], numbers: Iterable[int], *, partly: bool = False
     ) -> list[T]:
-        """Ask some partitions; raise the first error after all have answered.
-
-        Args:
-            ask: Asks one.
-            numbers: Their numbers.
-            partly: Partial reads skip the missing ones.
-        """
+        """Ask partitions; raise the first error after all have answered, unless `partly` may."""
         away = self._away() if partly else ()
         asked = [number for number in numbers if number not in away]
         replies = await asyncio.gather(*map(ask, asked), return_exceptions=True)
@@ -315,11 +304,9 @@ class PartitionedStore(Store):
         return {number for each in self._missing.get() or () for number in each.partitions}
 
     def _add_missing(self, number: int, error: BaseException) -> None:
-        """Note that a partition is missing, with the others on its node: they aren't asked again.
+        """Note that a partition is missing, with the others on its node, which aren't asked again.
 
-        Raises:
-            BaseException: The error, unless it is one of a partial read for which other partitions
-                are left.
+        The error is raised unless it is one of a partial read for which partitions are left.
         """
         missing, away, every = self._missing.get(), self._away(), range(len(self.stores))
         node = None if isinstance(error, SlotMoved | SlotMigrating) else self._node_of(number)

@@ -82,18 +82,10 @@ async def _slot_ranges(partitions: Sequence[Client]) -> list[tuple[int, int, str
 
 
 class PartitionedSubscriber(Subscriber):
-    """Subscribes to the channels of all partitions. While a node is away, those of others continue.
+    """Subscribes to the channels of all partitions, also while a node is away."""
 
-    Args:
-        redis: Client of redis-py, for the first partition.
-        namespace: Namespace of the first partition.
-        partitions: Returns the clients of the partitions, once the client is connected.
-    """
-
-    def __init__(
-        self, redis: Redis, namespace: str, partitions: Callable[[], Sequence[Client]]
-    ) -> None:
-        super().__init__(redis, namespace)
+    def __init__(self, redis: Redis, partitions: Sequence[Client]) -> None:
+        super().__init__(redis, partitions[0].namespace)
         self._partitions = partitions
 
     @override
@@ -104,7 +96,7 @@ class PartitionedSubscriber(Subscriber):
         A `Gap` comes when the messages of a node arrive again. It raises when no node can be
         reached.
         """
-        partitions = self._partitions()
+        partitions = self._partitions
         channels = [[f"{each.namespace}:{name}" for name in names] for each in partitions]
         items: asyncio.Queue[Item] = asyncio.Queue(MOST_UNREAD)
         untried, is_tried = set(range(len(partitions))), asyncio.Event()

@@ -36,10 +36,6 @@ class Turns:
     a time goes to each node, so that a silent node holds one share of the slots at most, and no
     slots while it is known to be away. With limits of queues, one pop at a time goes out: another
     might bring more than the limit.
-
-    Args:
-        shared: What the consumers of the partitions have in common.
-        count: Number of partitions.
     """
 
     def __init__(self, shared: Shared, count: int) -> None:

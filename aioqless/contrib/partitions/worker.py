@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 from typing_extensions import override
 
 from aioqless.contrib.partitions.client import PartitionedClient
 from aioqless.contrib.partitions.outages import NodeOutages
-from aioqless.contrib.partitions.routing import partition_of, recurring_jid
-from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.contrib.partitions.routing import recurring_jid
 from aioqless.contrib.partitions.subscriber import Item, listen_to_nodes
 from aioqless.contrib.partitions.turns import PartitionSlots, Turns
 from aioqless.errors import NameTaken
@@ -67,13 +67,15 @@ class PartitionedWorker(AnyWorker):
         self._slots: list[PartitionSlots] = []
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
         outages = NodeOutages(self.settings.reconnect)
-        dedicated = client.internals.dedicated_store("locks", LOCKS_TIMEOUT)
+        dedicated = cast(Any, client.internals.dedicated_store("locks", LOCKS_TIMEOUT))
         self._consumers = consumers = list[Consumer]()
         for number, each in zip(numbers, self._clients, strict=True):
-            store, locks = each.internals.store, cast(PartitionedStore, dedicated).stores[number]
+            declared = None
+            if self.settings.scheduler:  # the recurring jobs that are in this partition
+                declared = Declarations(each, self.handlers, partial(_jid_in, client, number))
+            store, locks = each.internals.store, dedicated.stores[number]
             outage = outages.add(number, store.connection)
             slots = self._turns.add(number, outage, store)
-            declared = self._declarations_of(number, client)
             self._slots.append(slots)
             consumers.append(
                 Consumer(each, shared, declared, outage=outage, locks=locks, slots=slots)
@@ -119,15 +121,8 @@ class PartitionedWorker(AnyWorker):
             elif not isinstance(item, Exception):
                 await listener.handle(*item)
 
-    def _declarations_of(self, number: int, client: PartitionedClient) -> Declarations | None:
-        """Return the recurring jobs that are in a partition."""
-        if not self.settings.scheduler:
-            return None
 
-        def jid_of(klass: str) -> str:
-            return recurring_jid(klass, client.count)
-
-        def is_here(jid: str) -> bool:
-            return partition_of(jid, client.count) == number
-
-        return Declarations(client.partitions[number], self.handlers, jid_of, is_here)
+def _jid_in(client: PartitionedClient, number: int, klass: str) -> str | None:
+    """Return the jid of a recurring job if it is in this partition."""
+    jid = recurring_jid(klass, client.count)
+    return jid if client.partition_of(jid) == number else None

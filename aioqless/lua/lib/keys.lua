@@ -193,5 +193,5 @@ function keys.reply_channel(id) return ns .. ':x:reply:' .. id end
 function keys.archive() return ns .. ':x:archive' end
 -- H who stores the archive elsewhere, and up to which entry
 function keys.archive_reader() return ns .. ':x:archive:read' end
--- T the number of partitions, if this is one of several namespaces that make one
+-- T the number of partitions that this namespace has, or of which it is one
 function keys.partitions() return ns .. ':x:partitions' end

@@ -69,8 +69,8 @@ class Declarations:
     Args:
         client: The client that stores them.
         handlers: The handlers.
-        jid_of: Returns the jid of a klass' recurring job; default: the klass.
-        is_here: Returns whether the recurring job with a jid belongs to the client's namespace.
+        jid_of: Returns the jid of a klass' recurring job, or None if it isn't in the client's
+            namespace; default: the klass.
 
     Raises:
         ValueError: The options of a recurring job are out of range.
@@ -82,8 +82,7 @@ class Declarations:
         self,
         client: Client,
         handlers: Iterable[Handler],
-        jid_of: Callable[[str], str] = str,
-        is_here: Callable[[str], bool] = bool,
+        jid_of: Callable[[str], str | None] = str,
     ) -> None:
         handlers = list(handlers)
         branches = {
@@ -93,17 +92,18 @@ class Declarations:
         }
         self.branches = {klass: job for klass, job in branches.items() if job}
         self._without_branch = [klass for klass, job in branches.items() if not job]
-        handlers = [each for each in handlers if is_here(jid_of(each.klass))]
+        klasses = [klass for each in handlers for klass in (each.klass, *each.aliases)]
+        jids = {klass: jid for klass in klasses if (jid := jid_of(klass)) is not None}
+        handlers = [each for each in handlers if each.klass in jids]
         self._declared = {
-            handler.klass: _declaration(handler, client, jid_of(handler.klass))
+            handler.klass: _declaration(handler, client, jids[handler.klass])
             for handler in handlers
             if handler.recurrence
         }
         self._schedules = {
             handler.klass: handler.recurrence.schedule for handler in handlers if handler.recurrence
         }
-        claimed = [klass for handler in handlers for klass in (handler.klass, *handler.aliases)]
-        self._others = [jid_of(klass) for klass in claimed if klass not in self._declared]
+        self._others = [jid for klass, jid in jids.items() if klass not in self._declared]
 
     async def reconcile(self, store: Store) -> str | None:
         """Create or change in Redis what the handlers declare: recurring jobs and branches.

@@ -127,6 +127,16 @@ async def test_job_follows_those_that_it_depends_on(partitioned: PartitionedClie
     assert (await second.job()).state == "depends"
 
 
+async def test_failures_among_dependencies_are_read_from_their_partition(
+    partitioned: PartitionedClient,
+) -> None:
+    first = await partitioned.put("Greet")
+    second = await partitioned.put("Greet", depends=[first])
+    (popped,) = await partitioned.queue("default").pop()
+    await popped.fail("message", group="group")
+    assert (await (await second.job()).failures()).keys() == {first}
+
+
 async def test_workflow_is_in_one_partition(partitioned: PartitionedClient) -> None:
     steps = chain(NewJob("A"), group(NewJob("B"), NewJob("C", unique=Key("c"))), NewJob("D"))
     flow = await partitioned.put_flow(steps)
