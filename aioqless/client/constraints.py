@@ -11,9 +11,17 @@ import msgspec
 
 from aioqless import validation
 from aioqless.client import json_types
-from aioqless.client.put_options import MAX_LIMITS, CheckedOptions, Key, Limit
+from aioqless.client.put_options import (
+    MAX_LIMITS,
+    CheckedOptions,
+    DebounceOptions,
+    Key,
+    Limit,
+)
 from aioqless.errors import InvalidData
 
+# What the puts of one job can't share, or what says when it runs.
+_NOT_WITH_DEBOUNCE = "jid delay at depends if_dependency_fails if_exists unique_until unique_for"
 _PLAIN = re.compile(r"[\w.@-]+")  # what needs no quotes in the name of a tenant
 Values: TypeAlias = Callable[[], Mapping[str, object]]
 
@@ -48,6 +56,7 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         encoded |= {"for": seconds} if seconds is not None else {"until": until or "done"}
     elif until or seconds is not None:
         raise ValueError("unique_until and unique_for need unique, which is the key")
+    encoded |= _read_debounce(options)
     if limits := _limits_of(options):
         encoded["limits"] = [encode_limit(limit, klass, values) for limit in limits]
     tenant, weight = options.get("fair_by"), options.get("fair_weight")
@@ -60,6 +69,15 @@ def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> b
         bulk = _make_key("together_by", options.get("together_by", ()), klass, values)
         encoded |= {"bulk": bulk, "size": size, "within": options["within"]}
     return msgspec.json.encode(encoded)
+
+
+def _read_debounce(options: CheckedOptions) -> dict[str, float]:
+    found = {name: options[name] for name in DebounceOptions.__annotations__ if name in options}
+    if found and ("unique" not in options or "debounce" not in found):
+        raise ValueError("debounce needs unique, the key of its puts, and debounce_max debounce")
+    if found and (wrong := [name for name in _NOT_WITH_DEBOUNCE.split() if name in options]):
+        raise ValueError(f"debounce and {wrong[0]} are mutually exclusive; a step has a jid, too")
+    return found
 
 
 def key_fields(options: CheckedOptions) -> set[str]:

@@ -260,7 +260,21 @@ class TemplateOptions(TypedDict, total=False):
     expires_in: Annotated[Seconds | None, validation.check_seconds]
 
 
-class PutOptions(TemplateOptions, total=False):
+class DebounceOptions(TypedDict, total=False):
+    """Options of put and of `@job`, but not of recurring jobs.
+
+    Attributes:
+        debounce: With `unique`: the puts of a key are one job with the data and the options of the
+            last, delayed by this time from it. If that job has started, they are one that runs
+            after it.
+        debounce_max: For how long at most such puts delay it, from the first of them.
+    """
+
+    debounce: Annotated[Seconds | None, _check_period]
+    debounce_max: Annotated[Seconds | None, _check_period]
+
+
+class PutOptions(TemplateOptions, DebounceOptions, total=False):
     """The options of put.
 
     Attributes:

@@ -165,7 +165,8 @@ class PutSender:
         """Put jobs in calls of a bounded size; return the jid or the error of each.
 
         While Redis works on a batch the next one is sent, unless some jobs depend on others, which
-        have to be there before. If Redis can't be reached, no further batch is sent.
+        have to be there before, or have a debounce, of which the last one counts. If Redis can't be
+        reached, no further batch is sent.
 
         Args:
             queue: Name of the queue.
@@ -177,7 +178,9 @@ class PutSender:
             QueueFull: Redis has no memory left.
         """
         backpressure, put_many = Backpressure(wait), partial(self._put_many, queue, keep_existing)
-        ordered = any(job.get("depends") for job in jobs)
+        ordered = any(
+            job.get("depends") or "debounce" in str(job.get("constraints")) for job in jobs
+        )
         slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
         outage: Exception | None = None
 

@@ -9,6 +9,7 @@ from aioqless.client.constraints import encode_constraints, key_fields
 from aioqless.client.put import Branch, check_branch
 from aioqless.client.put_options import (
     CheckedOptions,
+    DebounceOptions,
     OptionTable,
     PutOptions,
     ScheduleOptions,
@@ -65,7 +66,7 @@ def _check_fields(name: str, fields: tuple[str, ...]) -> tuple[str, ...]:
     return fields
 
 
-class JobOptions(TemplateOptions, ScheduleOptions, total=False):
+class JobOptions(TemplateOptions, DebounceOptions, ScheduleOptions, total=False):
     """The options of `@job`: those of its jobs, its schedule, and these; all are optional.
 
     Times are in seconds, or timedeltas.
@@ -159,7 +160,7 @@ def put_defaults_of(options: CheckedOptions, takes: Takes) -> CheckedOptions:
         ValueError: A constraint needs another one, or a key is made of a field that the function
             doesn't take.
     """
-    names = TemplateOptions.__annotations__.keys() | _BULK
+    names = TemplateOptions.__annotations__.keys() | DebounceOptions.__annotations__.keys() | _BULK
     defaults = {name: value for name, value in options.items() if name in names}
     fields = key_fields(defaults)
     encode_constraints(defaults, "", lambda: dict.fromkeys(fields, 1))

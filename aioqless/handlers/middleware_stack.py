@@ -21,6 +21,7 @@ ENDS = (
     "job.completed",
     "job.advanced",
     "job.retried",
+    "job.superseded",
     "job.failed",
     "job.released",
     "job.settled",

@@ -13,7 +13,8 @@
 -- @flags   allow-oom
 -- @role    worker people
 -- @durable
--- @returns count                  the remaining retries; negative: the job has failed
+-- @returns count                  the remaining retries; negative: the job has failed; as many as
+--                                 before: it is complete, since a newer one has its key (debounce)
 -- @raises  NOJOB BADSTATE LOCKLOST
 
 local job = record.require_held(jid, worker, fence)
@@ -27,6 +28,11 @@ if remaining < 0 then
   return json.number(remaining)
 end
 release.remove_from_worker(job, now)
+local newer = job.constraints and debounce.find_successor(job, now)
+if newer then
+  completion.supersede(job, newer, now)
+  return json.number(job.remaining)
+end
 stats.count(queue, now, 'x-retries', 1)
 if archive.is_on() then archive.append_run(job, now, 'retried', group, message) end
 if group and message then

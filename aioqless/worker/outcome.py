@@ -221,6 +221,8 @@ def _end_of_unfinished(run: Run, outcome: Outcome, reply: StoreReply) -> End | N
     match outcome, reply:
         case RunRetried(delay), int() as remaining if remaining >= 0:
             why = summarize(run.error) if run.error else ""
+            if remaining == run.job.remaining:  # it used no retry
+                return End("info", "job.superseded", {"why": why})
             return End("info", "job.retried", {"delay": delay, "remaining": remaining, "why": why})
         case RunReleased(delay, why), _:
             return End("info", "job.released", {"delay": delay, "why": why})

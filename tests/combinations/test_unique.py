@@ -1,4 +1,4 @@
-"""Unique jobs combined with retries, dead workers, recurring jobs, outbox and import."""
+"""Unique and debounced jobs with retries, dead workers, recurring jobs, outbox and import."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from aioqless import Client, Job, Key, NewJob, Retry, Settings, Worker, job
+from aioqless import Client, Job, Key, NewJob, Retry, Settings, Worker, chain, job
 from aioqless.contrib.foreign_queues import ForeignQueues
 from aioqless.contrib.outbox import Outbox, Relay
-from aioqless.errors import JobExists
+from aioqless.errors import InvalidArgument, JobExists, NoResult
 from aioqless.testing import Clock, drain
 from tests.cli.conftest import Start
 from tests.combinations.conftest import existing_job, states
@@ -166,3 +166,116 @@ async def test_refused_job_of_a_batch_with_failure_policies_does_not_affect_othe
     with pytest.raises(ExceptionGroup, match=r"of 2 jobs, 1 .* refused"):
         await queue.put_many(new)
     assert await states(client, "x", "y") == [None, "waiting"]
+
+
+@job(klass="Index", unique=("page",), debounce=30, debounce_max=60)
+async def index(job: Job[Any], page: int, text: str) -> str:
+    if text == "fails":
+        raise Retry(delay=60)
+    if text == "sleeps":
+        await job.sleep("rest", 60)
+    return text
+
+
+async def test_debounced_puts_run_once_with_the_last_data(
+    clock_client: Client, clock: Clock
+) -> None:
+    puts = [index.data(page=1, text=text) for text in ("a", "b")]
+    first, second = await clock_client.put_many(puts)
+    third = await clock_client.put(index.data(page=1, text="c"), tags=["last"])
+    other = await clock_client.put(index.data(page=2, text="c"))
+    assert first == second == third != other
+    clock.move(29)
+    await drain(clock_client, index)
+    found = await existing_job(clock_client, first)
+    assert (found.state, found.data["text"], found.tags) == ("scheduled", "c", ["last"])
+    clock.move(1)
+    await drain(clock_client, index)
+    assert await states(clock_client, first, other) == ["complete", "complete"]
+
+
+async def test_debounced_put_waits_for_a_job_that_sleeps(
+    clock_client: Client, clock: Clock
+) -> None:
+    first = await clock_client.put(index.data(page=1, text="sleeps"))
+    clock.move(30)
+    await drain(clock_client, index)
+    second = await clock_client.put(index.data(page=1, text="b"))
+    clock.move(31)
+    await drain(clock_client, index)
+    assert await states(clock_client, first, second) == ["scheduled", "depends"]
+    clock.move(30)
+    await drain(clock_client, index)
+    assert await states(clock_client, first, second) == ["complete", "complete"]
+
+
+async def test_debounced_job_with_a_follow_up_is_superseded_instead_of_retried(
+    client: Client, work: Work, until: Until, lines: Lines
+) -> None:
+    follow_ups: list[str] = []
+
+    @job(klass="Index", unique=("page",), debounce=0.01, retry_on=OSError, result_ttl=60)
+    async def fail_first(job: Job[Any], page: int, text: str) -> str:
+        if text == "a":
+            follow_ups.append(await client.put(fail_first.data(page=1, text="b")))
+            raise OSError("no disk")
+        return text
+
+    first = await client.put(fail_first.data(page=1, text="a"))
+    async with work(fail_first, queues=("default",)):
+        await client.jobs.wait(first, timeout=60)
+        (second,) = follow_ups
+        assert await client.jobs.result(second, timeout=60) == "b"
+    assert [line["why"] for line in lines.of("job.superseded", jid=first)] == ["OSError: no disk"]
+    assert not lines.of("job.retried")
+    with pytest.raises(NoResult):
+        await client.jobs.result(first)
+
+
+async def test_debounced_jobs_of_an_outbox_are_one_also_when_its_rows_are_put_twice(
+    client: Client, tmp_path: Path
+) -> None:
+    outbox = Outbox()
+    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/app.db")
+    async with engine.begin() as connection:
+        await connection.run_sync(outbox.table.metadata.create_all)
+    for _ in range(2):
+        async with AsyncSession(engine) as session, session.begin():
+            first = outbox.put(session, index.data(page=1, text="a"))
+            outbox.put(session, index.data(page=1, text="b"))
+        async with engine.connect() as connection:
+            rows = [tuple(row) for row in await connection.execute(outbox.table.select())]
+        assert await Relay(outbox, engine, client).once() == 2
+        async with engine.begin() as connection:
+            await connection.execute(outbox.table.insert(), [dict(
+                zip(outbox.table.c.keys(), row, strict=True)) for row in rows])  # fmt: skip
+        assert await Relay(outbox, engine, client).once() == 2
+        (jid,) = await client.queue("default").jids("scheduled")
+        assert (await existing_job(client, jid)).data["text"] == "b"
+    assert jid != first
+    await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"jid": "mine"}, "debounce and jid are mutually exclusive"),
+        ({"delay": 5}, "debounce and delay"),
+        ({"unique_for": 5}, "debounce and unique_for"),
+        ({"debounce_max": 29}, "debounce_max .* is less than debounce"),
+    ],
+)
+async def test_debounce_with_an_option_that_contradicts_it_is_refused(
+    client: Client, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises((ValueError, InvalidArgument), match=problem):
+        await client.put(index.data(page=1, text="a"), **options)
+
+
+async def test_debounce_is_refused_in_workflows_and_for_recurring_jobs(client: Client) -> None:
+    with pytest.raises(ValueError, match="a step has a jid"):
+        await client.put_flow(chain(index.data(page=1, text="a")))
+    with pytest.raises(ValueError, match="debounce and jid"):
+        await client.recur(index.data(page=1, text="a"), every=60, jid="r")
+    with pytest.raises(ValueError, match="debounce needs unique"):
+        await client.put("Sweep", debounce=5)

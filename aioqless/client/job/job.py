@@ -614,7 +614,8 @@ class Job(JobFields, Generic[Data]):
             group: Failure group, kept with the job.
 
         Returns:
-            How many retries are left; negative if none was and the job has failed.
+            How many retries are left; negative if none was and the job has failed. As many as there
+            were if it is complete instead, since another job runs with a later put (`debounce`).
 
         Raises:
             LockLost: Another run holds the job.

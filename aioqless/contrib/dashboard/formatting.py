@@ -20,6 +20,7 @@ EVENTS = {
     "retried": "Retry scheduled",
     "moved": "Moved",
     "released": "Released",
+    "superseded": "Superseded by {by}",
     "declined": "Declined: {worker} has no handler for this class",
     "advanced": "Advanced to {q}",
     "step": "Step {name} stored",

@@ -30,7 +30,8 @@ function cancellation.check(jids)
     local dependents = number <= #jids and redis.call('SMEMBERS', keys.dependents(jid))
       or redis.call('SRANDMEMBER', keys.dependents(jid), #jids + 1)
     for _, dependent in ipairs(dependents) do
-      if not named[dependent] and redis.call('EXISTS', keys.job(dependent)) == 1 then
+      if not named[dependent] and redis.call('EXISTS', keys.job(dependent)) == 1
+        and redis.call('HGET', keys.job(jid), 'x-follow-up') ~= dependent then
         errors.raise('HELD', 'a job depends on it and is not among the jobs to cancel', {
           jid = jid, dependent = dependent,
         })
@@ -54,8 +55,9 @@ function cancellation.delete(job, expired, now)
   end
   queue_sets.remove(job.queue, jid)
   if job.constraints then
-    job_constraints.release(job, true)
-    limits.release(job, now or clock.now())
+    now = now or clock.now()
+    job_constraints.release(job, now, true)
+    limits.release(job, now)
   end
   dependency.unlink_all(jid)
   local f = redis.call('HMGET', keys.job(jid), 'x-steps', 'x-parent')

@@ -34,7 +34,7 @@ function completion.complete(done)
   redis.call('HSET', keys.job(jid), 'state', 'complete', 'queue', '', 'worker', '', 'expires',
     '0', 'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
   if job.constraints then
-    job_constraints.release(job)
+    job_constraints.release(job, now)
     local set = members.read_set(job.constraints)
     if set then completion.end_member(set, jid, result, now) end
   end
@@ -47,6 +47,26 @@ function completion.complete(done)
     call.ended_at[jid] = retention.compute_completed_at(job, now)
   end
   return 'complete'
+end
+
+-- Complete a job that is in no set of its queue, instead of another run: a newer one, `by`, has its
+-- unique key.
+function completion.supersede(job, by, now)
+  local jid = job.jid
+  history.append(jid, job, now, 'superseded', cjson.encode({by = by}))
+  history.append(jid, job, now, 'done')
+  events.publish({event = 'completed', jid = jid, queue = job.queue})
+  events.publish_tracked('completed', jid)
+  if archive.is_on() then completion.archive(job, now) end
+  steps.delete(jid)
+  record.delete_fields(jid, 'grace', 'scheduled', 'x-declined')
+  record.set_fields(jid, 'state', 'complete', 'queue', '', 'worker', '', 'expires', 0,
+    'failure', '{}', 'remaining', job.retries, 'time', record.format_time(now))
+  redis.call('ZADD', keys.completed(), retention.compute_completed_at(job, now), jid)
+  job_constraints.release(job, now)
+  local set = members.read_set(job.constraints)
+  if set then completion.end_member(set, jid, nil, now) end
+  dependency.release_dependents({jid}, now)
 end
 
 -- Refuse what contradicts `next`.

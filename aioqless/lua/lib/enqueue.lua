@@ -22,23 +22,26 @@ function enqueue.put(put, options)
   if options.missing then
     dependency.check_missing(options.missing, options.depends, {[put.jid] = true})
   end
+  local asked = options.constraints and job_constraints.parse(options.constraints, true)
+  if asked and asked.debounce then debounce.join(put, options, asked) end
   if presence.has('config') then max_length.check(put.queue, put.jid) end
-  local jid = enqueue.write(put, options)
+  local jid = enqueue.write(put, options, asked)
   if options.if_dependency_fails and jid == put.jid then
     cascade.apply_policy(jid, options.if_dependency_fails, put.now)
   end
   return jid
 end
 
--- Put a job whose queue has room, without its policy for failed dependencies.
-function enqueue.write(put, options)
+-- Put a job whose queue has room, without its policy for failed dependencies. `asked`: its
+-- constraints, if they are parsed.
+function enqueue.write(put, options, asked)
   local jid, queue, now = put.jid, put.queue, put.now
   -- The set is named twice, so that the count tells the two apart.
   local waiting = keys.waiting(queue)
   local found = redis.call('EXISTS', keys.job(jid), waiting, waiting)
   local job = found % 2 == 1 and record.read(jid) or nil
-  local asked = options.constraints and job_constraints.parse(options.constraints)
-  local other = asked and job_constraints.find_conflict(asked, job, now)
+  asked = asked or options.constraints and job_constraints.parse(options.constraints)
+  local other = asked and not asked.joins and job_constraints.find_conflict(asked, job, now)
   if other then return other end
   local depends = options.depends
   if depends then enqueue.check_dependencies(jid, job, depends) end
@@ -54,6 +57,7 @@ function enqueue.write(put, options)
   if job then enqueue.remove_former(job, put.worker or '', depends or {}, now, put.keep_steps) end
   if tags then tagging.attach(jid, tags, now) end
   if depends then dependency.link(jid, depends) end
+  if asked and asked.joins then debounce.write(jid, asked.joins, options) end
   local delay, state = options.at and options.at - now or put.delay, 'waiting'
   if job or depends or delay > 0 or asked and asked.bulk then
     state = enqueue.add(jid, queue, priority, delay, now, true,

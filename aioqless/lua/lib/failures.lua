@@ -24,7 +24,11 @@ function failures.fail(job, group, message, worker, now, exhausted)
     stats.count(job.queue, now, 'failed', 1)
   end
   queue_sets.remove(job.queue, job.jid)
-  if job.constraints then limits.release(job, now) end
+  if job.constraints then
+    limits.release(job, now)
+    local own = job_constraints.read(job.constraints)
+    if own.debounce then debounce.hand_over(job.jid, own.unique, now) end
+  end
   if job.worker ~= '' then redis.call('ZREM', keys.worker_jobs(job.worker), job.jid) end
   record.delete_fields(job.jid, 'grace', 'scheduled', 'x-declined')
   failures.store(job, group, message, worker, now)
@@ -100,9 +104,15 @@ function failures.group_of(text)
   return (type(group) == 'string' or type(group) == 'number') and json.to_text(group) or nil
 end
 
--- Put a failed job that has left its group into a queue again. The caller registers the queue.
+-- Put a failed job that has left its group into a queue again, or end it if a newer one has its
+-- key. The caller registers the queue.
 function failures.put_back(job, queue, now)
   if archive.is_on() then archive_backfill.append(job) end
+  local newer = job.constraints and debounce.find_successor(job, now)
+  if newer then
+    cascade.note_retry(job.jid)
+    return completion.supersede(job, newer, now)
+  end
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
   record.delete_fields(job.jid, 'x-lost', 'x-expiry')
   cascade.note_retry(job.jid)

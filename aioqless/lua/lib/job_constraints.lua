@@ -2,6 +2,8 @@
 -- `x-constraints`:
 --   unique, until, for   its unique key: until it has `started`, until it is `done`, or for a
 --                        number of seconds
+--   debounce, debounce_max  for how many seconds after the last put with the key it is delayed, and
+--                        at most after the first one (debounce.lua)
 --   if_exists            if the key or the jid is taken: `keep` that job, or `raise`
 --   limits               up to four, each with the `key` that it shares with others, and `limit`,
 --                        the maximum number that run at once, or `rate`, [maximum number of starts,
@@ -16,10 +18,11 @@ local UNTIL, EXISTS = {started = true, done = true}, {keep = true, raise = true}
 
 function job_constraints.read(text) return text and json.parse_object(text) or {} end
 
--- Parse what a caller sent, and refuse what is invalid.
-function job_constraints.parse(text)
+-- Parse what a caller sent, and refuse what is invalid. `alone`: the job is no part of another one,
+-- such as a workflow, that needs this very job.
+function job_constraints.parse(text, alone)
   local own = job_constraints.read(text)
-  own.turn = nil  -- set while the job is put
+  own.turn, own.joins = nil, nil  -- set while the job is put
   if own.set ~= nil then errors.bad_argument('set', nil, 'is not for callers') end
   if own.if_exists ~= nil and not EXISTS[own.if_exists] then
     errors.bad_argument('if_exists', own.if_exists, 'must be keep or raise')
@@ -31,6 +34,9 @@ function job_constraints.parse(text)
     errors.bad_argument('until', own['until'], 'must be started or done')
   end
   if own['for'] ~= nil then args.interval('for', own['for']) end
+  if own.debounce ~= nil or own.debounce_max ~= nil then
+    job_constraints.check_debounce(own, alone)
+  end
   if own.limits ~= nil then job_constraints.check_limits(own.limits) end
   if own.weight ~= nil then args.between('weight', own.weight, 0.01, 100) end
   if own.weight ~= nil and not own.fair then errors.bad_argument('fair', nil, 'is missing') end
@@ -41,6 +47,21 @@ function job_constraints.parse(text)
     errors.bad_argument('bulk', nil, 'is missing')
   end
   return own
+end
+
+function job_constraints.check_debounce(own, alone)
+  if not alone then
+    errors.bad_argument('debounce', own.debounce,
+      'is not for workflows, branches, calls and recurring jobs')
+  end
+  args.interval('debounce', own.debounce)
+  if own.debounce_max ~= nil and args.interval('debounce_max', own.debounce_max) < own.debounce then
+    errors.bad_argument('debounce_max', own.debounce_max, 'is less than debounce')
+  end
+  if not own.unique or own['until'] ~= 'done' or own['for'] ~= nil or own.if_exists then
+    errors.bad_argument('debounce', own.debounce,
+      'needs a key that is unique until done, without if_exists')
+  end
 end
 
 function job_constraints.check_name(name, value)
@@ -123,7 +144,9 @@ end
 function job_constraints.apply(jid, text, own, former, now)
   local before = job_constraints.read(former)
   if before.unique and before.unique ~= own.unique then uniqueness.release(before.unique, jid) end
-  if own.unique and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then
+  local held = own.joins and own.joins.is_follow_up
+  if own.unique and not held
+    and (text or not own['for'] and not uniqueness.find_holder(own.unique, now)) then
     uniqueness.claim(own, jid, now)
   end
   if not text then return end
@@ -137,7 +160,8 @@ function job_constraints.apply(jid, text, own, former, now)
 end
 
 -- Free the unique key of a job that has ended or is deleted.
-function job_constraints.release(job, deleted)
+function job_constraints.release(job, now, deleted)
   local own = job_constraints.read(job.constraints)
+  if own.debounce then return debounce.hand_over(job.jid, own.unique, now) end
   if own.unique and (deleted or not own['for']) then uniqueness.release(own.unique, job.jid) end
 end

@@ -77,6 +77,8 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
 --   x-constraints     its job set, uniqueness, limits, tenant and bulk
+--   x-first-put with a debounce: when the first of the puts was that are this job
+--   x-follow-up with a debounce: the job that runs after it
 --   x-held      since when limits have held it back
 --   x-bulk      the jid of the job that its latest pop took it along with
 --   x-turn      its turn among those of its tenant, and since when it has been ready

@@ -43,7 +43,8 @@ end
 
 -- Handle an expired lock: notify the holder and start the grace period, or take the job away. A
 -- reservation that a person let expire uses no retry. Return the job's record if this call may pop
--- it; nil if its grace period began, its retries are used up, or it lost its lock too often.
+-- it; nil if its grace period began, its retries are used up, it lost its lock too often, or a
+-- newer job makes another run needless.
 function locks.expire(queue, jid, now)
   local job = record.read(jid)
   if not job or job.state == 'complete' or job.state == 'failed' then
@@ -75,6 +76,12 @@ function locks.expire(queue, jid, now)
   job.remaining = job.remaining - 1
   record.set_fields(jid, 'remaining', job.remaining)
   if locks.fail_if_lost(job, locks.count_lost(job), job.remaining < 0, now) then return nil end
+  local newer = job.constraints and debounce.find_successor(job, now)
+  if newer then
+    queue_sets.remove(queue, jid)
+    completion.supersede(job, newer, now)
+    return nil
+  end
   if archive.is_on() then archive.append_run(job, now, 'lost') end
   return job
 end

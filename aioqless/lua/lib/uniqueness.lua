@@ -17,10 +17,15 @@ end
 function uniqueness.find_holder(key, now)
   local ends, jid = uniqueness.read_entry(key)
   if not jid or ends then return jid and ends > now and jid or nil end
+  return uniqueness.holds(jid, key) and jid or nil
+end
+
+-- Whether the state and the constraints of a job say that it has a key.
+function uniqueness.holds(jid, key)
   local job = redis.call('HMGET', keys.job(jid), 'state', 'x-constraints')
   local own = job_constraints.read(job[2])
   local had = own.unique == key and HAD[own['until']]
-  return had and had[job[1]] and jid or nil
+  return had and had[job[1]]
 end
 
 function uniqueness.claim(own, jid, now)

@@ -1,0 +1,203 @@
+"""debounce: the puts of a key are one job, or a follow-up of the one that has started."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aioqless.errors import HasDependents, InvalidArgument, QueueFull
+from tests.lua.story import Story
+
+
+def debounced(**more: Any) -> dict[str, Any]:
+    constraints = {"unique": "k", "until": "done", "debounce": 30, "debounce_max": 100, **more}
+    return {"constraints": json.dumps(constraints)}
+
+
+PUT = debounced()
+
+
+async def started_with_a_follow_up(story: Story) -> None:
+    """Put `a` and start it at 31; `b` is its follow-up since 40."""
+    await story.put("a", 0, **PUT)
+    assert await story.pop(31) == ["a"]
+    assert await story.put("b", 40, **PUT) == "b"
+
+
+async def test_puts_before_the_start_are_one_job_with_the_data_and_options_of_the_last(
+    story: Story,
+) -> None:
+    await story.put("a", 0, tags=["x"], priority=-1, retries=1, context='{"t": "1"}', **PUT)
+    again: Any = {"queue": "post", "data": '"new"', "klass": "Other", "expires_in": 99}
+    assert await story.put("b", 10, **again, **PUT) == "a"
+    job = await story.get("a")
+    assert (job["data"], job["klass"], job["queue"], job["tags"]) == ('"new"', "Other", "post", [])
+    assert (job["priority"], job["retries"]) == (0, 5)
+    assert "x-context" not in await story.job("a")
+    assert await story.get("b") is None
+    assert (await story.pop(39, queue="post"), await story.pop(40, queue="post")) == ([], ["a"])
+
+
+async def test_constant_puts_are_run_debounce_max_after_the_first(story: Story) -> None:
+    starts = []
+    for second in range(1000):
+        await story.put(f"j{second}", second, **PUT)
+        for jid in await story.pop(second + 0.5):
+            starts.append(second)
+            await story.complete(jid, second + 0.6)
+    assert starts == [100 + 101 * n for n in range(9)]
+
+
+async def test_put_during_a_run_is_a_follow_up_that_is_held_until_the_run_ends(
+    story: Story,
+) -> None:
+    await started_with_a_follow_up(story)
+    assert await story.put("c", 45, data='"last"', **PUT) == "b"
+    assert (await story.state("a"), await story.state("b")) == ("running", "depends")
+    assert await story.pop(90, worker="bob") == []
+    await story.complete("a", 91)
+    assert await story.pop(91) == ["b"]
+    assert (await story.get("b"))["data"] == '"last"'
+    assert await story.put("d", 92, **PUT) == "d"
+
+
+async def test_delay_of_a_follow_up_that_is_not_over_at_the_end_of_the_run_continues(
+    story: Story,
+) -> None:
+    await started_with_a_follow_up(story)
+    await story.complete("a", 50)
+    assert await story.state("b") == "scheduled"
+    assert (await story.pop(69), await story.pop(70)) == ([], ["b"])
+
+
+@pytest.mark.parametrize("way", ["retry", "release"])
+async def test_job_that_has_started_and_waits_counts_as_running(story: Story, way: str) -> None:
+    await story.put("a", 0, **PUT)
+    await story.pop(31)
+    await (story.retry if way == "retry" else story.release)("a", 32, delay=100)
+    assert await story.put("b", 33, **PUT) == "b"
+    assert await story.pop(100) == []
+    assert await story.pop(132) == ["a"]
+    await story.complete("a", 133)
+    assert await story.pop(133) == ["b"]
+
+
+async def test_retry_with_a_follow_up_completes_the_job_as_superseded(story: Story) -> None:
+    await started_with_a_follow_up(story)
+    step = {"kind": "step", "name": "s", "result": "1"}
+    await story.call("step", jid="a", worker="ann", now=41, **step)
+    assert await story.retry("a", 42, delay=5) == 5
+    job = await story.get("a")
+    assert (job["state"], job["remaining"], job["failure"]) == ("complete", 5, {})
+    assert [what for _, what in await story.event_times("a")][-2:] == ["superseded", "done"]
+    assert not await story.exists("x:steps:a")
+    assert not await story.exists("x:result:a")
+    assert await story.pop(70) == ["b"]
+
+
+async def test_lost_lock_with_a_follow_up_is_superseded(story: Story) -> None:
+    await story.configure(grace_period=0)
+    await started_with_a_follow_up(story)
+    assert await story.pop(100, worker="bob", count=2) == ["b"]
+    assert await story.state("a") == "complete"
+
+
+async def test_failed_job_hands_over_and_is_superseded_when_it_is_retried_by_hand(
+    story: Story,
+) -> None:
+    await started_with_a_follow_up(story)
+    await story.fail("a", 41)
+    assert await story.state("b") == "scheduled"
+    await story.store.unfail(queue="mail", group="typo", now=42)
+    assert await story.state("a") == "complete"
+    assert await story.pop(70) == ["b"]
+
+
+async def test_job_that_is_out_of_retries_fails_although_it_has_a_follow_up(story: Story) -> None:
+    await story.put("a", 0, retries=0, **PUT)
+    await story.pop(31)
+    await story.put("b", 40, **PUT)
+    assert await story.retry("a", 41) < 0
+    assert (await story.state("a"), await story.state("b")) == ("failed", "scheduled")
+
+
+async def test_canceling_the_run_releases_its_follow_up(story: Story) -> None:
+    await started_with_a_follow_up(story)
+    await story.put("other", 41, depends=["a"])
+    async with story.refused(HasDependents):
+        await story.cancel("a")
+    await story.cancel("a", "other")
+    assert await story.state("b") == "waiting"
+    assert await story.put("c", 50, **PUT) == "b"
+
+
+@pytest.mark.parametrize("end", ["cancel", "fail"])
+async def test_follow_up_that_ends_before_the_run_leaves_the_key_to_the_run(
+    story: Story, end: str
+) -> None:
+    await started_with_a_follow_up(story)
+    await (story.cancel("b") if end == "cancel" else story.fail("b", 41, worker=""))
+    assert await story.put("c", 42, **PUT) == "c"
+    assert (await story.state("a"), await story.state("c")) == ("running", "depends")
+
+
+async def test_follow_up_of_a_job_that_another_client_completed_is_the_last_one(
+    story: Story,
+) -> None:
+    await started_with_a_follow_up(story)
+    await story.change("HSET", "j:a", "state", "complete")
+    assert await story.put("c", 42, **PUT) == "b"
+
+
+async def test_put_that_is_not_debounced_is_left_out_while_a_job_has_the_key(story: Story) -> None:
+    plain: Any = {"constraints": json.dumps({"unique": "k", "until": "done"})}
+    await started_with_a_follow_up(story)
+    assert await story.put("c", 41, **plain) == "a"
+    await story.put("p", 41, constraints=plain["constraints"].replace('"k"', '"l"'))
+    async with story.unchanged():
+        assert await story.put("c", 42, **debounced(unique="l")) == "p"
+
+
+async def test_batch_is_debounced_in_its_order(story: Story) -> None:
+    batch: list[Any] = [{"jid": jid, "klass": "K", "data": f'"{jid}"', **PUT} for jid in "abc"]
+    assert await story.store.put_many(queue="mail", now=0, batch=batch) == ["a", "a", "a"]
+    assert (await story.get("a"))["data"] == '"c"'
+
+
+async def test_put_into_a_full_queue_is_accepted_if_it_adds_no_job(story: Story) -> None:
+    await story.configure(mail_max_length=1)
+    await story.put("a", 0, **PUT)
+    assert await story.put("b", 1, **PUT) == "a"
+    await story.pop(40)
+    async with story.refused(QueueFull):
+        await story.put("b", 41, **PUT)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        debounced(debounce=0),
+        debounced(debounce_max=29),
+        debounced(until="started"),
+        debounced(unique=None),
+        debounced(if_exists="keep"),
+        debounced(debounce=None),
+        {**PUT, "delay": 5},
+        {**PUT, "depends": ["x"]},
+        {**PUT, "if_dependency_fails": "run"},
+    ],
+)
+async def test_contradicting_options_are_refused(story: Story, wrong: dict[str, Any]) -> None:
+    async with story.refused(InvalidArgument):
+        await story.put("a", 0, **wrong)
+
+
+async def test_workflows_branches_and_recurring_jobs_are_refused(story: Story) -> None:
+    row: Any = {"queue": "mail", "jid": "a", "klass": "K", "data": "1", **PUT}
+    async with story.refused(InvalidArgument):
+        await story.store.put_flow(now=0, batch=[row])
+    branch = {"queue": "mail", "klass": "K", "data": "1", **PUT}
+    async with story.refused(InvalidArgument):
+        await story.put("a", 0, on_failure=json.dumps(branch))
+    async with story.refused(InvalidArgument):
+        await story.recur("r", 0, **PUT)
