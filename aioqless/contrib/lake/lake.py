@@ -45,7 +45,7 @@ class Lake:
     ) -> None:
         self.storage = locate(url, storage_options)
         names = self._list_names(create)
-        if EVENTS.partition("/")[0] not in names or self._open(EVENTS) is None:
+        if "bronze" not in names or "_delta_log" not in self.storage.within(EVENTS).list_names():
             self._refuse_other_contents(names)
             if not create:
                 raise LakeError(

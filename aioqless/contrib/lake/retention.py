@@ -9,10 +9,8 @@ from typing import Final
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import first_day, pruned_name
-from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
-from aioqless.contrib.lake.snapshot import DataFile, retry_conflicts
-from aioqless.contrib.lake.storage import LakeError
+from aioqless.contrib.lake.snapshot import retry_conflicts
 
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
@@ -27,8 +25,8 @@ def prune(
 ) -> int:
     """Delete the days before a date. Return the number of deleted rows.
 
-    Later events that are about these days are not added to them any more. Versions of the tables
-    from before still have the days, until they are vacuumed.
+    Later events that are about these days are not added to them any more: refresh the tables
+    first. Versions from before still have the days, until they are vacuumed.
 
     Args:
         lake: The lake.
@@ -38,12 +36,8 @@ def prune(
         progress: Called with a line of text for each table.
 
     Raises:
-        LakeError: Events of these days are not in the tables yet.
         ConcurrentCommit: Other processes change the tables all the time.
     """
-    if "bronze" in layers:
-        files = lake.snapshot(EVENTS).files(within=namespace)
-        _require_refreshed(lake, [each for each in files if each.date < before])
     deleted = 0
     # Silver and gold go first: a rebuild makes no days again of which bronze is gone.
     for name in reversed(TABLES):
@@ -88,21 +82,6 @@ def _prune_table(lake: Lake, name: str, before: date, namespace: str | None) -> 
     }
     snapshot.commit((), removed, first_days)
     return sum(each.rows for each in removed)
-
-
-def _require_refreshed(lake: Lake, files: Sequence[DataFile]) -> None:
-    """Raise LakeError if there are events in these files that a table doesn't have yet."""
-    last: dict[str, int] = {}
-    for each in files:
-        last[each.namespace] = max(last.get(each.namespace, 0), each.greatest["ordinal"])
-    for name in DERIVED:
-        snapshot = lake.snapshot(name)
-        for namespace, ordinal in last.items():
-            if (snapshot.transaction(position_name(namespace)) or 0) < ordinal:
-                raise LakeError(
-                    f"{name} doesn't have all events of {namespace} that would be deleted: "
-                    "run `aioqless lake tables` first"
-                )
 
 
 def _drop_columns(

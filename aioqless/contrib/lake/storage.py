@@ -73,7 +73,8 @@ class Storage:
             LakeError: The place can't be listed; the text says why.
         """
         if self.is_local:
-            return sorted(each.name for each in Path(self.url).iterdir())
+            folder = Path(self.url)
+            return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
         selector = pafs.FileSelector("", allow_not_found=True)
         try:
             handler = DeltaStorageHandler(self.url, {**_FAIL_SOON, **self.options})

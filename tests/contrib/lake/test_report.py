@@ -78,24 +78,6 @@ def test_a_single_run_has_a_page_without_times_over_time() -> None:
     assert headings(text, "h3") == []
 
 
-def test_times_of_two_moments_are_shown_over_time() -> None:
-    two = [Slot(0.0, 1, [0.5] * 3), Slot(60.0, 1, [0.5] * 3)]
-    assert headings(render(report_of_one_run(slots={"wait": two, "run": []})), "h3") == [
-        "Over time"
-    ]
-
-
-def test_canceled_jobs_have_a_page_without_times() -> None:
-    canceled = dict.fromkeys(COUNTS, 0) | {"cancelled": 1, "queue": "mail", "before": 0}
-    empty: dict[str, list[Any]] = {kind: [] for kind in KINDS}
-    text = render(
-        report_of_one_run(
-            total=canceled, groups=[canceled], klasses=[], flow=[], week=IDLE_WEEK, histograms=empty
-        )
-    )
-    assert headings(text) == ["Throughput and concurrency"] and not charts_of(text)
-
-
 def rows_named(name: str) -> dict[str, Any]:
     """A class, a failure and a step of a path with this name."""
     failure = {

@@ -89,14 +89,6 @@ def test_only_one_namespace_is_pruned(lake: Lake) -> None:
     assert {row.namespace for row in raw(lake, EVENTS) if row.date == TODAY} == {"ql", "cancelled"}
 
 
-def test_events_that_are_not_in_the_tables_are_not_pruned(lake: Lake) -> None:
-    archive(lake, event("new", run(0, 1, 2), id="9-0"))
-    before = raw(lake, "gold/klasses")
-    with pytest.raises(LakeError, match="run `aioqless lake tables` first"):
-        prune(lake, TOMORROW)
-    assert raw(lake, "gold/klasses") == before
-
-
 def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, event("a", run(0, 1, 2), data=PERSONAL))

@@ -213,35 +213,24 @@ def report(
 
 
 def _cells(row: dict[str, Any], parts: Sequence[str]) -> list[str]:
+    from aioqless.contrib.lake.report.charts import format_duration
+
     again = sum(row[name] for name in ("retried", "released", "timed_out", "lost"))
     counted = [row["runs"], row["completed"] + row["advanced"], row["failed"], again]
     times = [
-        _format_seconds(row[kind][name]) if kind in row else "-"
+        format_duration(row[kind][name]) if kind in row else "-"
         for kind in ("wait", "run")
         for name in ("p50", "p95", "most")
     ]
     return [*(str(row[part]) for part in parts), *(f"{number:,}" for number in counted), *times]
 
 
-def _format_seconds(seconds: float) -> str:
-    for width, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"), (0.001, "ms")):
-        if seconds >= width:
-            return f"{seconds / width:.3g} {unit}"
-    return f"{seconds * 1e6:.0f} µs"
-
-
 def _print_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     lines = [[plain(text) for text in line] for line in lines]
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    for line in (heads, *lines):
-        cells = [
-            text.ljust(width) if _is_text(column, lines) else text.rjust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
-
-
-def _is_text(column: int, lines: Sequence[Sequence[str]]) -> bool:
-    return any(
-        line[column] and not line[column][0].isdigit() and line[column] != "-" for line in lines
-    )
+    columns = []
+    for column in zip(heads, *lines, strict=True):
+        width = max(map(len, column))
+        is_text = any(text and not text[0].isdigit() and text != "-" for text in column[1:])
+        columns.append([text.ljust(width) if is_text else text.rjust(width) for text in column])
+    for line in zip(*columns, strict=True):
+        print("  ".join(line).rstrip())
