@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, cast
@@ -200,7 +199,7 @@ class Handler(Generic[P, R_co, C, V_co]):
         """
         text = job.text.encode("utf-8", "surrogateescape")
         arguments = self.takes.arguments(self.klass, text, job)
-        if inspect.isclass(self.fn):
+        if isinstance(self.fn, type):
             return _method_of(self.fn, self.klass, job.queue), arguments
         return self.fn, arguments
 

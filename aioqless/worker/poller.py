@@ -36,7 +36,7 @@ class Slots(Protocol):
 
     @property
     def on_end(self) -> list[Callable[[Run], None]]:
-        """Called when the code of a run has stopped, and when its outcome is stored."""
+        """Called when a run has ended and its outcome is stored."""
 
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for free slots, and take at most `most`, or all of them; 0: look again."""

@@ -9,8 +9,8 @@ import os
 import time
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Self
+from functools import lru_cache, partial
+from typing import Self, cast
 
 from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
@@ -97,8 +97,9 @@ class Runner:
         now, handler = time.monotonic(), self._handlers.get(job.klass)
         run = Run(job, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
         if handler is not None and handler.is_bulk:
-            if job.bulk is None or job.jid in self._running.by_jid:
-                Bulk().add(run)  # alone: its former run here must not keep others waiting
+            former = self._running.by_jid.get(job.jid)
+            if job.bulk is None or (former is not None and not former.ended):
+                Bulk().add(run)  # alone: the code of its former run must not keep others waiting
             else:
                 bulks.setdefault(job.bulk, Bulk()).add(run)
             job.join(self._context_of_bulks)
@@ -108,9 +109,9 @@ class Runner:
             run.stop("shutdown")
         elif job.expiry and job.expires - lock > job.expiry:
             run.stop("too late")
-        former = self._running.add(run)
+        replaced = self._running.add(run)
         loop = asyncio.get_running_loop()
-        run.watcher = loop.create_task(self._see_through(run, former), name=f"aioqless {job.jid}")
+        run.watcher = loop.create_task(self._see_through(run, replaced), name=f"aioqless {job.jid}")
         if lock < SHORT_LOCK:
             self._renewer.watch(run)
         return run.handler is not None
@@ -328,16 +329,14 @@ def perform(
         BaseException: Whatever the handler or the middleware raises.
     """
 
-    async def call_with(handler: Handler, runs: Sequence[Run]) -> object:
-        return await _call_handler(handler, runs, middleware, threads, processes)
-
     async def call() -> object:
         try:
             handler = run.handler or handlers.find(run.job.klass)
+            call_with = partial(_call_handler, handler, middleware, threads, processes)
             if run.bulk is None:
-                return await call_with(handler, [run])
+                return await call_with([run])
             handler.bind(run.job)  # refuses its data alone
-            return await run.bulk.outcome_of(run, partial(call_with, handler))
+            return await run.bulk.outcome_of(run, call_with)
         finally:
             if run.stopped_by == "timeout":  # the cancellation ends here, as asyncio.timeout's does
                 if run.task is not None:
@@ -349,10 +348,10 @@ def perform(
 
 async def _call_handler(
     handler: Handler,
-    runs: Sequence[Run],
     middleware: MiddlewareStack,
     threads: ThreadPool,
     processes: ProcessPool | None,
+    runs: Sequence[Run],
 ) -> object:
     """Call a handler with a job, or with the jobs of a bulk; return what it returns."""
     first = runs[0]
@@ -362,10 +361,14 @@ async def _call_handler(
     jobs = first.job if first.bulk is None else first.bulk.jobs
     if handler.takes.injected:
         arguments |= middleware.resources.values(handler.takes.injected)
-    if inspect.iscoroutinefunction(function):
-        return await function(jobs, **arguments)
+    if _is_coroutine_function(function):
+        return await cast("Awaitable[object]", function(jobs, **arguments))
     result = await threads.perform(first, partial(function, jobs, **arguments))
     return await result if inspect.isawaitable(result) else result
+
+
+# Asked for each job, while the functions are few.
+_is_coroutine_function = lru_cache(256)(inspect.iscoroutinefunction)
 
 
 async def _absorb_cancellation(task: asyncio.Task[None]) -> None:

@@ -226,7 +226,7 @@ class RunningJobs:
         self.slots: set[Run] = set()  # of a bulk its first run
         self._along: set[Run] = set()  # the other runs of bulks
         self.slot_freed = asyncio.Event()
-        self.on_end: list[Callable[[Run], None]] = []  # a slot is free, or an outcome stored
+        self.on_end: list[Callable[[Run], None]] = []  # its outcome is stored
         self.concurrency = concurrency
         self.reserved = 0  # slots for the jobs of pops under way
         self.paused = False
@@ -304,7 +304,7 @@ class RunningJobs:
             self.slots.discard(run)
         elif run.bulk.end(run):
             self.slots.discard(run.bulk.runs[0])
-        self._signal_end(run)
+        self.slot_freed.set()
 
     def remove(self, run: Run) -> None:
         """Remove a run; another run of its job that has replaced it stays."""
@@ -312,8 +312,5 @@ class RunningJobs:
             del self.by_jid[run.job.jid]
         self._along.discard(run)
         self.free_slot(run)
-
-    def _signal_end(self, run: Run) -> None:
-        self.slot_freed.set()
         for call in self.on_end:
             call(run)
