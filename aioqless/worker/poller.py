@@ -34,10 +34,6 @@ StartJobs: TypeAlias = Callable[[Iterable[tuple[Job, float]]], int]
 class Slots(Protocol):
     """Free slots for the jobs of pops: of one worker, or shared by several in turn."""
 
-    @property
-    def on_end(self) -> list[Callable[[Run], None]]:
-        """Called when a run has ended and its outcome is stored."""
-
     async def take(self, most: int, *, whole: bool = False) -> int:
         """Wait for free slots, and take at most `most`, or all of them; 0: look again."""
 
@@ -117,14 +113,13 @@ class Poller:
         self.wake()
         self._slots.leave()
 
-    def _note_end(self, run: Run) -> None:
+    def note_end(self, run: Run) -> None:
         """Pop soon if the end of a run makes a difference: its queue was full, or a burst ends."""
         if self._settings.burst or run.job.queue in self.subscriptions.full:
             self._woken.set()
 
     async def run(self, start: StartJobs) -> None:
         """Pop and start jobs until stopped, or until a burst has nothing more to do."""
-        self._slots.on_end.append(self._note_end)
         while not self._lifecycle.stopping:
             if self._lifecycle.recycling:
                 self._lifecycle.stop()

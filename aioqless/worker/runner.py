@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Self, cast
@@ -62,10 +62,12 @@ class Runner:
         shared: Shared,
         renewer: LockRenewer,
         writer: OutcomeWriter,
+        note_end: Callable[[Run], None],
     ) -> None:
         self.abandoned: list[Run] = []
         self._renewer = renewer
         self._writer = writer
+        self._note_end = note_end  # called when the outcome of a run is stored
         self._settings = context.settings
         self._lifecycle = context.lifecycle
         self._running = shared.running
@@ -144,6 +146,7 @@ class Runner:
                 await asyncio.wait([run.task])
         finally:
             self._running.remove(run)
+            self._note_end(run)
 
     async def _attempt(self, run: Run) -> None:
         """Let the handler run until it ends or times out.

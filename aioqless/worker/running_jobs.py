@@ -226,7 +226,6 @@ class RunningJobs:
         self.slots: set[Run] = set()  # of a bulk its first run
         self._along: set[Run] = set()  # the other runs of bulks
         self.slot_freed = asyncio.Event()
-        self.on_end: list[Callable[[Run], None]] = []  # its outcome is stored
         self.concurrency = concurrency
         self.reserved = 0  # slots for the jobs of pops under way
         self.paused = False
@@ -312,5 +311,3 @@ class RunningJobs:
             del self.by_jid[run.job.jid]
         self._along.discard(run)
         self.free_slot(run)
-        for call in self.on_end:
-            call(run)

@@ -118,7 +118,7 @@ class Consumer:
             registration=registration,
         )
         self._writer = OutcomeWriter(context)
-        self._runner = Runner(context, shared, self._renewer, self._writer)
+        self._runner = Runner(context, shared, self._renewer, self._writer, self._poller.note_end)
         self._lost_locks = LostLocks(self._renewer, context, shared.renewer_thread)
         own = (self._recovery, self._lost_locks, self._writer, self._scheduler, registration)
         self._beside = [part.run for part in own if part is not None]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.redis import Address, ClusterSlots, name_node, slot_of
+from aioqless.client.queue_statistics import QueueOverview
+from aioqless.contrib.partitions.nodes import node_of
+from aioqless.redis import Address, name_node, slot_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,39 +32,29 @@ class PartitionLoad:
     namespace: str
     slot: int
     node: str
-    reachable: bool = True
-    waiting: int = 0
-    running: int = 0
-    others: int = 0
+    reachable: bool
+    waiting: int
+    running: int
+    others: int
 
 
 async def measure_partitions(partitions: Sequence[Client], address: Address) -> list[PartitionLoad]:
-    """Return where each partition is, and how many jobs it has.
-
-    Raises:
-        redis.exceptions.ConnectionError: No node answers.
-    """
-    slots = ClusterSlots(address) if address.kind == "cluster" else None
+    """Return where each partition is, and how many jobs it has."""
 
     async def measure(number: int, client: Client) -> PartitionLoad:
-        slot = slot_of(client.namespace) if "{" in client.namespace else 0
-        node = address.endpoints[0]
-        if slots is not None:
-            node = slots.recall(slot) or await slots.find(slot)
-        load = PartitionLoad(
-            number=number, namespace=client.namespace, slot=slot, node=name_node(node)
-        )
-        try:
-            queues = await client.queues()
-        except REDIS_UNAVAILABLE:
-            return replace(load, reachable=False)
-        return replace(
-            load,
+        queues: list[QueueOverview] = []
+        reachable = False
+        with contextlib.suppress(*REDIS_UNAVAILABLE):
+            queues, reachable = await client.queues(), True
+        return PartitionLoad(
+            number=number,
+            namespace=client.namespace,
+            slot=slot_of(client.namespace) if "{" in client.namespace else 0,
+            node=node_of(client.internals.store.connection) or name_node(address.endpoints[0]),
+            reachable=reachable,
             waiting=sum(queue.waiting for queue in queues),
             running=sum(queue.running for queue in queues),
             others=sum(queue.scheduled + queue.depends for queue in queues),
         )
 
-    first = await measure(0, partitions[0])
-    others = [measure(number, each) for number, each in enumerate(partitions[1:], 1)]
-    return [first, *await asyncio.gather(*others)]
+    return list(await asyncio.gather(*map(measure, range(len(partitions)), partitions)))

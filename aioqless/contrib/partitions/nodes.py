@@ -11,6 +11,7 @@ from aioqless.redis import (
     REDIS_UNAVAILABLE,
     Address,
     ClusterSlots,
+    CommandConnection,
     Connection,
     Endpoint,
     RedisCommand,
@@ -18,6 +19,7 @@ from aioqless.redis import (
     SlotMigrating,
     SlotMoved,
     Word,
+    name_node,
     slot_of,
 )
 
@@ -126,6 +128,13 @@ class NamespaceConnection:
         self._connection = None
         if isinstance(error, SlotMoved) and error.endpoint:
             self._connect(error.endpoint)
+
+
+def node_of(connection: CommandConnection) -> str | None:
+    """Return the address of the node that the latest command was for; None without a Cluster."""
+    if isinstance(connection, NamespaceConnection) and connection.endpoint:
+        return name_node(connection.endpoint)
+    return None
 
 
 class _Node:

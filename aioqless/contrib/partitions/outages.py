@@ -9,8 +9,8 @@ from redis import exceptions
 from typing_extensions import override
 
 from aioqless.client import CommandConnection
-from aioqless.contrib.partitions.nodes import NamespaceConnection
-from aioqless.redis import Endpoint, SlotMigrating, SlotMoved, name_node
+from aioqless.contrib.partitions.nodes import node_of
+from aioqless.redis import SlotMigrating, SlotMoved
 from aioqless.runtime.log import bound
 from aioqless.worker import ReconnectDelays
 from aioqless.worker.context import Outage
@@ -26,7 +26,7 @@ class NodeOutages:
     def __init__(self, delays: ReconnectDelays) -> None:
         self.delays = delays
         self.partitions: list[PartitionOutage] = []
-        self._nodes: dict[Endpoint | None, NodeOutage] = {}
+        self._nodes: dict[str | None, NodeOutage] = {}
 
     def add(self, number: int, connection: CommandConnection) -> PartitionOutage:
         """Return the outage of a partition, whose connection leads to its node."""
@@ -35,7 +35,7 @@ class NodeOutages:
 
     def of(self, connection: CommandConnection) -> NodeOutage:
         """Return the outage of the node to which a connection leads now."""
-        node = connection.endpoint if isinstance(connection, NamespaceConnection) else None
+        node = node_of(connection)
         if (found := self._nodes.get(node)) is None:
             found = self._nodes[node] = NodeOutage(self, node)
         return found
@@ -45,14 +45,14 @@ class NodeOutage(Outage):
     """Whether a node can be reached; without an address the only one, or any before the first call.
 
     Attributes:
-        endpoint: Its address.
+        address: Its address.
     """
 
-    def __init__(self, nodes: NodeOutages, endpoint: Endpoint | None) -> None:
+    def __init__(self, nodes: NodeOutages, address: str | None) -> None:
         super().__init__(nodes.delays)
-        self.endpoint = endpoint
+        self.address = address
         self._nodes = nodes
-        self._logged = endpoint  # the address in the next line: after a failover, the other node's
+        self._logged = address  # the address in the next line: after a failover, the other node's
         self._partitions = 0  # that the last outage concerned
         self._check: asyncio.Task[None] | None = None
 
@@ -65,15 +65,15 @@ class NodeOutage(Outage):
 
     def move_to(self, other: NodeOutage) -> None:
         """End the outage: another node has the partitions now."""
-        self._logged = other.endpoint
+        self._logged = other.address
         self.record_success()
 
     @override
     def log(self, level: str, event: str, **fields: object) -> None:
         if level == "error":
             self._partitions = sum(each.node is self for each in self._nodes.partitions)
-            self._logged = self.endpoint
-        node = {} if self._logged is None else {"node": name_node(self._logged)}
+            self._logged = self.address
+        node = {} if self._logged is None else {"node": self._logged}
         with bound(partition=...):  # not the one that found out
             super().log(level, event, **fields, **node, partitions=self._partitions)
 

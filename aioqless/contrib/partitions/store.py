@@ -19,7 +19,7 @@ from redis import exceptions
 from aioqless.client import REDIS_UNAVAILABLE, CommandConnection
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.contrib.partitions.merging import PAGES, SUMS, Merge, add
-from aioqless.contrib.partitions.nodes import NamespaceConnection
+from aioqless.contrib.partitions.nodes import node_of
 from aioqless.contrib.partitions.routing import (
     common_partition,
     keys_of,
@@ -28,7 +28,7 @@ from aioqless.contrib.partitions.routing import (
 )
 from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
 from aioqless.errors import AioqlessError
-from aioqless.redis import SlotMigrating, SlotMoved, name_node
+from aioqless.redis import SlotMigrating, SlotMoved
 from aioqless.store import Call, ScriptStore, Store
 from aioqless.store.call import T, encode, read_nothing, read_text
 
@@ -308,22 +308,17 @@ class PartitionedStore(Store):
 
         The error is raised unless it is one of a partial read for which partitions are left.
         """
-        missing, away, every = self._missing.get(), self._away(), range(len(self.stores))
-        node = None if isinstance(error, SlotMoved | SlotMigrating) else self._node_of(number)
-        gone = (number,) if node is None else tuple(n for n in every if self._node_of(n) == node)
+        missing, away = self._missing.get(), self._away()
+        nodes = {n: node_of(store.connection) for n, store in enumerate(self.stores)}
+        node = None if isinstance(error, SlotMoved | SlotMigrating) else nodes[number]
+        gone = (number,) if node is None else tuple(n for n in nodes if nodes[n] == node)
         is_outage = isinstance(error, REDIS_UNAVAILABLE) and not isinstance(
             error, exceptions.AuthenticationError
         )
-        if missing is None or not is_outage or away.issuperset({*every} - {*gone}):
+        if missing is None or not is_outage or away.issuperset(nodes.keys() - {*gone}):
             raise error
         if number not in away:
             missing.append(MissingNode(node, gone, str(error)))
-
-    def _node_of(self, number: int) -> str | None:
-        connection = self.stores[number].connection
-        if isinstance(connection, NamespaceConnection) and connection.endpoint:
-            return name_node(connection.endpoint)
-        return None
 
 
 def _routed(name: str) -> Callable[..., Call]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 from aioqless.contrib.partitions.outages import PartitionOutage
 from aioqless.contrib.partitions.record import count_key
-from aioqless.contrib.partitions.routing import partition_of
 from aioqless.runtime.log import bound
 from aioqless.store import ScriptStore
 from aioqless.worker.context import NOT_NOW
-from aioqless.worker.running_jobs import Run
 from aioqless.worker.shared import Shared
 
 # Seconds after which a pop that was not answered no longer makes others wait for a larger share.
@@ -38,24 +35,11 @@ class Turns:
     might bring more than the limit.
     """
 
-    def __init__(self, shared: Shared, count: int) -> None:
+    def __init__(self, shared: Shared) -> None:
         self.lifecycle = shared.lifecycle
         self.running = shared.running
-        self.running.on_end.append(self._note_end)
         self.waiting: dict[PartitionSlots, Request] = {}
         self.under_way: dict[PartitionSlots, float] = {}  # when each pop began
-        self._count = count
-        self._partitions: dict[int, PartitionSlots] = {}
-
-    def add(self, number: int, outage: PartitionOutage, store: ScriptStore) -> PartitionSlots:
-        """Return the slots of one more partition."""
-        slots = self._partitions[number] = PartitionSlots(self, outage, store)
-        return slots
-
-    def _note_end(self, run: Run) -> None:
-        """Tell the poller of the run's partition alone: with all of them, each job costs 12 µs."""
-        for call in self._partitions[partition_of(run.job.jid, self._count)].on_end:
-            call(run)
 
     async def run(self) -> None:
         """Give out slots that runs and pops leave, until canceled."""
@@ -93,7 +77,6 @@ class PartitionSlots:
     """The slots of a worker, as the poller of one partition takes them."""
 
     def __init__(self, turns: Turns, outage: PartitionOutage, store: ScriptStore) -> None:
-        self.on_end: list[Callable[[Run], None]] = []  # for the runs of its partition
         self.outage = outage
         self._turns = turns
         self._store = store

@@ -63,7 +63,7 @@ class PartitionedWorker(AnyWorker):
         super().__init__(client, shared)
         self._numbers = numbers
         self._clients = [client.partitions[number] for number in numbers]
-        self._turns = Turns(shared, client.count)
+        self._turns = Turns(shared)
         self._slots: list[PartitionSlots] = []
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
         outages = NodeOutages(self.settings.reconnect)
@@ -75,7 +75,7 @@ class PartitionedWorker(AnyWorker):
                 declared = Declarations(each, self.handlers, partial(_jid_in, client, number))
             store, locks = each.internals.store, dedicated.stores[number]
             outage = outages.add(number, store.connection)
-            slots = self._turns.add(number, outage, store)
+            slots = PartitionSlots(self._turns, outage, store)
             self._slots.append(slots)
             consumers.append(
                 Consumer(each, shared, declared, outage=outage, locks=locks, slots=slots)
