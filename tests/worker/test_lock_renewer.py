@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, job
+from aioqless.redis import Connection
 from aioqless.worker import watchdog
+from aioqless.worker.parts.stable_name import NameLease
 from tests.client.proxy import Proxy
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
@@ -182,10 +184,8 @@ async def test_code_that_held_the_gil_is_reported_when_it_returns(
             time.sleep(0.001)  # noqa: ASYNC251  # as above
 
     jid = await client.queue("mail").put(catastrophe)
-    async with work(catastrophe) as worker:
-        monkeypatch.setattr(
-            worker._consumer._renewer, "_renew_name", lambda store: asyncio.sleep(60, False)
-        )
+    monkeypatch.setattr(NameLease, "renew", lambda *_: asyncio.sleep(60, False))
+    async with work(catastrophe, name="ann"):
         await until(lambda: lines.of("job.completed", jid=jid), 30)
         told = await until(lambda: lines.of("worker.heartbeat_delayed", jid=jid))
     assert "catastrophe" in told[0]["where"] and told[0]["seconds"] > watchdog.LATE
@@ -448,17 +448,18 @@ async def test_silent_subscription_is_renewed(
 async def test_worker_stops_although_the_renewer_is_canceled_as_it_ends(
     work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with work() as worker:
-        await until(lambda: worker._consumer._renewer._own)
-        connection = worker._consumer._renewer._store.connection
-        close = connection.aclose
+    close, own = Connection.aclose, threading.current_thread()
+    canceled: list[object] = []
 
-        async def cancelled_meanwhile() -> None:
-            await close()
-            task = asyncio.current_task()
-            assert task is not None
+    async def cancelled_meanwhile(connection: Connection) -> None:
+        await close(connection)
+        task = asyncio.current_task()
+        if task is not None and threading.current_thread() is not own:
+            canceled.append(task)
             task.cancel()
             await asyncio.sleep(0)
 
-        monkeypatch.setattr(connection, "aclose", cancelled_meanwhile)
-    assert not worker.healthy
+    monkeypatch.setattr(Connection, "aclose", cancelled_meanwhile)
+    async with work() as worker:
+        await until(lambda: worker.idle)
+    assert canceled and not worker.healthy

@@ -10,7 +10,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, Job, job
-from aioqless.store import ScriptStore
+from aioqless.store import Call, ScriptStore
 from aioqless.worker import watchdog
 from aioqless.worker.lock_renewer import Callbacks, LockRenewer
 from tests.conftest import Until
@@ -86,13 +86,13 @@ async def test_locks_are_renewed_on_schedule_after_the_clock_of_redis_changed(
 ) -> None:
     """As when another server has taken over."""
     beats: list[float] = []
-    renew = LockRenewer._renew
+    renew = ScriptStore.heartbeat_many
 
-    async def noted(renewer: LockRenewer, *arguments: Any) -> None:
-        await renew(renewer, *arguments)
+    def noted(store: ScriptStore, **arguments: Any) -> Call[Any]:
         beats.append(time.monotonic())
+        return renew(store, **arguments)
 
-    monkeypatch.setattr(LockRenewer, "_renew", noted)
+    monkeypatch.setattr(ScriptStore, "heartbeat_many", noted)
     off = 0.0
     end = asyncio.Event()
 

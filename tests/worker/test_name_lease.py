@@ -130,10 +130,8 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
     async def never(*_: object) -> bool:
         return False
 
+    monkeypatch.setattr(stable_name.NameLease, "renew", never)  # as if the process had been stopped
     worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), poll=30), name="ann")
-    monkeypatch.setattr(
-        worker._consumer._renewer, "_renew_name", never
-    )  # as if the process had been stopped
     run = asyncio.create_task(worker.run())
     await idle(worker)
     monkeypatch.setattr(stable_name, "LEASE", 0)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, NewJob, Settings, Worker, job
+from aioqless.store import ScriptStore
 from aioqless.worker.parts.listener import Listener
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
@@ -268,7 +269,7 @@ async def test_crash_of_the_outcome_writer_ends_the_worker_and_leaves_no_task(
             async def crash(*_: object) -> None:
                 raise ZeroDivisionError
 
-            monkeypatch.setattr(worker._consumer._writer, "_send", crash)
+            monkeypatch.setattr(ScriptStore, "pipeline", crash)
             await client.queue("mail").put(greet, jid="a")
             await until(lambda: not worker.healthy)
     assert lines.of("job.outcome_dropped", jid="a", outcome="completed")
@@ -324,8 +325,8 @@ async def test_cancellation_at_the_moment_of_a_wakeup_ends_the_worker(
             client, job(klass="Greet")(began.append), settings=Settings(queues=("mail",), poll=30)
         )
         task = asyncio.create_task(worker.run())
-        await until(worker._consumer._poller.idle.is_set)
-        worker._consumer._poller.wake()
+        await until(lambda: worker.idle)  # noqa: B023  # awaited
+        worker.subscribe("mail")
         worker._consumer._lost_locks._news.set()
         await asyncio.sleep(0)
         task.cancel()
