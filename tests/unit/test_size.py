@@ -36,6 +36,11 @@ def test_package_has_few_lines() -> None:
     assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 53_076
 
 
+def test_partitions_have_few_lines() -> None:
+    files = (PACKAGE / "contrib" / "partitions").rglob("*.py")
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 2_190
+
+
 def test_worker_has_few_files() -> None:
     folder = PACKAGE / "worker"  # the executors count as one, and what runs beside the jobs
     assert len([*folder.glob("*.py"), folder / "executors", folder / "parts"]) <= 16

@@ -10,7 +10,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import Client, Job, job
-from aioqless.store import Call, ScriptStore
+from aioqless.store import ScriptStore
 from aioqless.worker import watchdog
 from aioqless.worker.lock_renewer import Callbacks, LockRenewer
 from tests.conftest import Until
@@ -88,9 +88,10 @@ async def test_locks_are_renewed_on_schedule_after_the_clock_of_redis_changed(
     beats: list[float] = []
     renew = ScriptStore.heartbeat_many
 
-    def noted(store: ScriptStore, **arguments: Any) -> Call[Any]:
+    async def noted(store: ScriptStore, **arguments: Any) -> object:
+        answers = await renew(store, **arguments)
         beats.append(time.monotonic())
-        return renew(store, **arguments)
+        return answers
 
     monkeypatch.setattr(ScriptStore, "heartbeat_many", noted)
     off = 0.0

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import threading
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from redis import Redis as SyncRedis
 
 from aioqless import Client, Settings, Worker
 from aioqless.errors import NameTaken
+from aioqless.store import ScriptStore
 from aioqless.worker.parts import stable_name
 from tests.conftest import Until
 from tests.worker.conftest import Idle, Lines, Work
@@ -127,10 +129,13 @@ async def test_worker_with_an_expired_lease_pops_nothing_before_it_renewed_the_l
     stage: RunningJobs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def never(*_: object) -> bool:
-        return False
+    renew, own = stable_name.NameLease.renew, threading.current_thread()
 
-    monkeypatch.setattr(stable_name.NameLease, "renew", never)  # as if the process had been stopped
+    async def renew_on_loop(lease: stable_name.NameLease, store: ScriptStore) -> bool:
+        """Renew it, but not in the thread: as if the process had been stopped."""
+        return threading.current_thread() is own and await renew(lease, store)
+
+    monkeypatch.setattr(stable_name.NameLease, "renew", renew_on_loop)
     worker = Worker(client, stage.handler, settings=Settings(queues=("mail",), poll=30), name="ann")
     run = asyncio.create_task(worker.run())
     await idle(worker)

@@ -85,11 +85,13 @@ class PartitionedWorker(AnyWorker):
     async def run(self) -> None:
         """Work until stopped: see `AnyWorker.run`."""
         channels = [consumer.listener.channels for consumer in self._consumers]
-        messages = listen_to_nodes(self._clients, channels, self._handle)
         async with self._reported():
             self._log_start()
             async with self._shared, asyncio.TaskGroup() as group:
-                beside = [group.create_task(each) for each in (self._turns.run(), messages)]
+                beside = [
+                    group.create_task(self._turns.run()),
+                    group.create_task(listen_to_nodes(self._clients, channels, self._handle)),
+                ]
                 async with asyncio.TaskGroup() as working:
                     for index in range(len(self._consumers)):
                         working.create_task(self._run_one(index))
