@@ -10,17 +10,12 @@ import pyarrow as pa
 import pytest
 
 from aioqless import Client, NewJob
-from aioqless.contrib.lake.source import job_scan
+from aioqless.contrib.lake.source import jobs as source_jobs
 from aioqless.contrib.lake.source.job_columns import SCHEMA, batch_of, fields_of
-from aioqless.contrib.lake.source.job_scan import JobScanner, KeyspacePart
 
 
-async def list_jids(client: Client, parts: Sequence[KeyspacePart]) -> list[str]:
-    """Return the jids of all parts, sorted, with duplicates."""
-    scanner = JobScanner(client)
-    return sorted(
-        [jid.decode() for part in parts async for page in scanner.jids(part) for jid in page]
-    )
+async def listed(client: Client) -> list[str]:
+    return sorted(jid.decode() for jid in await source_jobs.list_jids(client))
 
 
 async def put(client: Client, number: int, queue: str = "mail", **options: Any) -> Sequence[str]:
@@ -29,21 +24,11 @@ async def put(client: Client, number: int, queue: str = "mail", **options: Any) 
     )
 
 
-async def test_parts_of_the_keyspace_have_every_job_once(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jids = await put(client, 5_000)
-    monkeypatch.setattr(job_scan, "PAGE", 70)  # so that pages end within other parts
-    parts = await JobScanner(client).divide(8)
-    assert parts == [KeyspacePart(number, 8) for number in range(8)]
-    assert await list_jids(client, parts) == sorted(jids)
-
-
 async def test_moving_jobs_are_found_in_the_keyspace(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jids = await put(client, 3_000)
-    monkeypatch.setattr(job_scan, "PAGE", 100)
+    monkeypatch.setattr(source_jobs, "PAGE", 100)
     moving = True
 
     async def move() -> None:
@@ -52,8 +37,7 @@ async def test_moving_jobs_are_found_in_the_keyspace(
                 await job.complete()
 
     mover = asyncio.create_task(move())
-    parts = await JobScanner(client).divide(4)
-    assert await list_jids(client, parts) == sorted(jids)
+    assert await listed(client) == sorted(jids)
     moving = False
     await mover
 
@@ -64,8 +48,8 @@ async def test_other_namespaces_and_other_keys_of_jobs_are_skipped(
     jid = (await put(client, 1, depends=["none"], missing="done"))[0]
     async with Client(redis_url, namespace=f"{client.namespace}[x]*") as other:
         mine = await put(other, 2)
-        assert await list_jids(client, [KeyspacePart()]) == [jid]
-        assert await list_jids(other, [KeyspacePart()]) == sorted(mine)
+        assert await listed(client) == [jid]
+        assert await listed(other) == sorted(mine)
 
 
 async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:

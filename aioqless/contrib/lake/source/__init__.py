@@ -5,7 +5,6 @@ It reads jobs as a table, and writes rows as jobs.
 source.py         the data source: which reader or writer a load or save gets
 options.py        options of a load or a save
 async_bridge.py   calls asynchronous clients from Spark's synchronous code
-job_scan.py       divides the jobs of a namespace into pieces, and lists the jids of a piece
 job_columns.py    fields of job hashes as columns
 jobs.py           load("jobs")
 row_mapping.py    maps rows to jobs

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aioqless.cli.connect import make_client
 from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.cli.presentation.formatting import format_duration
-from aioqless.client import Client
 from aioqless.client.archive import ArchiveState
 from aioqless.runtime import output
 
@@ -151,12 +151,7 @@ def _run_all(
 
 
 async def _state(url: str | None, namespace: str, partitions: int | None) -> ArchiveState:
-    if partitions is not None:
-        from aioqless.contrib.partitions import PartitionedClient  # another extension
-
-        async with PartitionedClient(url, namespace=namespace, partitions=partitions) as whole:
-            return await whole.archive.state()
-    async with Client(url, namespace=namespace) as client:
+    async with make_client(url, namespace, partitions) as client:
         return await client.archive.state()
 
 
