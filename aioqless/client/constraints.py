@@ -34,20 +34,26 @@ def merge_options(declared: CheckedOptions, own: CheckedOptions) -> CheckedOptio
     return {**declared, **own}
 
 
-def encode_constraints(options: CheckedOptions, klass: str, values: Values) -> bytes:
+def encode_constraints(
+    options: CheckedOptions,
+    klass: str,
+    values: Values,
+    links: Mapping[str, object] | None = None,
+) -> bytes:
     """Encode the constraints of one job as the scripts take them.
 
     Args:
         options: The checked options of the job; others are not looked at.
         klass: Klass of the job.
         values: Returns the job's data, of which keys are made.
+        links: The results that the job takes, or that are taken from it.
 
     Raises:
         InvalidData: The data lacks a field that a key or a cost is made of, or the cost is wrong.
         ValueError: An option lacks the one that it is about, or two exclude each other.
     """
     if_exists = options.get("if_exists")
-    encoded: dict[str, object] = {"if_exists": if_exists} if if_exists else {}
+    encoded = {**(links or {}), **({"if_exists": if_exists} if if_exists else {})}
     seconds, until = options.get("unique_for"), options.get("unique_until")
     if until and seconds is not None:
         raise ValueError("unique_until and unique_for are mutually exclusive")

@@ -16,6 +16,7 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = constant("MAX_DATA_DEPTH")
+RESULT, FAILURE = "$result", "$failure"  # the only keys of what stands for those of a step
 _MAX_SHOWN = 200  # characters of a value in an error message
 
 
@@ -84,6 +85,20 @@ def decode(text: str) -> Any:
         InvalidData: It is not JSON; another client may have put it.
     """
     return _parse(text.encode("utf-8", "surrogateescape"))
+
+
+def fill(value: Json, results: Mapping[str, Json]) -> Json:
+    """Return data with the results of steps in the places that name their jids."""
+    match value:
+        case {"$result": str(jid), **rest} if not rest and jid in results:
+            return results[jid]
+        case {"$result": list(jids), **rest} if not rest and all(jid in results for jid in jids):
+            return [results[str(jid)] for jid in jids]
+        case dict():
+            return {name: fill(each, results) for name, each in value.items()}
+        case list():
+            return [fill(each, results) for each in value]
+    return value
 
 
 def shape(value: object) -> bytes | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeAlias, cast
 
@@ -32,6 +32,8 @@ DEFAULT_QUEUE = "default"
 Result_co = TypeVar("Result_co", covariant=True, default=Any)
 R = TypeVar("R", default=Any)  # the result of a job that a method puts
 
+Names: TypeAlias = frozenset[str]  # of parameters
+NONE: Names = frozenset()
 _MEMBERS = PutManyRow.__annotations__.keys()
 _OF_BRANCHES = TemplateOptions.__annotations__.keys() | {"delay", "context"}
 
@@ -54,14 +56,19 @@ class Klass(Protocol[Result_co]):
     def put_defaults(self) -> CheckedOptions:
         """Checked options that its jobs are put with, unless the caller says otherwise."""
 
-    def check(self, text: bytes) -> None:
+    def check(self, text: bytes, taken: Names = NONE, *, may_fail: bool = False) -> None:
         """Check that it takes this data.
+
+        Args:
+            text: The data as JSON.
+            taken: Parameters that results of other steps fill when it runs.
+            may_fail: Those steps may fail, and it runs nevertheless.
 
         Raises:
             InvalidData: It doesn't.
         """
 
-    def values(self, text: bytes) -> Mapping[str, object]:
+    def values(self, text: bytes, taken: Names = NONE) -> Mapping[str, object]:
         """Return the data by field name, with defaults.
 
         Raises:
@@ -129,6 +136,14 @@ class Jid(str, Generic[Result_co]):
         return str, (str(self),)
 
 
+@dataclass(frozen=True, eq=False)
+class StepResult:
+    """Stands for the result of a step, or for those of a group, in the data of a later step."""
+
+    steps: tuple[NewJob, ...]
+    is_list: bool = False
+
+
 @dataclass(frozen=True, init=False)
 class NewJob(Generic[Result_co]):
     """A job to be put.
@@ -138,12 +153,17 @@ class NewJob(Generic[Result_co]):
         data: The job's data, any JSON value but `false`.
         options: Options of put.
         branch: The job that its failure puts.
+        links: In a workflow that is put: which results it takes, as the scripts take them.
+        taken: The parameters that these fill.
     """
 
     klass: str | Klass[Result_co]
     data: Any
     options: PutOptions
     branch: Branch | None
+    links: Mapping[str, object] | None = None
+    taken: Names = NONE
+    _first: NewJob | None = field(default=None, compare=False)  # of which it is a copy
 
     def __init__(
         self, klass: str | Klass[Result_co], data: object = None, **options: Unpack[PutOptions]
@@ -202,6 +222,23 @@ class NewJob(Generic[Result_co]):
         """What its result is read by; None if the handler is not known here."""
         return None if isinstance(self.klass, str) else self.klass
 
+    @property
+    def result(self) -> Result_co:
+        """Its result, as an argument of a later step: `resize.data(page=page.result)`."""
+        return cast(Result_co, StepResult((self.first,)))
+
+    @property
+    def first(self) -> NewJob:
+        """The job of which it is a copy with more options; itself if it is none."""
+        return self._first or self
+
+    def copy(self, **fields: object) -> NewJob[Result_co]:
+        """Return a copy with other values of some attributes."""
+        other = object.__new__(NewJob)
+        for name, value in {**vars(self), "_first": self.first, **fields}.items():
+            object.__setattr__(other, name, value)
+        return other
+
     def choose_queue(self, queue: str | None) -> str:
         """Return the queue that the caller names; else the default of its handler."""
         if queue is None and not isinstance(self.klass, str):
@@ -219,9 +256,9 @@ class NewJob(Generic[Result_co]):
             merged.pop("delay", None)
         elif "delay" in options:
             merged.pop("at", None)
+        PUT.refuse_unknown(options)
         merged.update(options)
-        other = NewJob(self.klass, self.data, **merged)
-        return other if self.branch is None else other.on_failure(self.branch)
+        return self.copy(options=merged)
 
     def on_failure(self, branch: Branch) -> NewJob[Result_co]:
         """Return the same job with a branch: a job that is put when this one fails.
@@ -234,14 +271,11 @@ class NewJob(Generic[Result_co]):
         Raises:
             ValueError: The branch has an option that no branch can have.
         """
-        check_branch("on_failure", branch)
-        other = NewJob(self.klass, self.data, **self.options)
-        object.__setattr__(other, "branch", branch)
-        return other
+        return self.copy(branch=check_branch("on_failure", branch))
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placed(Generic[Result_co]):
     """A new job and the queue that it is put into.
 
     Attributes:
@@ -250,7 +284,12 @@ class Placed:
     """
 
     queue: str
-    job: NewJob
+    job: NewJob[Result_co]
+
+    @property
+    def result(self) -> Result_co:
+        """The result of the job, as an argument of a later step."""
+        return self.job.result
 
 
 Branch: TypeAlias = NewJob | Placed | Klass
@@ -302,11 +341,12 @@ def encode_job(new: NewJob, max_data: int, codec: Codec = PLAIN) -> PutManyRow:
     else:
         klass, read_fields = _check_handler(new, text), new.klass.values
         options = new.klass.put_defaults
+        read_fields = partial(new.klass.values, taken=new.taken) if new.taken else read_fields
     if new.options:
         own = PUT.check(new.options)
         options = merge_options(options, own) if options else own
-    if not options.keys() <= _MEMBERS:  # all others are constraints
-        constraints = encode_constraints(options, klass, partial(read_fields, text))
+    if new.links or not options.keys() <= _MEMBERS:  # all others are constraints
+        constraints = encode_constraints(options, klass, partial(read_fields, text), new.links)
         members = {name: value for name, value in options.items() if name in _MEMBERS}
         options = {**members, "constraints": constraints}
     if "delay" in options and "at" in options:
@@ -330,7 +370,8 @@ def _check_handler(new: NewJob, text: bytes) -> str:
             f"(got {handler!r}): to put a job, write `handler.data(...)`"
         )
     try:
-        handler.check(text)
+        may_fail = new.options.get("if_dependency_fails") == "run"
+        handler.check(text, new.taken, may_fail=may_fail)
     except InvalidData as error:
         if new.data is not None or "missing required field" not in str(error):
             raise

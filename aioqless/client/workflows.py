@@ -11,20 +11,23 @@ Example:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, cast, overload
 
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client.put import NewJob, Placed, measure
+from aioqless.client.job_data import RESULT
+from aioqless.client.put import NewJob, Placed, R, Result_co, StepResult, measure
 from aioqless.client.put_options import IfDependencyFails, PutOptions
 from aioqless.store import PutFlowRow
 
 MAX_JOBS = 1_000
 MAX_DEPENDENCIES = 10_000
 MAX_BYTES = 8 << 20
+
+Rows: TypeAlias = list[tuple[str, NewJob]]  # each with its queue
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Generic[Result_co]):
     """Steps that run at the same time.
 
     Attributes:
@@ -47,6 +50,19 @@ class Group:
     """
 
     steps: tuple[Step, ...]
+
+    @property
+    def result(self) -> list[Result_co]:
+        """Their results, as an argument of a later step: `notify.data(thumbs=thumbs.result)`.
+
+        Raises:
+            TypeError: A step is a chain or a group.
+        """
+        jobs = [step.job if isinstance(step, Placed) else step for step in self.steps]
+        if not all(isinstance(job, NewJob) for job in jobs):
+            raise TypeError("only a group of jobs has a result: take those of its steps instead")
+        firsts = tuple(job.first for job in jobs if isinstance(job, NewJob))
+        return cast(list[Result_co], StepResult(firsts, is_list=True))
 
 
 Step: TypeAlias = NewJob | Placed | Chain | Group
@@ -69,7 +85,7 @@ class Flow:
     existing: str | None = None
 
 
-def in_queue(queue: str, job: NewJob, **options: Unpack[PutOptions]) -> Placed:
+def in_queue(queue: str, job: NewJob[R], **options: Unpack[PutOptions]) -> Placed[R]:
     """Return a step that is put into a queue of its own.
 
     Args:
@@ -95,6 +111,10 @@ def chain(*steps: Step) -> Chain:
     return Chain(_check_steps("chain", steps))
 
 
+@overload
+def group(*steps: NewJob[R] | Placed[R]) -> Group[R]: ...
+@overload
+def group(*steps: Step) -> Group: ...
 def group(*steps: Step) -> Group:
     """Return steps that run at the same time.
 
@@ -113,7 +133,7 @@ def lay_out(
     queue: str | None,
     if_dependency_fails: IfDependencyFails | None,
     once: str | None,
-) -> tuple[list[tuple[str, NewJob]], Flow]:
+) -> tuple[Rows, Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 
     Each job has its jid and its dependencies, and comes after the jobs that it depends on.
@@ -128,8 +148,10 @@ def lay_out(
         ValueError: A jid is used twice, or a job depends on a later one.
     """
     (flow,) = _check_steps("flow", (flow,))
-    rows: list[tuple[str, NewJob]] = []
+    rows: Rows = []
     last = _append_step(rows, flow, queue, (), once and validation.check_jid(once))
+    rows, taken = _link_results(rows)
+    last = [jid for jid in last if jid not in taken]
     jids = tuple(str(job.options.get("jid")) for _, job in rows)
     index = {jid: number for number, jid in enumerate(jids)}
     if len(index) < len(jids):
@@ -149,6 +171,72 @@ def lay_out(
     if common:
         rows = [(own, job.with_options(**common).with_options(**job.options)) for own, job in rows]
     return rows, Flow(jids, tuple(last))
+
+
+def _link_results(rows: Rows) -> tuple[Rows, set[str]]:
+    """Let steps depend on those whose results they take, and name these by their jids.
+
+    Returns:
+        The rows, and the jids of the jobs on which others depend by that.
+
+    Raises:
+        ValueError: A step is no earlier one of this workflow, is in it twice, or keeps no result.
+    """
+    places: dict[int, list[str]] = {}
+    for _, job in rows:
+        places.setdefault(id(job.first), []).append(str(job.options.get("jid")))
+    linked, all_taken = Rows(), set[str]()
+    for queue, job in rows:
+        new, takes = job, dict[str, float]()
+        data = _name_results(job.data, places, takes)
+        if takes:
+            if not (isinstance(job.data, dict) and isinstance(data, dict)):
+                raise TypeError(f"{job!r} takes a result: pass it as an argument by name")
+            depends = dict.fromkeys([*(job.options.get("depends") or ()), *takes])
+            taken = frozenset(name for name, value in data.items() if value is not job.data[name])
+            new = job.with_options(depends=[*depends])
+            new = new.copy(data=data, taken=taken, links={"takes": takes})
+        linked.append((queue, new))
+        all_taken.update(takes)
+    for number, (queue, job) in enumerate(linked):
+        if job.options.get("jid") in all_taken:
+            linked[number] = (queue, job.copy(links={**(job.links or {}), "taken": True}))
+    return linked, all_taken
+
+
+def _name_results(
+    value: object, places: Mapping[int, list[str]], takes: dict[str, float]
+) -> object:
+    """Return data with the jids of steps instead of their results; note these jids."""
+    match value:
+        case StepResult(steps, is_list):
+            jids = [_find_step(step, places) for step in steps]
+            takes |= {jid: _ttl_of(step) for jid, step in zip(jids, steps, strict=True)}
+            return {RESULT: jids if is_list else jids[0]}
+        case dict():
+            named = {name: _name_results(each, places, takes) for name, each in value.items()}
+            return named if any(named[name] is not value[name] for name in named) else value
+        case list():
+            items = [_name_results(each, places, takes) for each in value]
+            return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+    return value
+
+
+def _find_step(step: NewJob, places: Mapping[int, list[str]]) -> str:
+    jids = places.get(id(step), [])
+    if len(jids) != 1:
+        where = "in this workflow twice" if jids else "not in this workflow"
+        raise ValueError(f"the result of {step!r} is taken, which is {where}")
+    return jids[0]
+
+
+def _ttl_of(step: NewJob) -> float:
+    ttl: float | None = getattr(step.klass, "result_ttl", None)
+    if ttl is None:
+        raise ValueError(
+            f"the result of {step!r} is taken, which keeps none: declare @job(result_ttl=...)"
+        )
+    return ttl
 
 
 def check_size(jobs: Sequence[PutFlowRow]) -> None:
@@ -187,7 +275,7 @@ def _check_steps(what: str, steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _append_step(
-    rows: list[tuple[str, NewJob]],
+    rows: Rows,
     step: Step,
     queue: str | None,
     after: Iterable[str],

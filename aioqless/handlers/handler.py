@@ -12,7 +12,7 @@ from typing_extensions import ParamSpec, TypeVar, Unpack
 from aioqless.client import Client, json_types
 from aioqless.client.job import Job
 from aioqless.client.json_types import JsonType
-from aioqless.client.put import Branch, Jid, NewJob
+from aioqless.client.put import NONE, Branch, Jid, Names, NewJob
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.recurrence import Recurrence
@@ -133,27 +133,30 @@ class Handler(Generic[P, R_co, C, V_co]):
         PUT.refuse_unknown(options)
         return PutUsing(self, queue, options)
 
-    def check(self, text: bytes) -> None:
+    def check(self, text: bytes, taken: Names = NONE, *, may_fail: bool = False) -> None:
         """Check that the function takes this data.
 
         Args:
             text: The data as JSON.
+            taken: Parameters that results of other steps fill when it runs.
+            may_fail: Those steps may fail, and it runs nevertheless.
 
         Raises:
             InvalidData: It does not.
         """
-        self.takes.check(self.klass, text)
+        self.takes.check(self.klass, text, taken, may_fail=may_fail)
 
-    def values(self, text: bytes) -> dict[str, object]:
+    def values(self, text: bytes, taken: Names = NONE) -> dict[str, object]:
         """Return the data by field, with the function's defaults for those that are missing.
 
         Args:
             text: The data as JSON.
+            taken: Parameters that results of other steps fill when it runs.
 
         Raises:
             InvalidData: The function does not take it.
         """
-        return self.takes.values(self.klass, text)
+        return self.takes.values(self.klass, text, taken)
 
     def read_result(self, value: object) -> R_co:
         """Return a stored result as the type that the function returns.

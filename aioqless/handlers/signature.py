@@ -11,13 +11,24 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from types import GenericAlias, MappingProxyType, NoneType, SimpleNamespace, UnionType
+from typing import (
+    Annotated,
+    Any,
+    NoReturn,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
+from aioqless.client import job_data
 from aioqless.client.job import Failure, Job
 from aioqless.client.json_types import JsonType, is_pydantic
+from aioqless.client.put import NONE, Names
 from aioqless.client.put_options import PutOptions
 from aioqless.errors import InvalidData
 
@@ -34,6 +45,8 @@ class _Inject:
 
 Inject: Any = _Inject()
 
+Fields: TypeAlias = Sequence[tuple[Any, ...]]  # of a Struct: name, type, and default if any
+
 # Names that handlers may import for type checkers alone.
 _OWN_NAMES = {"Job": Job, "Failure": Failure, "Any": Any, "aioqless": sys.modules["aioqless"]}
 
@@ -44,14 +57,19 @@ class Takes:
 
     whole: JsonType[object] | None = None
     named: JsonType[msgspec.Struct] | None = None  # all parameters, those of pydantic's types raw
-    pydantic: Mapping[str, JsonType[object]] = field(default_factory=dict)  # by parameter
+    # Those of which msgspec leaves the value to others: to pydantic, or `MayHaveFailed`.
+    others: Mapping[str, JsonType[object] | MayHaveFailed] = field(default_factory=dict)
+    may_fail: Names = NONE  # those that take a Failure, too
+    fields: Fields = ()  # of `named`
     signature: inspect.Signature | None = None  # of these parameters
     known: frozenset[str] = frozenset()  # their names
     required: frozenset[str] = frozenset()  # those without a default
     injected: Mapping[str, object] = field(default_factory=dict)  # types of resources, by parameter
     failure: inspect.Parameter | None = None  # the one that takes the failure it was put for
 
-    def arguments(self, klass: str, text: bytes, job: Job | None = None) -> dict[str, object]:
+    def arguments(
+        self, klass: str, text: bytes, job: Job | None = None, taken: Names = NONE
+    ) -> dict[str, object]:
         """Return the values of the parameters.
 
         Keys that no parameter takes are ignored. Without data all parameters have their defaults. A
@@ -61,11 +79,12 @@ class Takes:
             klass: The klass, for the message of an error.
             text: The data as JSON.
             job: The job, which gets its typed data.
+            taken: Parameters that results of other steps are to fill, whose values are not read.
 
         Raises:
             InvalidData: The data doesn't fit.
         """
-        value, arguments = self.check(klass, text), dict[str, object]()
+        value, arguments = self.check(klass, text, taken), dict[str, object]()
         if job is not None and (self.whole is not None or text == b"null"):
             job.read_as({} if self.whole is None else value)  # so that a handler can set keys
         if self.signature is not None:
@@ -79,12 +98,25 @@ class Takes:
             arguments[self.failure.name] = job.cause
         return arguments
 
-    def check(self, klass: str, text: bytes) -> object:
+    def check(
+        self, klass: str, text: bytes, taken: Names = NONE, *, may_fail: bool = False
+    ) -> object:
         """Return the value that the data is read as: T, or all parameters in one.
+
+        Args:
+            klass: The klass, for the message of an error.
+            text: The data as JSON.
+            taken: Parameters that results of other steps are to fill, whose values are not read.
+            may_fail: Those steps may fail.
 
         Raises:
             InvalidData: The data doesn't fit.
         """
+        if may_fail and (strict := taken - self.may_fail):
+            raise InvalidData(
+                f"{klass} runs if the step fails whose result is {min(strict)}: annotate it as "
+                "`T | Failure`, or `Sequence[T | Failure]` for a group"
+            )
         try:
             if self.named is None:
                 return None if self.whole is None else self.whole.decode(text)
@@ -92,18 +124,19 @@ class Takes:
                 text = b"{}"
             elif text.lstrip().startswith(b"["):
                 text = self._named(text)
-            value = self.named.decode(text)
-            for name, type_ in self.pydantic.items():
+            named = _leave_unread(self.fields, taken) if taken else self.named
+            value = named.decode(text)
+            for name in self.others.keys() - taken:
                 if isinstance(raw := getattr(value, name), msgspec.Raw):  # else it is the default
-                    setattr(value, name, type_.decode(raw))
+                    setattr(value, name, self.others[name].decode(raw))
             return value
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InvalidData(f"{klass} can't take this data: {error}") from None
 
-    def values(self, klass: str, text: bytes) -> dict[str, object]:
+    def values(self, klass: str, text: bytes, taken: Names = NONE) -> dict[str, object]:
         """Return the data by field, parameters with their defaults included; raise InvalidData."""
         data = msgspec.json.decode(text)
-        return (data if isinstance(data, dict) else {}) | self.arguments(klass, text)
+        return (data if isinstance(data, dict) else {}) | self.arguments(klass, text, taken=taken)
 
     def _named(self, text: bytes) -> bytes:
         """Return a list of values as an object, by the names of the parameters in their order."""
@@ -134,6 +167,11 @@ class Takes:
                 + _explain_options(kwargs)
             )
         return args[0] if args else None
+
+
+def _leave_unread(fields: Fields, names: Names) -> JsonType[msgspec.Struct]:
+    new = [(each[0], msgspec.Raw, *each[2:]) if each[0] in names else each for each in fields]
+    return JsonType(msgspec.defstruct("Data", new, kw_only=True))
 
 
 def _explain_options(names: Iterable[str]) -> str:
@@ -275,6 +313,8 @@ def takes(
             raise TypeError(f"{_name(fn)} can't take {_shown(first)}: {problem}")
         return Takes(whole=data, injected=resources, failure=failure)
     hints = {each.name: types.get(each.name, Any) for each in others}
+    failing = {name: MayHaveFailed(hint) for name, hint in hints.items() if _may_fail(hint)}
+    hints |= {name: type_.hint for name, type_ in failing.items()}
     for each in others:
         problem = JsonType(hints[each.name]).find_problem(optional=each.default is not each.empty)
         if problem:
@@ -282,10 +322,11 @@ def takes(
                 f"{_name(fn)} can't take {_shown(each)}: {problem}; a resource of the worker needs "
                 "the default aioqless.Inject"
             )
-    pydantic: dict[str, JsonType[object]] = {
+    raw: dict[str, JsonType[object] | MayHaveFailed] = {
         name: JsonType(hint, f"$.{name}") for name, hint in hints.items() if is_pydantic(hint)
     }
-    hints |= dict.fromkeys(pydantic, msgspec.Raw)
+    raw |= failing
+    hints |= dict.fromkeys(raw, msgspec.Raw)
     fields = [
         (each.name, hints[each.name])
         if each.default is each.empty
@@ -295,7 +336,9 @@ def takes(
     struct = msgspec.defstruct(fn.__name__, fields, kw_only=True)
     return Takes(
         named=JsonType(struct),
-        pydantic=pydantic,
+        others=raw,
+        may_fail=frozenset(failing),
+        fields=fields,
         signature=inspect.Signature(others),
         known=frozenset(hints),
         required=frozenset(each.name for each in others if each.default is each.empty),
@@ -335,6 +378,40 @@ def _is_failure(hint: object) -> bool:
     return hint is Failure or (
         get_origin(hint) in (Union, UnionType) and set(get_args(hint)) == {Failure, NoneType}
     )
+
+
+def _may_fail(hint: object) -> bool:
+    """Return whether an annotation is `T | Failure`, or a list of these."""
+    if get_origin(hint) in (list, Sequence):
+        (hint,) = get_args(hint)
+    return get_origin(hint) in (Union, UnionType) and Failure in get_args(hint)
+
+
+class MayHaveFailed:
+    """Reads what a step returned, or its failure; or a list of these.
+
+    Args:
+        hint: The annotation.
+    """
+
+    def __init__(self, hint: object) -> None:
+        self._is_list = get_origin(hint) in (list, Sequence)
+        one = get_args(hint)[0] if self._is_list else hint
+        own = [each for each in get_args(one) if each is not Failure]
+        result = functools.reduce(operator.or_, own)
+        self.hint = GenericAlias(list, (result,)) if self._is_list else result  # without failures
+        self._result: JsonType[object] = JsonType(result)
+
+    def decode(self, text: msgspec.Raw) -> object:
+        """Return the value; raise a msgspec.MsgspecError."""
+        if not self._is_list:
+            return self._read(text)
+        return [self._read(each) for each in msgspec.json.decode(text, type=list[msgspec.Raw])]
+
+    def _read(self, text: msgspec.Raw) -> object:
+        if bytes(text).startswith(b'{"%s":' % job_data.FAILURE.encode()):
+            return msgspec.json.decode(text, type=dict[str, Failure])[job_data.FAILURE]
+        return self._result.decode(text)
 
 
 def _may_be_a_job(hint: object) -> bool:

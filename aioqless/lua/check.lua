@@ -66,7 +66,8 @@
 --                                          the note can be parsed.
 --   answer-forever         an answer kept for repeated requests expires.
 --   skipped-forever        a person's skipped jobs expire, in a week.
---   result-forever         a handler's result expires, in a day.
+--   result-forever         a handler's result expires, in a day, unless others are to take it.
+--   taker-ended            a job that is to take a result has not ended. Repair: deleted.
 --   output-forever         the output of a job expires, in a day.
 --   unique-without-job     a unique key names a job that has not ended, with this key in its
 --                          constraints; or it expires. Repair: deleted.
@@ -113,7 +114,7 @@
 -- @writes  job history dependencies dependents template cron ticks paused_recurring
 -- @writes  waiting scheduled locks depends recurring worker_jobs completed tag tags group failures
 -- @writes  stats deferred deferred_jids deferred_failures request result unique limit_running
--- @writes  held_back rate_starts turns tenant bulk skipped steps with_steps output
+-- @writes  takers held_back rate_starts turns tenant bulk skipped steps with_steps output
 -- @writes  set set_reviews members
 -- @returns json                   {cursor, examined, found: [{problem, fixed, ...}], fixed}; the
 --                                 cursor is "0" at the end

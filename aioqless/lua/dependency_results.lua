@@ -4,12 +4,13 @@
 -- @option  start    count         number of those jobs to skip
 -- @flags   no-writes
 -- @role    worker
--- @returns json                   {results: {jid: result}, next: `start` of the next call, or null}
+-- @returns json                   {results: {jid: result}, takes: {jid: seconds} of those that are
+--                                 its arguments, or null, next: `start` of the next call, or null}
 -- @raises  NOJOB
 
 local MOST_BYTES = 4194304
 
-local job = redis.pcall('HMGET', keys.job(jid), 'jid', 'x-after')
+local job = redis.pcall('HMGET', keys.job(jid), 'jid', 'x-after', 'x-constraints')
 if job.err then record.check_type(jid) end
 if not job[1] then errors.no_such_job(jid) end
 local after, found, bytes, at = json.parse_list(job[2]), {}, 0, start or 0
@@ -21,5 +22,7 @@ while at < #after and bytes < MOST_BYTES do
     bytes = bytes + #text
   end
 end
-return '{"results":{' .. table.concat(found, ',') .. '},"next":' .. (at < #after and at or 'null')
-  .. '}'
+local takes = job_constraints.read(job[3]).takes
+return '{"results":{' .. table.concat(found, ',') .. '},"takes":'
+  .. (takes and cjson.encode(takes) or 'null')
+  .. ',"next":' .. (at < #after and at or 'null') .. '}'

@@ -14,6 +14,7 @@ from typing import Self, cast
 
 from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
+from aioqless.client.job_data import RESULT
 from aioqless.errors import InvalidArgument
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
 from aioqless.runtime.forks import exit_fork, guard_loop
@@ -335,6 +336,8 @@ def perform(
     async def call() -> object:
         try:
             handler = run.handler or handlers.find(run.job.klass)
+            if f'"{RESULT}"' in run.job.text:
+                await run.job.fill_results()
             call_with = partial(_call_handler, handler, middleware, threads, processes)
             if run.bulk is None:
                 return await call_with([run])

@@ -3,11 +3,12 @@ else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from aioqless import Client, Inject, Job, NewJob, chain, job
+from aioqless import Client, Failure, Inject, Job, NewJob, chain, group, in_queue, job
 
 
 @dataclass
@@ -98,6 +99,22 @@ async def results(client: Client) -> None:
     await client.put(resize.data(path="a.png"), at=datetime.now(UTC), expires_in=timedelta(hours=1))
     await client.put(resize.data(path="a.png"), delay=datetime.now(UTC))  # wrong: not a duration
     await client.put(resize.data(path="a.png"), at=60)  # wrong: not a datetime
+
+
+@job
+async def gather(job: Job[Any], thumb: Thumb, thumbs: Sequence[Thumb | Failure] = ()) -> None: ...
+
+
+async def results_as_arguments(client: Client) -> None:
+    thumb = in_queue("images", shrink.data(path="a.png"))
+    thumbs = group(thumb, shrink.data(path="b.png"), shrink.data(path="c.png").with_options())
+    await client.put_flow(
+        chain(thumbs, gather.data(thumb=thumb.result, thumbs=thumbs.result), sweep.data())
+    )
+    resize.data(path=thumb.result)  # wrong: a Thumb
+    gather.data(thumb=thumbs.result)  # wrong: a list
+    gather.data(thumb=thumb.job.result, thumbs=thumb.result)  # wrong: no list
+    group(chain(thumb), sweep.data(), group(thumbs))
 
 
 async def recur(client: Client) -> None:

@@ -250,3 +250,8 @@ def take_rows(jobs: list[Job[Any]]) -> list[int | Exception]:
 async def poisoned(jobs: list[Job[Any]]) -> None:
     if any(each.data["number"] == 13 for each in jobs):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@job(klass="Length", executor="process", result_ttl=60)
+def length(job: Job[Any], page: Any) -> int:
+    return len(page["text"])

@@ -54,7 +54,7 @@ from aioqless.client.job.state import (
 )
 from aioqless.client.job.temp_dir import TempDir
 from aioqless.client.put_options import Limit, Missing, PutOptions
-from aioqless.errors import AioqlessError, JobFailed, NoResult, NoSuchJob
+from aioqless.errors import AioqlessError, InvalidData, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
 
@@ -66,6 +66,7 @@ StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 
 MAX_PROGRESS_MESSAGE = 1_000  # characters
 MAX_JIDS_PER_CALL = 1_000
+_ANY_SIZE = 1 << 40
 _values = attrgetter(*(field.name for field in dataclasses.fields(JobFields)))
 
 
@@ -404,7 +405,11 @@ class Job(JobFields, Generic[Data]):
         Raises:
             DecryptionError: A result can't be decrypted.
         """
-        results: dict[str, Any] = {}
+        return (await self._read_results())[0]
+
+    async def _read_results(self) -> tuple[dict[str, job_data.Json], Mapping[str, float]]:
+        """Return the results of its dependencies by jid, and the jids of its arguments."""
+        results: dict[str, job_data.Json] = {}
         start: int | None = 0
         while start is not None:
             page = await self._store.dependency_results(jid=self.jid, start=start)
@@ -413,7 +418,26 @@ class Job(JobFields, Generic[Data]):
                 for jid, stored in page["results"].items()
             }
             start = page["next"]
-        return results
+        return results, page["takes"] or {}
+
+    async def fill_results(self) -> None:
+        """Put the results that it takes into the data that its handler gets; workers call it.
+
+        Raises:
+            DecryptionError: A result can't be decrypted.
+            InvalidData: A result is not there.
+        """
+        results, takes = await self._read_results()
+        filling = {jid: results[jid] for jid in takes if jid in results}
+        for jid in takes.keys() - filling.keys():
+            failure = next(iter((await self._find_failures([jid])).values()), None)
+            if failure is None and (await self._store.states(jids=[jid]))[0]:
+                raise InvalidData(f"the result of job {jid}, which it takes, is not there")
+            failure = failure or Failure(jid, "", "canceled", "the job was canceled", None)
+            filling[jid] = {job_data.FAILURE: dataclasses.asdict(failure)}
+        if takes:
+            filled = job_data.fill(job_data.decode(self.text), filling)
+            self._text = job_data.encode(filled, _ANY_SIZE).decode()
 
     async def failures(self) -> dict[str, Failure]:
         """Return the failures among the jobs that it was last put to depend on, by jid.
@@ -423,8 +447,11 @@ class Job(JobFields, Generic[Data]):
         Raises:
             DecryptionError: The data of a failed job can't be decrypted.
         """
+        page = await self._store.dependency_failures(jids=[self.jid], after="yes")
+        return await self._find_failures(page["more"])
+
+    async def _find_failures(self, jids: list[str]) -> dict[str, Failure]:
         found: dict[str, Failure] = {}
-        jids = (await self._store.dependency_failures(jids=[self.jid], after="yes"))["more"]
         met = set(jids)
         while jids:
             page = await self._store.dependency_failures(jids=jids[:MAX_JIDS_PER_CALL])

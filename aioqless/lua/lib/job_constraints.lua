@@ -10,6 +10,9 @@
 --                        seconds], or both; with `cost`, the rate is of what starts cost
 --   fair, weight         its tenant, and how many turns this one has for one of others (turns.lua)
 --   set                  the number of its job set, always the first (members.lua)
+--   takes                the jids of the jobs whose results it takes as arguments, with the seconds
+--                        that each is kept for others
+--   taken                others take its result
 --   bulk, size, within   the key of jobs that are popped together, how many at most, and for how
 --                        many seconds one waits for others (bulks.lua)
 -- Only our scripts enforce them.
@@ -39,6 +42,7 @@ function job_constraints.parse(text, alone)
   end
   if own.limits ~= nil then job_constraints.check_limits(own.limits) end
   if own.weight ~= nil then args.between('weight', own.weight, 0.01, 100) end
+  if own.takes ~= nil then job_constraints.check_takes(own.takes) end
   if own.weight ~= nil and not own.fair then errors.bad_argument('fair', nil, 'is missing') end
   if own.bulk then
     job_constraints.check_whole('size', own.size, constants.MAX_BATCH)
@@ -61,6 +65,14 @@ function job_constraints.check_debounce(own, alone)
   if not own.unique or own['until'] ~= 'done' or own['for'] ~= nil or own.if_exists then
     errors.bad_argument('debounce', own.debounce,
       'needs a key that is unique until done, without if_exists')
+  end
+end
+
+function job_constraints.check_takes(takes)
+  if type(takes) ~= 'table' then errors.bad_argument('takes', nil, 'must be an object') end
+  for jid, seconds in pairs(takes) do
+    if type(jid) ~= 'string' then errors.bad_argument('takes', nil, 'must be an object') end
+    args.interval('takes', seconds)
   end
 end
 
@@ -150,18 +162,21 @@ function job_constraints.apply(jid, text, own, former, now)
     uniqueness.claim(own, jid, now)
   end
   if not text then return end
+  for other in pairs(own.takes or {}) do redis.call('SADD', keys.takers(other), jid) end
   if own.turn then
     record.set_fields(jid, 'x-constraints', text, 'x-turn', own.turn)
-  elseif own.unique or own.limits or own.fair or own.bulk then
+  elseif own.unique or own.limits or own.fair or own.bulk or own.takes or own.taken then
     record.set_fields(jid, 'x-constraints', text)
   elseif former then
     record.delete_fields(jid, 'x-constraints', 'x-turn')
   end
 end
 
--- Free the unique key of a job that has ended or is deleted.
+-- Free the unique key of a job that has ended or is deleted, and the results that it took.
 function job_constraints.release(job, now, deleted)
   local own = job_constraints.read(job.constraints)
+  if own.taken then results.keep(job.jid, deleted) end
+  if own.takes then results.let_go(job.jid, own.takes) end
   if own.debounce then return debounce.hand_over(job.jid, own.unique, now) end
   if own.unique and (deleted or not own['for']) then uniqueness.release(own.unique, job.jid) end
 end

@@ -76,7 +76,7 @@ function keys.event_channel(name) return ns .. ':' .. name end
 --   x-progress  the progress of its run
 --   x-lost      the number of locks lost since it was put into its queue
 --   x-declined  since when workers without a handler for its klass have declined it
---   x-constraints     its job set, uniqueness, limits, tenant and bulk
+--   x-constraints     its job set, uniqueness, limits, tenant, bulk and results
 --   x-first-put with a debounce: when the first of the puts was that are this job
 --   x-follow-up with a debounce: the job that runs after it
 --   x-held      since when limits have held it back
@@ -149,8 +149,10 @@ function keys.set_number() return ns .. ':x:set-number' end
 function keys.set(set) return ns .. ':x:set:' .. set end
 -- S members of a job set that are open, held, failed or canceled, or that have results
 function keys.members(set, place) return ns .. ':x:set:' .. set .. ':' .. place end
--- T a handler's result, behind the fence of its run; expires
+-- T a handler's result, behind the fence of its run; expires, unless others are to take it
 function keys.result(jid) return ns .. ':x:result:' .. jid end
+-- S the jobs that take a job's result and have not ended
+function keys.takers(jid) return ns .. ':x:takers:' .. jid end
 -- H the queues that a worker serves, names and patterns, as JSON
 function keys.subscriptions() return ns .. ':x:subscriptions' end
 -- H the process that holds a worker's stable name; expires

@@ -18,6 +18,25 @@ function results.store(job, result)
     result.seconds)
 end
 
+-- A job is complete: its result is kept until those have ended that take it. `deleted`: none can.
+function results.keep(jid, deleted)
+  if deleted then
+    redis.call('UNLINK', keys.takers(jid))
+  elseif redis.call('EXISTS', keys.takers(jid)) == 1 then
+    redis.call('PERSIST', keys.result(jid))
+  end
+end
+
+-- A job that takes results has ended. Those that no other takes expire.
+function results.let_go(jid, takes)
+  for other, seconds in pairs(takes) do
+    if redis.call('SREM', keys.takers(other), jid) == 1
+      and redis.call('EXISTS', keys.takers(other)) == 0 then
+      redis.call('EXPIRE', keys.result(other), string.format('%.0f', math.max(1, seconds)))
+    end
+  end
+end
+
 -- The JSON of a job's result; or nil, the reason, and the job's state if it exists. A result may
 -- outlive its job.
 function results.read(jid)

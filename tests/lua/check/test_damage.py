@@ -224,6 +224,9 @@ WOUNDS: dict[str, tuple[set[str], Commands]] = {
         [("ZADD", "x:held-back:k", 1, "scheduled", 1, "ghost")]),
     "starts count forever": ({"starts-forever"}, [("ZADD", "x:rate-starts:k:k", 1, "waiting:1")]),
     "a result is kept forever": ({"result-forever"}, [("SET", "x:result:gone", "1 {}")]),
+    "a job that takes a result is gone": (
+        {"taker-ended"}, [("SET", "x:result:gone", "1 {}"), ("SADD", "x:takers:gone", "ghost")],
+    ),
     "what somebody skipped is kept forever": ({"skipped-forever"},
         [("ZADD", "x:skipped:ada", 1, "waiting")]),
     "an answer is kept forever": ({"answer-forever"}, [("SET", "x:request:mine", "yes")]),

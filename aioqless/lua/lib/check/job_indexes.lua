@@ -88,3 +88,22 @@ function job_indexes.check_expiry(here, _, _, problem, seconds)
   end
   return 1
 end
+
+-- A result that others are to take doesn't expire.
+function job_indexes.check_result(here, jid)
+  if redis.call('EXISTS', keys.takers(jid)) == 1 then return 1 end
+  return job_indexes.check_expiry(here, nil, nil, 'result-forever', constants.DAY)
+end
+
+-- Other clients' completions leave entries behind.
+function job_indexes.check_takers(here, jid)
+  return key_types.scan_members(here, 'SSCAN', function(other)
+    local job = redis.call('HMGET', keys.job(other), 'state', 'x-constraints')
+    local takes = job_constraints.read(job[2]).takes
+    if job[1] == 'complete' or not takes or not takes[jid] then
+      findings.add('taker-ended', {jid = other, of = jid}, function()
+        results.let_go(other, {[jid] = constants.DAY})
+      end)
+    end
+  end)
+end
