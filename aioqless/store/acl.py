@@ -38,7 +38,7 @@ _CONNECTION = (
     *("evalsha", "eval", "script|load", "ping", "time", "select", "client|setname"),
     *("subscribe", "info", "role", "cluster|slots", "wait"),
 )
-# What takes their place for the messages of a partition.
+# What takes their place on shard channels.
 _SHARDED = {
     "subscribe": "ssubscribe",
     "publish": "spublish",
@@ -73,14 +73,7 @@ def _roles(name: str) -> tuple[str, ...]:
 ROLES: dict[str, set[str]] = {role: _commands_of(role) for role in _INCLUDED}
 
 
-def user(
-    role: str,
-    namespace: str,
-    password: str,
-    name: str | None = None,
-    *,
-    partitioned: bool = False,
-) -> str:
+def user(role: str, namespace: str, password: str, name: str | None = None) -> str:
     """Return the line of an ACL file, or of redis.conf, for a user with a role.
 
     Everything after the word `user` can be passed to ACL SETUSER. It holds only a hash of the
@@ -88,25 +81,23 @@ def user(
 
     Args:
         role: One of ROLES.
-        namespace: The namespace that the user may use.
+        namespace: The namespace that the user may use; `billing{*}` stands for all that differ in
+            two numbers in braces, of which messages are on shard channels.
         password: The user's password.
         name: The user's name; the role's unless given.
-        partitioned: Whether the namespace consists of partitions.
 
     Raises:
         ValueError: There is no such role.
     """
     if role not in ROLES:
         raise ValueError(f"there is no role {role!r}; there are {', '.join(ROLES)}")
+    here, many = namespace.removesuffix("{*}"), namespace.endswith("{*}")
     rules = [
         f"#{hashlib.sha256(password.encode()).hexdigest()}",
-        *_patterns(role, re.sub(r"([*?\[\]\\])", r"\\\1", namespace) + "{*}" * partitioned),
-        *(
-            f"+{_SHARDED.get(each, each) if partitioned else each}"
-            for each in _redis_commands(role)
-        ),
+        *_patterns(role, re.sub(r"([*?\[\]\\])", r"\\\1", here) + "{*}" * many),
+        *(f"+{_SHARDED.get(each, each) if many else each}" for each in _redis_commands(role)),
     ]
-    if partitioned and "+get" not in rules:  # of the number of partitions
+    if many and "+get" not in rules:  # of the number of partitions
         rules.append("+get")
     return f"user {name or role} reset on {' '.join(rules)}"
 

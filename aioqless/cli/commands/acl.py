@@ -33,6 +33,7 @@ def acl(
 
     given = os.environ.get("AIOQLESS_PASSWORD")
     password = given or secrets.token_urlsafe(24)
-    print(roles.user(role, namespace, password, user, partitioned=(partitions or 1) > 1))
+    whole = namespace if (partitions or 1) == 1 else f"{namespace}{{*}}"
+    print(roles.user(role, whole, password, user))
     if not given:
         print(f"the password of {user or role}: {password}", file=sys.stderr)

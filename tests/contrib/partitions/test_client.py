@@ -476,7 +476,7 @@ async def test_least_privileges_of_a_role_are_enough(
     partitioned: PartitionedClient, redis: Redis, redis_url: str, namespace: str
 ) -> None:
     name = f"producer-{namespace}"
-    _, *rules = acl.user("producer", namespace, "secret", name, partitioned=True).split()[1:]
+    _, *rules = acl.user("producer", f"{namespace}{{*}}", "secret", name).split()[1:]
     await redis.execute_command("ACL", "SETUSER", name, *rules)
     url = redis_url.replace("unix://", f"unix://{name}:secret@")
     try:
