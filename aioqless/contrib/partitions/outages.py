@@ -9,8 +9,8 @@ from redis import exceptions
 from typing_extensions import override
 
 from aioqless.client import CommandConnection
-from aioqless.contrib.partitions.nodes import node_of
-from aioqless.redis import SlotMigrating, SlotMoved
+from aioqless.contrib.partitions.nodes import NamespaceConnection
+from aioqless.redis import Endpoint, SlotMigrating, SlotMoved, name_node
 from aioqless.runtime.log import bound
 from aioqless.worker import ReconnectDelays
 from aioqless.worker.context import Outage
@@ -26,7 +26,7 @@ class NodeOutages:
     def __init__(self, delays: ReconnectDelays) -> None:
         self.delays = delays
         self.partitions: list[PartitionOutage] = []
-        self._nodes: dict[str | None, NodeOutage] = {}
+        self._nodes: dict[Endpoint | None, NodeOutage] = {}
 
     def add(self, number: int, connection: CommandConnection) -> PartitionOutage:
         """Return the outage of a partition, whose connection leads to its node."""
@@ -35,7 +35,7 @@ class NodeOutages:
 
     def of(self, connection: CommandConnection) -> NodeOutage:
         """Return the outage of the node to which a connection leads now."""
-        node = node_of(connection)
+        node = connection.endpoint if isinstance(connection, NamespaceConnection) else None
         if (found := self._nodes.get(node)) is None:
             found = self._nodes[node] = NodeOutage(self, node)
         return found
@@ -48,7 +48,7 @@ class NodeOutage(Outage):
         address: Its address.
     """
 
-    def __init__(self, nodes: NodeOutages, address: str | None) -> None:
+    def __init__(self, nodes: NodeOutages, address: Endpoint | None) -> None:
         super().__init__(nodes.delays)
         self.address = address
         self._nodes = nodes
@@ -73,7 +73,7 @@ class NodeOutage(Outage):
         if level == "error":
             self._partitions = sum(each.node is self for each in self._nodes.partitions)
             self._logged = self.address
-        node = {} if self._logged is None else {"node": self._logged}
+        node = {} if self._logged is None else {"node": name_node(self._logged)}
         with bound(partition=...):  # not the one that found out
             super().log(level, event, **fields, **node, partitions=self._partitions)
 
