@@ -29,7 +29,7 @@ PAGES = 12
 # Overlapping texts of a chart, and tables that are wider than their place.
 OVERLAPS = """
 () => [...document.querySelectorAll("svg")].flatMap(svg => {
-    const texts = [...svg.querySelectorAll("text")]
+    const texts = [...svg.querySelectorAll("text:not([opacity='0'])")]
         .map(text => [text.textContent, text.getBoundingClientRect()])
     return texts.flatMap(([one, a], index) => texts.slice(index + 1)
         .filter(([, b]) => a.left + 1 < b.right && b.left + 1 < a.right)
