@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,9 +77,10 @@ class ArchiverProcess:
     def kill_executor(self) -> bool:
         """Kill one of its executors, which are processes; return whether there was one."""
         for pid in _descendants(self.process.pid):
-            if b"CoarseGrainedExecutorBackend" in _read(pid, "cmdline"):
-                os.kill(pid, signal.SIGKILL)
-                return True
+            with suppress(OSError):  # it ended meanwhile
+                if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+                    return True
         return False
 
 
@@ -95,28 +97,7 @@ def wait_until(
         time.sleep(0.05)
 
 
-def _descendants(ancestor: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for each in Path("/proc").iterdir():
-        if each.name.isdecimal() and (status := _read(int(each.name), "stat")):
-            parent = int(status.rpartition(b")")[2].split()[1])
-            children.setdefault(parent, []).append(int(each.name))
-    found = children.get(ancestor, [])
-    for pid in found:
-        found = found + _descendants_of(children, pid)
-    return found
-
-
-def _descendants_of(children: dict[int, list[int]], pid: int) -> list[int]:
-    return [
-        each
-        for child in children.get(pid, [])
-        for each in (child, *_descendants_of(children, child))
-    ]
-
-
-def _read(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:  # it ended meanwhile
-        return b""
+def _descendants(pid: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    children = [int(each) for each in found.stdout.split()]
+    return [each for child in children for each in (child, *_descendants(child))]

@@ -16,6 +16,7 @@ import pytest
 
 import aioqless
 from aioqless.cli.main import main
+from tests.contrib.lake.object_store import BUCKET, running_store
 
 pytest.importorskip("pyspark")
 
@@ -96,6 +97,21 @@ def spark() -> Iterator[SparkSession]:
     spark = session("tests", master="local[2]", conf=FAST)
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def store() -> Iterator[dict[str, str]]:
+    """Yield the environment in which delta-rs finds an object store."""
+    with running_store() as environment:
+        yield environment
+
+
+@pytest.fixture
+def stored_lake(store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a lake on the object store, which isn't there yet."""
+    for name, value in store.items():
+        monkeypatch.setenv(name, value)
+    return f"s3a://{BUCKET}/{tmp_path.name}"
 
 
 @pytest.fixture(scope="session")

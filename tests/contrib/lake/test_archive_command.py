@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,13 +18,7 @@ from aioqless.contrib.lake.schema import EVENTS
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.contrib.partitions.routing import name_partitions
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.object_store import BUCKET, running_store
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[dict[str, str]]:
-    with running_store() as environment:
-        yield environment
+from tests.contrib.lake.object_store import BUCKET
 
 
 @pytest.fixture

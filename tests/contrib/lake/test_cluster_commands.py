@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,6 @@ from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.conftest import FAST, FAST_JAVA
 from tests.contrib.lake.connect_server import running_server
-from tests.contrib.lake.object_store import BUCKET, running_store
 from tests.contrib.lake.test_events import complete_jobs
 
 CLUSTER = {
@@ -33,20 +32,6 @@ CLUSTER = {
     # A file system that isn't there, as on clusters whose default is another one than the lake's.
     "spark.hadoop.fs.defaultFS": "hdfs://127.0.0.1:1",
 }
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[dict[str, str]]:
-    with running_store() as environment:
-        yield environment
-
-
-@pytest.fixture
-def lake(store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of a lake on an object store."""
-    for name, value in store.items():
-        monkeypatch.setenv(name, value)
-    return f"s3a://{BUCKET}/{tmp_path.name}"
 
 
 async def archive_and_query(
@@ -92,17 +77,17 @@ async def archive_and_query(
 
 
 async def test_executors_of_a_cluster_do_the_work_of_each_command(
-    client: Client, lake: str, tmp_path: Path
+    client: Client, stored_lake: str, tmp_path: Path
 ) -> None:
     # The long tests have two executors, which take a quarter more time.
     conf = [part for each in CLUSTER.items() for part in ("--conf", "=".join(each))]
     await archive_and_query(
-        client, lake, tmp_path, "--master", "local-cluster[1,1,1024]", conf=conf
+        client, stored_lake, tmp_path, "--master", "local-cluster[1,1,1024]", conf=conf
     )
 
 
 async def test_a_spark_connect_server_does_the_work_of_each_command(
-    client: Client, lake: str, tmp_path: Path
+    client: Client, stored_lake: str, tmp_path: Path
 ) -> None:
     with running_server(tmp_path, FAST) as master:
-        await archive_and_query(client, lake, tmp_path, "--master", master, conf=())
+        await archive_and_query(client, stored_lake, tmp_path, "--master", master, conf=())

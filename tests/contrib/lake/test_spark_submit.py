@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,21 +21,11 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.conftest import write_configuration
-from tests.contrib.lake.object_store import BUCKET, running_store
 from tests.contrib.lake.test_events import complete_jobs
 
 HOME = Path(pyspark.__file__).parent
 PROGRAM = Path("examples/lake/spark_submit.py").absolute()
 PACKED = ("pyarrow", "deltalake", "pandas<3", "venv-pack")
-
-
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a lake on an object store."""
-    with running_store() as environment:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        yield f"s3://{BUCKET}/{tmp_path.name}"
 
 
 async def submit(
@@ -65,7 +55,10 @@ async def submit(
 
 
 @pytest.mark.long
-async def test_spark_submit_runs_the_commands(client: Client, lake: str, tmp_path: Path) -> None:
+async def test_spark_submit_runs_the_commands(
+    client: Client, stored_lake: str, tmp_path: Path
+) -> None:
+    lake = stored_lake
     await complete_jobs(client, 5)
     source = ("--url", str(client.url), "--namespace", client.namespace, "--entries", "3")
     out = await submit(tmp_path, "archive", *source, "--lake", lake)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from aioqless.contrib.lake.schema import TABLES  # noqa: E402
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot  # noqa: E402
 from aioqless.contrib.lake.storage import LakeError  # noqa: E402
 from aioqless.contrib.lake.table_files import FileWriter, as_actions, read_table  # noqa: E402
-from tests.contrib.lake.object_store import BUCKET, running_store  # noqa: E402
+from tests.contrib.lake.object_store import BUCKET  # noqa: E402
 
 if TYPE_CHECKING:
     from deltalake.transaction import AddAction
@@ -28,12 +27,6 @@ if TYPE_CHECKING:
 TABLE = "quarantine/events"
 DAY, NEXT_DAY = date(2026, 11, 21), date(2026, 11, 22)
 ODD = ["ql", "{shop}", "a b/é%41", "007", "..", "日本"]
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[dict[str, str]]:
-    with running_store() as environment:
-        yield environment
 
 
 @pytest.fixture(params=["folder", "object store"])
