@@ -12,6 +12,9 @@
 -- @raises  EXISTS FULL NOJOB
 
 local flow, reply = flows.read(each, now)
-for _, job in ipairs(flow) do flows.write(job, now) end
+for _, job in ipairs(flow) do
+  enqueue.write(job.put, job.options)
+  cascade.set_policy(job.put.jid, job.options.if_dependency_fails, now)
+end
 cascade.run_deferred(now)
 return reply

@@ -79,6 +79,7 @@ MEASURED: dict[str, _Each] = {
         lambda n: {"batch": [{"queue": "mail", "jid": f"n{n}x{i}", **_JOB} for i in range(3)]},
     ),
     "requeue": ("requeue", None, {"queue": "other", **_JOB, "now": None}, _jid("w")),
+    "move": ("move", None, {"queue": "other", "now": None}, _jid("w")),
     "pop": ("pop", None, {"queue": "mail", "count": 1, **_RUN}, _none),
     "pop, limits": ("pop", None, {"queue": "limited", "count": 1, **_RUN}, _none),
     "pop_many of 1": (
@@ -210,6 +211,10 @@ MEASURED: dict[str, _Each] = {
     "set_put of 10": (
         "set_put", None, {"set_name": "s", "now": None},
         lambda n: {"batch": [{"queue": "mail", "jid": f"n{n}x{i}", **_JOB} for i in range(10)]},
+    ),
+    "set_put_flow of 3": (
+        "set_put_flow", None, {"set_name": "s", "now": None},
+        lambda n: {"batch": [{"queue": "mail", "jid": f"f{n}x{i}", **_JOB} for i in range(3)]},
     ),
     "complete, member": ("complete", None, {"queue": "members", **_RUN}, _jid("m")),
     "set_close": ("set_close", None, {"set_name": "s", "now": None}, _none),

@@ -32,9 +32,3 @@ function flows.read(each, now)
   if kept then return {}, {'', kept} end
   return flow, checked
 end
-
--- Put one job of a checked workflow; deferred work is left to the caller.
-function flows.write(job, now)
-  enqueue.write(job.put, job.options)
-  cascade.set_policy(job.put.jid, job.options.if_dependency_fails, now)
-end

@@ -28,5 +28,8 @@ local answers = each(function(queue, jid, klass, data, delay, options)
   if is_new then added = added + 1 end
   return own
 end)
-if set then job_sets.note_added(set, added, now) end
+if not set then return answers end
+redis.call('HINCRBY', keys.set(set), 'added', added)
+redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
+cascade.run_deferred(now)
 return answers

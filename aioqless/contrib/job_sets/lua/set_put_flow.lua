@@ -18,16 +18,20 @@ job_sets.check_open(set_name, member, fence)
 job_sets.check(set_name, callbacks)
 local flow, reply = flows.read(each, now)
 local known = job_sets.find(set_name) or ''
-for _, job in ipairs(flow) do job_sets.find_former(known, job.put.jid) end
+for _, job in ipairs(flow) do job_sets.put(known, job.put) end
 if not flow[1] then return reply end
 local set = job_sets.open(set_name, {['then'] = then_put, when_ended = when_ended}, callbacks, now)
 local added = 0
+local function write(put, options)
+  enqueue.write(put, options)
+  cascade.set_policy(put.jid, options.if_dependency_fails, now)
+  return put.jid
+end
 for _, job in ipairs(flow) do
-  local _, is_new = job_sets.put(set, job.put, job.options, function()
-    flows.write(job, now)
-    return job.put.jid
-  end)
+  local _, is_new = job_sets.put(set, job.put, job.options, write)
   if is_new then added = added + 1 end
 end
-job_sets.note_added(set, added, now)
+redis.call('HINCRBY', keys.set(set), 'added', added)
+redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
+cascade.run_deferred(now)
 return reply

@@ -58,19 +58,15 @@ function job_sets.check_open(name, member, fence)
   end
 end
 
--- The job that a new member replaces, and the set that it is in: this one, or none.
-function job_sets.find_former(set, jid)
-  local job = record.find(jid)
+-- Put a member by `write`. Return the jid, and whether it is new in the set. Without `write`, only
+-- check that it may be one.
+function job_sets.put(set, put, options, write)
+  local job = record.find(put.jid)
   local former = job and job.constraints and members.read_set(job.constraints)
   if former and former ~= set then
-    errors.raise('EXISTS', 'the job is a member of another job set', {jid = jid})
+    errors.raise('EXISTS', 'the job is a member of another job set', {jid = put.jid})
   end
-  return job, former
-end
-
--- Put a member by `write`. Return the jid, and whether it is new in the set.
-function job_sets.put(set, put, options, write)
-  local job, former = job_sets.find_former(set, put.jid)
+  if not write then return end
   local jid = write(put, options)
   if jid ~= put.jid or former then return jid, false end
   record.set_fields(jid, 'x-constraints',
@@ -85,13 +81,6 @@ function job_sets.put(set, put, options, write)
     known = known or changed == (change == 'SREM')
   end
   return jid, not known
-end
-
--- Count members that were put.
-function job_sets.note_added(set, added, now)
-  redis.call('HINCRBY', keys.set(set), 'added', added)
-  redis.call('HSET', keys.set(set), 'touched', string.format('%.6f', now))
-  cascade.run_deferred(now)
 end
 
 function job_sets.close(set, now)
