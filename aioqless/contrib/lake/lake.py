@@ -33,7 +33,7 @@ class Lake:
         create: Make the lake if there is none.
 
     Raises:
-        LakeError: There is no lake, it can't be reached, or a newer version wrote it.
+        LakeError: There is no lake, or it can't be reached.
     """
 
     def __init__(

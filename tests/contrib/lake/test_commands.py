@@ -176,6 +176,8 @@ def test_compaction_deletes_only_files_of_versions_older_than_the_limit(
 @pytest.mark.parametrize(
     ("option", "value", "why"),
     [
+        ("--master", "nowhere", "is no place where Spark runs"),
+        ("--master", "local[two]", "is no place where Spark runs"),
         ("--conf", "driver.memory=4g", "is not of the form spark.key=value"),
         ("--conf", "spark.driver.memory", "is not of the form spark.key=value"),
         ("--conf", "spark.driver.memory=lots", "names no size of memory"),

@@ -57,6 +57,9 @@ OneNamespace = Annotated[
 ]
 
 LAKE = "lake"
+_MASTER = re.compile(
+    r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
+)
 
 
 @contextmanager
@@ -117,6 +120,11 @@ class Sessions:
     def __init__(
         self, command: str, master: str | None = None, conf: list[str] | None = None
     ) -> None:
+        if master is not None and not _MASTER.fullmatch(master):  # for which Java shows a trace
+            raise typer.BadParameter(
+                f"{master!r} is no place where Spark runs; there are local[*], spark://host:7077, "
+                "yarn, k8s://host:443 and sc://host"
+            )
         self._name = f"aioqless lake {command}"
         self._master = master
         self._conf = parse_conf(conf)
