@@ -63,6 +63,24 @@ async def test_few_jobs_put_at_the_same_time_are_spread(partitioned: Partitioned
     assert min(lengths) >= 2
 
 
+async def test_jobs_of_all_partitions_are_selected_moved_retried_and_canceled(
+    partitioned: PartitionedClient,
+) -> None:
+    partitioned.on_put.append(lambda new: new.with_options(tags=["news"]))
+    mail, slow, jobs = partitioned.queue("mail"), partitioned.queue("slow"), partitioned.jobs
+    jids = await mail.put_many([NewJob("Greet", {"n": n}) for n in range(40)])
+    for popped in await mail.pop(5):
+        await popped.fail("no such word", group="typo")
+    assert sorted(await jobs.select(klass="Greet")) == sorted(jids)
+    failed = await jobs.select(tag="news", states=["failed"])
+    assert sorted(failed) == sorted(await jobs.select(group="typo")) and len(failed) == 5
+    assert await jobs.retry_many(jids) == 5
+    assert await jobs.move_many(jids, "slow") == 40 == await slow.length()
+    positions = [await jobs.position(jid) for jid in jids]
+    assert {each.queue for each in positions if each} == {"slow"} and None not in positions
+    assert (await jobs.cancel_many(jids)).canceled == 40
+
+
 async def test_job_is_changed_in_its_own_partition_only(partitioned: PartitionedClient) -> None:
     jid = await partitioned.put("Greet", {}, jid="order-17", tags=["a"])
     home = partitioned.partitions[partitioned.partition_of("order-17")]
