@@ -17,7 +17,7 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import NewJob, Placed, encode_job
 from aioqless.client.put_options import IfDependencyFails
 from aioqless.client.put_sender import PutHook, PutSender, SendFlow
-from aioqless.client.workflows import Chain, Flow, Group, Step
+from aioqless.client.workflows import Chain, Flow, Group, Step, lay_out
 from aioqless.contrib.partitions.routing import (
     common_partition,
     generate_jid,
@@ -85,19 +85,19 @@ class PartitionedSender(PutSender):
         names = [name for name in (once, partition_key) if name is not None]
 
         def read(job: NewJob) -> NewJob:
-            row = encode_job(job, sys.maxsize)
-            names.extend([*([row["jid"]] if job.options.get("jid") else []), *_names(row)])
+            names.extend(filter(None, [job.options.get("jid")]))
             return job
 
         _with_each(flow, read)
+        for _, job in (found := lay_out(flow, queue, None, once))[0]:
+            names.extend({*_names(encode_job(job, sys.maxsize))} - {*found[1].jids})
         home = common_partition(names, self._count) if names else random.randrange(self._count)
 
         def give_jid(job: NewJob) -> NewJob:
             jid = job.options.get("jid") or generate_jid(home, self._count)
             return job.with_options(jid=jid)
 
-        if once is None:  # of which jids are made
-            flow = _with_each(flow, give_jid)
+        flow = _with_each(flow, give_jid) if once is None else flow  # else jids are made of it
         return await super().put_flow(flow, queue, if_dependency_fails, once, wait, send=send)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:

@@ -89,6 +89,21 @@ async def test_retries_failures_workflows_and_next_queues_end_as_they_should(
     assert sum((await client.jobs.failed_counts()).values()) + order.count("twice") == 3
 
 
+async def test_result_fills_the_parameter_of_a_later_step(client: PartitionedClient) -> None:
+    @job(klass="Load", result_ttl=60)
+    async def load(job: Job[Any], n: int) -> int:
+        return n
+
+    @job(klass="Double", result_ttl=60)
+    async def double(job: Job[Any], n: int) -> int:
+        return 2 * n
+
+    first = load.data(n=7)
+    put = await client.put_flow(chain(first, double.data(n=first.result)), queue="mail")
+    await run_all(client, load, double)
+    assert await client.jobs.result(put.last[0]) == 14
+
+
 async def test_idle_worker_is_woken_by_a_put_into_any_partition(
     client: PartitionedClient, until: Until
 ) -> None:
