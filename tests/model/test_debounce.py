@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from aioqless.redis.connection import Connection
 from aioqless.store import ScriptStore
 from tests.lua.story import Story
+from tests.lua.test_limits_model import CLEAR
 
 DEBOUNCE, DEBOUNCE_MAX, LOCK = 30.0, 100.0, 60.0
 STEPS = 14
@@ -181,16 +182,13 @@ async def test_last_data_is_run_once_and_never_beside_another_run(
 ) -> None:
     connection = Connection(redis_url)
     story = Story(ScriptStore(connection, namespace), redis)
-    await story.configure(grace_period=0, heartbeat=LOCK)
     for first in range(0, cases, AT_ONCE):
+        await story.configure(grace_period=0, heartbeat=LOCK)
         batch = range(first, min(first + AT_ONCE, cases))
         await asyncio.gather(*(Case(story, f"q{n}", random.Random(n)).run() for n in batch))
         assert not await story.exists("x:deferred")
         if first == 0:
             found = (await story.store.check(now=6e9, budget=10_000))["found"]
             assert not [each for each in found if each["problem"] != "unique-without-job"], found
-        await redis.eval(  # so that it doesn't grow
-            "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end", 0,
-            f"{namespace}:*q*",
-        )  # fmt: skip
+        await redis.eval(CLEAR, 0, story.key("*"))
     await connection.aclose()
