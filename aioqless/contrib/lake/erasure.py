@@ -22,8 +22,8 @@ _BATCH: Final = 50_000  # rows
 # By a column of a table: whether a row goes, and what the column is without references to the
 # erased. A rejected entry, `raw`, is JSON.
 _GOES: Final = {
-    "jid": "jid IN getvariable('jids')",
-    "tag": "tag IN getvariable('tags')",
+    "jid": "jid IN (SELECT unnest(getvariable('jids')))",
+    "tag": "tag IN (SELECT unnest(getvariable('tags')))",
     "raw": "TRY_CAST(raw AS JSON)->>'jid' IN getvariable('jids') OR list_has_any("
     "TRY_CAST(TRY_CAST(TRY_CAST(raw AS JSON)->>'tags' AS JSON) AS VARCHAR[]), getvariable('tags'))",
 }
