@@ -100,14 +100,13 @@ class Lake:
         return Snapshot(_with_columns_of(opened, declared), place, opened)
 
     def _list_names(self, create: bool) -> list[str]:
-        folder = Path(self.url) if self.storage.is_local else None
-        if folder and not folder.is_dir():
+        folder = Path(self.url)
+        if self.storage.is_local and not folder.is_dir():
             if folder.exists():
                 raise LakeError(f"{self.url} is a file; a lake is a folder")
-            if not create:
-                return []
             try:
-                folder.mkdir(parents=True)
+                if create:
+                    folder.mkdir(parents=True)
             except OSError as error:
                 raise LakeError(f"{self.url} can't be created: {error.strerror}") from None
         return self.storage.list_names()
@@ -116,9 +115,10 @@ class Lake:
         strange = [name for name in names if name not in _LAYERS]
         if not strange and (first := EVENTS.partition("/")[0]) in names:
             # All that creating the first table can leave behind when it is killed.
-            bronze = self.storage.within(first).list_names()
-            inside = self.storage.within(EVENTS).list_names() if "events" in bronze else []
-            strange = [name for name in (*bronze, *inside) if name not in ("events", "_delta_log")]
+            found = [self.storage.within(each).list_names() for each in (first, EVENTS)]
+            strange = [
+                name for each in found for name in each if name not in ("events", "_delta_log")
+            ]
         if strange:
             raise LakeError(
                 f"{self.url} is not empty and no lake: it has {strange[0]!r}. Name a folder of "
