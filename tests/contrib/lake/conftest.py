@@ -100,16 +100,18 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def store() -> Iterator[dict[str, str]]:
+def store_environment() -> Iterator[dict[str, str]]:
     """Yield the environment in which delta-rs finds an object store."""
     with running_store() as environment:
         yield environment
 
 
 @pytest.fixture
-def stored_lake(store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def stored_lake(
+    store_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """The URL of a lake on the object store, which isn't there yet."""
-    for name, value in store.items():
+    for name, value in store_environment.items():
         monkeypatch.setenv(name, value)
     return f"s3a://{BUCKET}/{tmp_path.name}"
 

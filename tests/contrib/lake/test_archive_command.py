@@ -23,10 +23,12 @@ from tests.contrib.lake.object_store import BUCKET
 
 @pytest.fixture
 def run(
-    run_lake_command: RunLakeCommand, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    run_lake_command: RunLakeCommand,
+    store_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> RunLakeCommand:
     """Run `lake archive` with the environment of the object store."""
-    for name, value in store.items():
+    for name, value in store_environment.items():
         monkeypatch.setenv(name, value)
     return partial(run_lake_command, "archive")
 
@@ -78,14 +80,17 @@ def test_partitions_are_archived_in_parallel_into_one_lake(
 
 
 def test_an_object_store_that_is_away_at_the_start_is_waited_for(
-    client: Client, store: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    store_environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(archive_command, "_PAUSE", 0.1)
-    for name, value in {**store, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+    for name, value in {**store_environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
         monkeypatch.setenv(name, value)
 
     def start(_: str) -> None:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", store["AWS_ENDPOINT_URL"])
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store_environment["AWS_ENDPOINT_URL"])
 
     monkeypatch.setattr(archive_command, "print_progress", start)
     lake = archive_command.open_when_reachable(f"s3://{BUCKET}/{tmp_path.name}", threading.Event())

@@ -31,12 +31,15 @@ ODD = ["ql", "{shop}", "a b/é%41", "007", "..", "日本"]
 
 @pytest.fixture(params=["folder", "object store"])
 def place(
-    request: pytest.FixtureRequest, tmp_path: Path, store: dict[str, str], monkeypatch: Any
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    store_environment: dict[str, str],
+    monkeypatch: Any,
 ) -> str:
     """A URL or path of a lake that isn't there yet."""
     if request.param == "folder":
         return str(tmp_path / "sp ace" / "{é} #?[a]*")
-    for name, value in store.items():
+    for name, value in store_environment.items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/{tmp_path.name}/sp ace {{é}}"
 
@@ -221,9 +224,9 @@ def test_tables_and_columns_are_described_in_the_metadata(tmp_path: Path) -> Non
     ],
 )
 def test_unusable_urls_are_refused_in_one_sentence(
-    url: str, reason: str, store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    url: str, reason: str, store_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in store.items():
+    for name, value in store_environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(LakeError, match=reason) as refused:
         Lake(url, create=True)
@@ -240,16 +243,18 @@ def test_missing_credentials_are_named(url: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unreachable_object_store_is_named(
-    store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    store_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {**store, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
+    for name, value in {**store_environment, "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(LakeError, match="can't be reached"):
         Lake(f"s3://{BUCKET}/lake", create=True)
 
 
-def test_credentials_are_not_shown(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {**store, "AWS_SECRET_ACCESS_KEY": "hidden"}.items():
+def test_credentials_are_not_shown(
+    store_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**store_environment, "AWS_SECRET_ACCESS_KEY": "hidden"}.items():
         monkeypatch.setenv(name, value)
     lake = Lake(f"s3://{BUCKET}/secret", create=True)
     assert lake.storage.options["AWS_SECRET_ACCESS_KEY"] == "hidden"
