@@ -25,6 +25,12 @@ async def test_scheduled_job_stays_due_when_it_was(story: Story) -> None:
     assert await story.pop(61, queue="post") == ["a"]
 
 
+async def test_moved_job_expires_when_it_would_have(story: Story) -> None:
+    await story.put("a", 0, expires_in=60)
+    assert await move(story, "a", 10) == 1
+    assert (await story.job("a"))["x-expiry"] == "60"
+
+
 async def test_job_that_a_limit_holds_back_waits_in_the_other_queue(story: Story) -> None:
     limits = '{"limits":[{"key":"k","limit":1}]}'
     await story.put("a", 0, constraints=limits)
