@@ -113,6 +113,46 @@ async def test_failed_job_hands_over_and_is_superseded_when_it_is_retried_by_han
     assert await story.pop(70) == ["b"]
 
 
+async def both_failed(story: Story) -> None:
+    """Two jobs of the key have failed, `a` before `b` was put."""
+    await story.put("a", 0, **PUT)
+    assert await story.pop(31) == ["a"]
+    await story.fail("a", 32)
+    await story.put("b", 33, **PUT)
+    assert await story.pop(70) == ["b"]
+    await story.fail("b", 71)
+
+
+async def test_latest_of_failed_jobs_that_are_retried_together_is_run(story: Story) -> None:
+    await both_failed(story)
+    assert await story.store.unfail(queue="mail", group="typo", now=72) == 2
+    assert (await story.state("a"), await story.state("b")) == ("complete", "waiting")
+    assert await story.pop(73, count=2) == ["b"]
+
+
+async def test_failed_job_that_is_retried_is_held_by_an_older_one_that_runs(story: Story) -> None:
+    await both_failed(story)
+    await story.call("revive", "job", jid="a", now=72)
+    assert await story.pop(72) == ["a"]
+    await story.call("revive", "job", jid="b", now=73)
+    assert await story.state("b") == "depends"
+    assert await story.put("c", 74, data='"last"', **PUT) == "b"
+    await story.complete("a", 75)
+    assert await story.pop(104) == ["b"]
+    assert (await story.get("b"))["data"] == '"last"'
+
+
+async def test_failed_job_is_retried_beside_another_kind_of_job_with_its_key(
+    story: Story,
+) -> None:
+    await story.put("a", 0, **PUT)
+    await story.pop(31)
+    await story.fail("a", 32)
+    await story.put("p", 33, constraints=json.dumps({"unique": "k", "until": "done"}))
+    await story.store.unfail(queue="mail", group="typo", now=34)
+    assert await story.state("a") == "waiting"
+
+
 async def test_job_that_is_out_of_retries_fails_although_it_has_a_follow_up(story: Story) -> None:
     await story.put("a", 0, retries=0, **PUT)
     await story.pop(31)
@@ -147,6 +187,35 @@ async def test_follow_up_of_a_job_that_another_client_completed_is_the_last_one(
     await started_with_a_follow_up(story)
     await story.change("HSET", "j:a", "state", "complete")
     assert await story.put("c", 42, **PUT) == "b"
+
+
+async def test_job_after_a_follow_up_has_the_key_though_another_client_completed_the_first(
+    story: Story,
+) -> None:
+    await started_with_a_follow_up(story)
+    await story.change("HSET", "j:a", "state", "complete")
+    await story.store.depends_off(jid="b", jids=["a"], now=41)
+    assert await story.pop(80) == ["b"]
+    assert await story.put("c", 81, **PUT) == "c"
+    await story.complete("b", 82)
+    assert await story.put("d", 83, **PUT) == "c"
+
+
+async def test_run_of_another_client_has_a_follow_up(story: Story) -> None:
+    await story.put("a", 0, **PUT)
+    assert await story.pop(31) == ["a"]
+    await story.change("HDEL", "j:a", "x-fence")  # as their pops leave it
+    assert await story.put("b", 40, **PUT) == "b"
+    assert (await story.state("a"), await story.state("b")) == ("running", "depends")
+
+
+async def test_put_releases_the_follow_up_of_a_job_that_another_client_failed(
+    story: Story,
+) -> None:
+    await started_with_a_follow_up(story)
+    await story.change("HSET", "j:a", "state", "failed")
+    assert await story.put("c", 81, **PUT) == "b"
+    assert await story.state("b") == "scheduled"
 
 
 async def test_put_that_is_not_debounced_is_left_out_while_a_job_has_the_key(story: Story) -> None:

@@ -186,6 +186,18 @@ async def test_member_of_another_set_is_refused(story: Story) -> None:
     assert await status(story, "other") == {}
 
 
+async def test_debounced_put_into_another_set_than_that_of_its_job_is_refused(
+    story: Story,
+) -> None:
+    constraints = {"unique": "k", "until": "done", "debounce": 30}
+    row = {"constraints": json.dumps(constraints)}
+    assert await add(story, 1, "a", row=row) == ["a"]
+    assert await add(story, 2, "b", row=row) == ["a"]
+    (refused,) = await add(story, 3, "c", row=row, name="other")
+    assert isinstance(refused, JobExists)
+    assert await status(story) == {"added": 1, "open": 1}
+
+
 async def test_only_running_members_add_to_a_closed_set(story: Story) -> None:
     await add(story, 1, "a", "b")
     await close(story, 2)

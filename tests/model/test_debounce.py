@@ -28,12 +28,13 @@ ACTIONS = (
 
 @dataclass
 class Pending:
-    """The job that has not started."""
+    """The job that has not started, or was `retried` and is held by the one that runs."""
 
     jid: str
     data: int
     first: float
     due: float
+    retried: bool = False
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Started:
 
     jid: str
     data: int
+    first: float
     lock: float | None
     due: float = 0.0
 
@@ -58,7 +60,7 @@ class Case:
     not_run: int | None = None  # the data of the last put, until it runs
     started: Started | None = None
     pending: Pending | None = None
-    failed: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, Started] = field(default_factory=dict)
 
     async def run(self) -> None:
         for _ in range(STEPS):
@@ -79,7 +81,7 @@ class Case:
                 self.now = max(self.now, (job.lock or 0) + 1)
             case "complete" if job:
                 assert await self.story.complete(job.jid, self.now, queue=self.name) == "complete"
-                self.started = None
+                self.end()
             case "retry" if job:
                 await self.retry(job)
             case "release" if job:
@@ -88,7 +90,8 @@ class Case:
                 job.lock, job.due = None, self.now + delay
             case "fail" if job:
                 await self.story.fail(job.jid, self.now, group=self.name)
-                self.failed[job.jid], self.started = job.data, None
+                self.failed[job.jid] = job
+                self.end()
             case "unfail" if self.failed:
                 await self.unfail(self.rng.choice(sorted(self.failed)))
             case "cancel":
@@ -108,6 +111,7 @@ class Case:
         if self.pending is None:
             self.pending = Pending(jid, data, now, 0)
         self.pending.data = self.not_run = data
+        self.pending.retried = False
         self.pending.due = min(now + DEBOUNCE, max(now, self.pending.first + DEBOUNCE_MAX))
         with self.story.store.request() as request:
             put = self.story.store.put(
@@ -122,13 +126,18 @@ class Case:
         rows = await self.story.store.pop(queue=self.name, worker="ann", count=2, now=self.now)
         job, lost = self.started, self.started and self.started.lock
         if job and lost is not None and lost <= self.now and self.pending:
-            job = self.started = None  # superseded: it is not run again
+            self.end()  # superseded: it is not run again
+            job, lost = self.started, None
         expected: list[tuple[str, str]] = []
         if job and (job.due if lost is None else lost) <= self.now:
             expected = [(job.jid, f"{job.data}")]
         elif not job and self.pending and self.pending.due <= self.now:
             expected = [(self.pending.jid, f"{self.pending.data}")]
-            self.started, self.pending = Started(self.pending.jid, self.pending.data, 0), None
+            first = self.pending.first
+            self.started, self.pending = (
+                Started(self.pending.jid, self.pending.data, first, 0),
+                None,
+            )
         assert [(row["jid"], row["data"]) for row in rows] == expected
         if expected and self.started:
             self.started.lock = rows[0]["expires"]
@@ -142,18 +151,34 @@ class Case:
         if self.pending:
             assert reply == before
             assert await self.story.state(job.jid) == "complete"
-            self.started = None
+            self.end()
         else:
             assert reply == before - 1
             job.lock, job.due = None, self.now + delay
 
     async def unfail(self, jid: str) -> None:
         await self.story.call("revive", "job", jid=jid, now=self.now)
-        data = self.failed.pop(jid)
-        if self.started or self.pending:
+        job = self.failed.pop(jid)
+        if any(job.first < other.first for other in (self.started, self.pending) if other):
             assert await self.story.state(jid) == "complete"
+        elif self.started and self.started.lock is not None:
+            if self.pending:
+                assert await self.story.state(self.pending.jid) == "complete"
+            assert await self.story.state(jid) == "depends"
+            self.pending = Pending(jid, job.data, job.first, self.now, retried=True)
         else:
-            self.started = Started(jid, data, None, self.now)
+            if self.started:
+                assert await self.story.state(self.started.jid) == "complete"
+            self.started = Started(jid, job.data, job.first, None, self.now)
+
+    def end(self) -> None:
+        """The job that has started ends: a retried one that it held takes its place."""
+        self.started, held = None, self.pending
+        if held and held.retried:
+            self.started, self.pending = (
+                Started(held.jid, held.data, held.first, None, held.due),
+                None,
+            )
 
     async def cancel(self) -> None:
         either = [job for job in (self.started, self.pending) if job]
@@ -164,7 +189,7 @@ class Case:
         if job is self.pending:
             self.pending = self.not_run = None
         else:
-            self.started = None
+            self.end()
 
     async def drain(self) -> None:
         """Run all to their ends: the last data is run, unless it was canceled."""

@@ -12,16 +12,23 @@ function debounce.join(put, options, own)
   end
   local key, now = own.unique, put.now
   local last = debounce.find_last(key, now)
-  local f = last and redis.call('HMGET', keys.job(last), 'x-constraints', 'x-fence', 'x-first-put')
-    or {}
+  local f = last and redis.call('HMGET', keys.job(last), 'x-constraints', 'x-fence', 'x-first-put',
+    'state') or {}
   if last and not job_constraints.read(f[1]).debounce then
     own.debounce = nil  -- another kind of job has the key
     return
   end
-  local is_new, first = not last or f[2], now
+  local holder = uniqueness.find_holder(key, now)
+  -- Other clients' runs have no fence; a follow-up that failed and is held again has one.
+  local is_new, first = not last or f[4] == 'running'
+    or f[2] and (f[4] ~= 'depends' or last == holder), now
   if last and is_new and put.jid == last then
     errors.bad_argument('jid', last, 'is that of a job with this key that has started')
   elseif not is_new then
+    local set = put.set and members.read_set(f[1])
+    if set and set ~= put.set then
+      errors.raise('EXISTS', 'the job is a member of another job set', {jid = last})
+    end
     put.jid, first = last, tonumber(f[3]) or now
     options.priority, options.tags = options.priority or 0, options.tags or {}
     options.retries = options.retries or constants.DEFAULT_RETRIES
@@ -30,7 +37,6 @@ function debounce.join(put, options, own)
   if own.debounce_max then
     put.delay = math.max(0, math.min(put.delay, first + own.debounce_max - now))
   end
-  local holder = uniqueness.find_holder(key, now)
   own.joins = {
     first = first, after = is_new and last or nil, is_follow_up = holder and holder ~= put.jid
       or is_new and last ~= nil,
@@ -43,6 +49,8 @@ function debounce.write(jid, joins, options)
   if joins.after then
     record.set_fields(joins.after, 'x-follow-up', jid)
     dependency.link(jid, {joins.after})
+  elseif not joins.is_follow_up then  -- another client may have ended the job that held it
+    dependency.unlink_all(jid)
   end
   if not options.context then record.delete_fields(jid, 'x-context') end
   if not options.on_failure then record.delete_fields(jid, 'x-on-failure') end
@@ -65,19 +73,44 @@ function debounce.find_follow_up(jid, key)
   return other and uniqueness.holds(other, key) and other or nil
 end
 
--- The job that makes another run of this one needless; nil if there is none.
+-- The newer job that makes another run of this one needless; nil if there is none.
 function debounce.find_successor(job, now)
   local own = job_constraints.read(job.constraints)
   local last = own.debounce and debounce.find_last(own.unique, now)
-  return last and last ~= job.jid and last or nil
+  local first = last and last ~= job.jid and redis.call('HGET', keys.job(last), 'x-first-put')
+  local own_first = first and redis.call('HGET', keys.job(job.jid), 'x-first-put')
+  return first and tonumber(first) > (tonumber(own_first) or 0) and last or nil
+end
+
+-- A failed job is to run again, and none is newer. Complete older ones instead, unless they run;
+-- return whether it is the follow-up of one that does.
+function debounce.replace_older(job, now)
+  local own = job_constraints.read(job.constraints)
+  local last = own.debounce and debounce.find_last(own.unique, now)
+  while last do
+    local other = record.read(last)
+    if not job_constraints.read(other.constraints).debounce then return false end
+    if other.state == 'running' then
+      record.set_fields(last, 'x-follow-up', job.jid)
+      dependency.link(job.jid, {last})
+      return true
+    end
+    queue_sets.remove(other.queue, last)
+    limits.release(other, now)
+    dependency.unlink_all(last)
+    completion.supersede(other, job.jid, now)
+    last = debounce.find_last(own.unique, now)
+  end
+  return false
 end
 
 -- A job has ended: its follow-up has the key, and is no longer held.
 function debounce.hand_over(jid, key, now)
   local follow_up = debounce.find_follow_up(jid, key)
   if not follow_up then return uniqueness.release(key, jid) end
-  local _, named = uniqueness.read_entry(key)
-  if named == jid then uniqueness.claim({unique = key}, follow_up, now) end
+  if (uniqueness.find_holder(key, now) or jid) == jid then
+    uniqueness.claim({unique = key}, follow_up, now)
+  end
   record.delete_fields(jid, 'x-follow-up')
   dependency.unlink(follow_up, {jid})
   dependency.release(follow_up, now)

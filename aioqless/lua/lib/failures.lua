@@ -113,10 +113,11 @@ function failures.put_back(job, queue, now)
     cascade.note_retry(job.jid)
     return completion.supersede(job, newer, now)
   end
+  local is_held = job.constraints and debounce.replace_older(job, now)
   history.append(job.jid, job, now, 'put', cjson.encode({q = queue}))
   record.delete_fields(job.jid, 'x-lost', 'x-expiry')
   cascade.note_retry(job.jid)
-  local state = enqueue.add(job.jid, queue, job.priority, 0, now, false, job.constraints)
+  local state = enqueue.add(job.jid, queue, job.priority, 0, now, is_held, job.constraints)
   record.set_fields(job.jid, 'state', state, 'worker', '', 'expires', 0, 'queue', queue,
     'remaining', job.retries, 'time', record.format_time(now))
   if job.constraints then

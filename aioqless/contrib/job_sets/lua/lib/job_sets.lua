@@ -67,6 +67,7 @@ function job_sets.put(set, put, options, write)
     errors.raise('EXISTS', 'the job is a member of another job set', {jid = put.jid})
   end
   if not write then return end
+  put.set = set
   local jid = write(put, options)
   if jid ~= put.jid or former then return jid, false end
   record.set_fields(jid, 'x-constraints',
