@@ -24,6 +24,7 @@ from aioqless.client.put_sender import (
     MAX_JOBS_PER_CALL,
     Backpressure,
     PutSender,
+    is_ordered,
     put_batch,
     raise_failed,
     split,
@@ -121,8 +122,7 @@ class JobSet:
         count, sent = 0, deque[asyncio.Task[int]]()
         try:
             async for batch in self._batches(jobs, queue):
-                ordered = any(row.get("depends") for row in batch)
-                while len(sent) >= (1 if ordered else PARALLEL_BATCHES):
+                while len(sent) >= (1 if is_ordered(batch) else PARALLEL_BATCHES):
                     count += await sent.popleft()
                 sent.append(asyncio.create_task(self._put_batch(batch, wait)))
             while sent:

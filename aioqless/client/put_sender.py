@@ -178,10 +178,7 @@ class PutSender:
             QueueFull: Redis has no memory left.
         """
         backpressure, put_many = Backpressure(wait), partial(self._put_many, queue, keep_existing)
-        ordered = any(
-            job.get("depends") or "debounce" in str(job.get("constraints")) for job in jobs
-        )
-        slots = asyncio.Semaphore(1 if ordered else PARALLEL_BATCHES)
+        slots = asyncio.Semaphore(1 if is_ordered(jobs) else PARALLEL_BATCHES)
         outage: Exception | None = None
 
         async def send(batch: list[PutManyRow]) -> list[str | Exception]:
@@ -282,6 +279,11 @@ async def put_once(send: SendBatch[Row], batch: list[Row]) -> list[str | Excepti
         return [full] * len(batch)
     except NotDurable as late:
         return [each if isinstance(each, Exception) else late for each in late.result]
+
+
+def is_ordered(jobs: Sequence[PutManyRow] | Sequence[PutFlowRow]) -> bool:
+    """Return whether earlier batches must have been put before the one with these jobs."""
+    return any(job.get("depends") or "debounce" in str(job.get("constraints")) for job in jobs)
 
 
 def raise_failed(
