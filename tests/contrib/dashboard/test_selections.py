@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 
 from aioqless import Client, NewJob, Queue
+from aioqless.contrib.dashboard.bulk_actions import STEP
 from tests.conftest import Until
 from tests.contrib.dashboard.steps import do
 
@@ -35,3 +36,19 @@ async def test_jobs_of_a_tag_or_klass_are_counted_moved_retried_and_deleted(
     assert await until(lambda: has(slow, 0)) and await until(lambda: has(mail, 1))
     assert "no job of Greet can be deleted" in await do(http, "select-cancel", klass="Greet")
     assert "klass is missing" in await do(http, "select-cancel")
+
+
+async def test_job_on_which_one_of_a_later_step_depends_is_deleted_with_it(
+    http: httpx.AsyncClient, client: Client, until: Until
+) -> None:
+    mail = client.queue("mail")
+    jids = [f"job-{n}" for n in range(STEP + 50)]
+    await mail.put_many(NewJob("Greet", jid=jid, tags=["news"]) for jid in jids)
+    listed = await client.jobs.select(tag="news", states=("waiting",))
+    await mail.put("Greeting", jid="last", tags=["news"], depends=listed[:1])
+    await do(http, "select-cancel", tag="news")
+
+    async def are_deleted() -> bool:
+        return (await client.jobs.tagged_jids("news"))[0] == 0
+
+    assert await until(are_deleted)

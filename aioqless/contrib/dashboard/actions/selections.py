@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Awaitable, Callable
 
 from aioqless import validation
@@ -26,12 +28,18 @@ async def move(request: ActionRequest) -> str:
 
 async def cancel(request: ActionRequest) -> str:
     """Delete those that are not complete, except those that other jobs depend on."""
+    kept: list[str] = []
 
     async def change(jids: list[str]) -> int:
-        return (await request.client.jobs.cancel_many(jids)).canceled
+        result = await request.client.jobs.cancel_many(jids)
+        kept.extend(result.kept)
+        return result.canceled
+
+    async def finish() -> int:
+        return (await request.client.jobs.cancel_many(kept)).canceled
 
     states = ("waiting", "scheduled", "depends", "running", "stalled", "failed")
-    return await _act(request, "select-cancel", "deleted", states, change)
+    return await _act(request, "select-cancel", "deleted", states, change, finish)
 
 
 async def _act(
@@ -40,8 +48,12 @@ async def _act(
     verb: str,
     states: tuple[str, ...],
     change: Callable[[list[str]], Awaitable[int]],
+    finish: Callable[[], Awaitable[int]] | None = None,
 ) -> str:
-    """Change the jobs in some states; with the field `dry_run`, only count them."""
+    """Change the jobs in some states; with the field `dry_run`, only count them.
+
+    `finish` changes those that could not be changed before others were.
+    """
     tag = request.form.get("tag") or None
     klass = request.text("klass") if tag is None else None
     jids = await request.client.jobs.select(tag=tag, klass=klass, states=states)
@@ -53,8 +65,10 @@ async def _act(
     left = iter(jids)
 
     async def step(_skipped: int, count: int) -> tuple[int, int]:
-        portion = [jid for jid, _ in zip(left, range(count), strict=False)]
+        portion = list(itertools.islice(left, count))
         done = await change(portion)
+        if finish is not None and not operator.length_hint(left):
+            done += await finish()
         return done, len(portion) - done
 
     request.dashboard.bulk_actions.start(request.user, action, verb, name, total, step)
