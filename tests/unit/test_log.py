@@ -49,6 +49,11 @@ def logged() -> Iterator[tuple[str, str, set[str], bool]]:
                         any(keyword.arg is None for keyword in node.keywords),
                     )
                 case ast.Call(
+                    func=ast.Attribute(attr="log"),
+                    args=[ast.Constant(str(level)), ast.Constant(str(event))],
+                ):  # an outage; that of a node has more fields
+                    yield event, level, {str(each.arg) for each in node.keywords}, True
+                case ast.Call(
                     func=ast.Name("End"),
                     args=[
                         ast.Constant(str(level)),

@@ -107,6 +107,8 @@ async def put_relations(client: Client) -> None:
     await client.queue("imports").put_many(
         NewJob("Greet", jid=jid, fair_by=Key("customer=7")) for jid in ("in-turn", "next-in-turn")
     )
+    page = NewJob(fetch, jid="taken-from")
+    await client.put_flow(chain(page, NewJob("Greet", {"n": page.result}, jid="taker")))
     results = client.queue("results")
     await results.put("Greet", jid="with-a-result")
     (job,) = await results.pop(worker="worker-results")
@@ -195,6 +197,11 @@ async def put_extensions(client: Client) -> None:
     await ForeignQueuesCommands(client.internals.store).import_queue(
         prefix="", into="", queue="foreign", side="right", count=9, now=THEN
     )
+
+
+@aioqless.job(klass="Fetch", result_ttl=3600)
+async def fetch(job: Job) -> int:
+    return 1
 
 
 @bulk_job(klass="Take", queue="bulks", size=10, within=60)

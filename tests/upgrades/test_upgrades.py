@@ -18,7 +18,15 @@ from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
-from tests.upgrades.snapshot import ENCRYPTED_WITH, FOLDER, THEN, dump, put_everything, restore
+from tests.upgrades.snapshot import (
+    ENCRYPTED_WITH,
+    FOLDER,
+    THEN,
+    dump,
+    fetch,
+    put_everything,
+    restore,
+)
 
 VERSIONS = sorted(FOLDER.glob("*.jsonl"))
 KEYS = "\n".join(file.read_text() for file in Path(aioqless.__file__).parent.rglob("keys.lua"))
@@ -139,7 +147,7 @@ async def test_every_job_runs_to_its_end(restored: Client, until: Until) -> None
     for jid in ("interval", "cron"):
         recurring = await restored.recurring.get(jid)
         assert recurring is not None and not recurring.paused
-    async with Worker(restored, greet, settings=Settings(queues=("*",), poll=0.05)):
+    async with Worker(restored, greet, fetch, settings=Settings(queues=("*",), poll=0.05)):
         await until(lambda: _all_complete(restored, jobs))
     made = [each.jid async for each in restored.recurring.all()]
     assert set(made) == {"interval", "cron", "paused"}

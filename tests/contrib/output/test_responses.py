@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator
 
+import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from aioqless import Client, Worker
 from aioqless.client.job import JobState
@@ -83,29 +83,19 @@ async def test_response_continues_after_the_last_event_id(client: Client) -> Non
     async with Worker(client, count):
         await client.jobs.wait(jid, 30)
 
-    def respond(url: str, namespace: str, after: str | None) -> tuple[dict[str, str], str]:
-        async def stream(request: Request) -> Response:
-            async def output() -> AsyncGenerator[Output, None]:
-                async with Client(url, namespace=namespace) as own:
-                    header = request.headers.get("last-event-id")
-                    async for each in own.jobs.output(jid, after=header):
-                        yield each
+    async def stream(request: Request) -> Response:
+        after = request.headers.get("last-event-id")
+        return server_sent_events(client.jobs.output(jid, after=after))
 
-            return server_sent_events(output())
-
-        headers = {"last-event-id": after} if after else {}
-        with TestClient(Starlette(routes=[Route("/", stream)])) as browser:
-            response = browser.get("/", headers=headers)
-            return dict(response.headers), response.text
-
-    assert client.url is not None
-    headers, text = await asyncio.to_thread(respond, client.url, client.namespace, None)
-    assert headers["content-type"].startswith("text/event-stream")
-    assert re.findall(r"^data: (\d)$", text, re.M) == list("01234")
-    _, text = await asyncio.to_thread(respond, client.url, client.namespace, "1-3")
-    assert re.findall(r"^data: (\d)$", text, re.M) == ["3", "4"]
-    _, text = await asyncio.to_thread(respond, client.url, client.namespace, "1-5-end")
-    assert text == ""
+    app = httpx.ASGITransport(Starlette(routes=[Route("/", stream)]))
+    async with httpx.AsyncClient(transport=app, base_url="http://app") as browser:
+        response = await browser.get("/")
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert re.findall(r"^data: (\d)$", response.text, re.M) == list("01234")
+        response = await browser.get("/", headers={"last-event-id": "1-3"})
+        assert re.findall(r"^data: (\d)$", response.text, re.M) == ["3", "4"]
+        response = await browser.get("/", headers={"last-event-id": "1-5-end"})
+        assert response.text == ""
 
 
 async def test_command_prints_output(client: Client) -> None:
