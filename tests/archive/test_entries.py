@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aioqless.contrib.archive import Run
+from aioqless import Client, Key
+from aioqless.contrib.archive import Run, parse
 from aioqless.contrib.human_tasks.commands import HumanTasksCommands
 from aioqless.errors import LockLost
 from aioqless.store import PutFlowRow
@@ -54,6 +55,20 @@ async def test_entry_of_a_completed_job_has_all_fields(story: Archived) -> None:
         Run(MICROS, MICROS + 1_000_001, MICROS + 2_500_000, "complete", "ann", event.fence),
     )
     assert not event.swept and event.data is None
+
+
+async def test_entry_has_the_set_the_tenant_and_the_deadline_of_a_job(client: Client) -> None:
+    await client.config.set("archive", "on")
+    imports = client.job_set("import-42")
+    await imports.put("Load", jid="member", fair_by=Key("customer=7"), expires_in=60)
+    member = await client.jobs.get("member")
+    await client.jobs.cancel("member")
+    entries = await client.redis.xrange(f"{client.namespace}:x:archive")
+    assert entries is not None and len(entries) == 1
+    id, fields = entries[0]
+    event = parse(id.decode(), {name.decode(): text.decode() for name, text in fields.items()})
+    assert member is not None and event.expires == round(member.expiry * 1e6)
+    assert (event.job_set, event.tenant) == ("import-42", "customer=7")
 
 
 async def test_completions_of_one_call_have_an_entry_each(story: Archived) -> None:

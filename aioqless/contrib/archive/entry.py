@@ -90,6 +90,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         message: Error message, if it failed.
         spawned_from: Jid of the recurring job that it is an instance of.
         depends: Jids of jobs that it waited for.
+        job_set: Name of the job set that it is a member of.
+        tenant: Its key for fair turns.
+        expires: When it expired unless it had started.
         runs: All runs of the stage.
         data: The job's data, if it is archived.
         data_size: Length of the data, in bytes.
@@ -118,6 +121,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     message: str | None
     spawned_from: str | None
     depends: tuple[str, ...]
+    job_set: str | None
+    tenant: str | None
+    expires: int | None
     runs: tuple[Run, ...]
     data: str | None
     data_size: int | None
@@ -207,6 +213,9 @@ def parse(id: str, fields: Mapping[str, str]) -> Event:
         message=message,
         spawned_from=get("spawned_from"),
         depends=_read_texts(fields, "depends"),
+        job_set=get("job_set"),
+        tenant=get("tenant"),
+        expires=_read_time(fields, "expires"),
         runs=runs,
         data=get("data"),
         data_size=_read_int(fields, "data_size"),

@@ -14,7 +14,7 @@ local IN_LINE = {waiting = true, scheduled = true, depends = true}
 function archive.append(job, what, ended, more)
   local key, how = keys.job(job.jid), config.archive_settings()
   local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put',
-    'spawned_from_jid', 'x-after', 'x-runs')
+    'spawned_from_jid', 'x-after', 'x-runs', 'x-constraints', 'x-expiry')
   local was, fence, runs = job.state, job.fence, f[8]
   local popped = more.popped or (was == 'running' and job.time) or nil
   local put = more.put or (was == 'running' and tonumber(f[5])) or (IN_LINE[was] and job.time)
@@ -51,6 +51,11 @@ function archive.append(job, what, ended, more)
   if tags ~= '[]' then e[n + 1], e[n + 2], n = 'tags', tags, n + 2 end
   if f[6] then e[n + 1], e[n + 2], n = 'spawned_from', f[6], n + 2 end
   if f[7] then e[n + 1], e[n + 2], n = 'depends', f[7], n + 2 end
+  local own = f[9] and job_constraints.read(f[9]) or {}
+  local set = own.set and job_row.find_set_name(own.set)
+  if set then e[n + 1], e[n + 2], n = 'job_set', set, n + 2 end
+  if own.fair then e[n + 1], e[n + 2], n = 'tenant', own.fair, n + 2 end
+  if f[10] then e[n + 1], e[n + 2], n = 'expires', f[10], n + 2 end
   if more.to then e[n + 1], e[n + 2], n = 'to', more.to, n + 2 end
   if more.group then
     e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'group', more.group, 'message', more.message or '',

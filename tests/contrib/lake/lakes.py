@@ -24,7 +24,7 @@ SECRET = "<script>alert('a job')</script>"
 
 EARLY = [
     event("a", run(0, 1, 2, "fail", failure_group="g", message=SECRET), id="1-0"),
-    event("b", run(0, 5, 9), id="2-0", tags=["x"], klass="Send"),
+    event("b", run(0, 5, 9), id="2-0", tags=["x"], klass="Send", job_set="import-1", tenant="t"),
     event("other", run(0, 5, 9), id="1-0", namespace="{billing}"),
     event(
         "never",

@@ -68,7 +68,7 @@ def test_sql_queries_the_tables(run: RunLakeCommand) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["backlog", "busy_workers", "late", "retry_storms", "seconds_by_tag"]
+    "name", ["backlog", "busy_workers", "job_sets", "late", "retry_storms", "seconds_by_tag"]
 )
 def test_named_queries_are_answered(run: RunLakeCommand, name: str) -> None:
     code, out, err = run("sql", "--named", name, "--csv", "--no-refresh")
@@ -83,7 +83,7 @@ def test_named_queries_are_answered(run: RunLakeCommand, name: str) -> None:
     ("arguments", "why"),
     [
         (["sql", "--no-refresh"], "give a query, or the name of one by --named"),
-        (["sql", "--named", "none", "--no-refresh"], "there are backlog, busy_workers, late,"),
+        (["sql", "--named", "none", "--no-refresh"], "there are backlog, busy_workers, job_sets,"),
         (["sql", "SELECT nothing FROM jobs", "--no-refresh"], "nothing"),
         (["sql", "SELEC", "--no-refresh"], "SELEC"),
         (

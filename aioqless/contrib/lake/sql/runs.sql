@@ -1,6 +1,6 @@
 -- One row for each run of the events; attempts count from 1 within a stage.
 SELECT
-    id, attempt, jid, klass, queue, tags, priority,
+    id, attempt, jid, klass, queue, tags, priority, job_set, tenant,
     r.worker, r.fence, r.put, r.popped, r.ended,
     seconds_between(r.put, r.popped) AS wait,
     seconds_between(r.popped, r.ended) AS run,
@@ -9,7 +9,7 @@ SELECT
     namespace, date
 FROM (
     SELECT
-        id, jid, klass, queue, tags, priority, swept, namespace, date,
+        id, jid, klass, queue, tags, priority, job_set, tenant, swept, namespace, date,
         generate_subscripts(runs, 1) AS attempt,
         unnest(runs) AS r
     FROM events

@@ -116,7 +116,7 @@ def sql(
     ] = None,
     named: Annotated[
         str | None,
-        typer.Option(help="backlog, busy_workers, late, retry_storms or seconds_by_tag."),
+        typer.Option(help="backlog, busy_workers, job_sets, late, retry_storms or seconds_by_tag."),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
