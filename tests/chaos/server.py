@@ -55,10 +55,20 @@ class Server:
         with (self._folder / "log").open("ab") as log:
             # Python ignores SIGXFSZ, and so do its child processes: to the server, a file that
             # cannot grow is a write error, as on a full disk.
+            began = log.tell()
             self._process = subprocess.Popen(  # noqa: ASYNC220  it doesn't wait for it
                 command, stdout=log, stderr=log, restore_signals=False
             )
         await self.until_it_answers()
+        if b"short read while loading" in (self._folder / "log").read_bytes()[began:]:
+            await self._rewrite_log()
+
+    async def _rewrite_log(self) -> None:
+        """Rewrite the AOF, which may be cut within a script's changes: the page on backups."""
+        await self.ask("BGREWRITEAOF")
+        async with asyncio.timeout(PATIENCE):
+            while (await self.ask("INFO", "persistence"))["aof_rewrite_in_progress"]:  # noqa: ASYNC110  there is no event of it
+                await asyncio.sleep(0.02)
 
     async def until_it_answers(self) -> None:
         async with asyncio.timeout(PATIENCE):
