@@ -11,13 +11,13 @@ from aioqless.contrib.dashboard.actions.action import ActionRequest
 
 
 async def retry(request: ActionRequest) -> str:
-    """Retry those that have failed, each in its queue."""
+    """Retry the failed jobs, each in its queue."""
     change = request.client.jobs.retry_many
     return await _act(request, "select-retry", "retried", ("failed",), change)
 
 
 async def move(request: ActionRequest) -> str:
-    """Move those that wait or are scheduled to another queue."""
+    """Move the waiting and scheduled jobs to another queue."""
     queue = validation.check_name("queue", request.text("queue").strip())
 
     async def change(jids: list[str]) -> int:
@@ -27,7 +27,7 @@ async def move(request: ActionRequest) -> str:
 
 
 async def cancel(request: ActionRequest) -> str:
-    """Delete those that are not complete, except those that other jobs depend on."""
+    """Delete the jobs that are not complete, except dependencies of other jobs."""
     kept: list[str] = []
 
     async def change(jids: list[str]) -> int:
@@ -52,7 +52,7 @@ async def _act(
 ) -> str:
     """Change the jobs in some states; with the field `dry_run`, only count them.
 
-    `finish` changes those that could not be changed before others were.
+    `finish` is called after the last step: it deletes dependencies of jobs of a later step.
     """
     tag = request.form.get("tag") or None
     klass = request.text("klass") if tag is None else None
