@@ -141,8 +141,8 @@ def move(
 ) -> Act:
     """Move jobs to another queue, to run there.
 
-    By jid: in any state; a running job is taken from its worker, after confirmation. By tag or klass:
-    the waiting and scheduled jobs.
+    By jid: in any state; a running job is taken from its worker, after confirmation. By tag or
+    klass: the waiting and scheduled jobs.
     """
     if sum((bool(jid), tag is not None, klass is not None)) != 1:
         raise typer.BadParameter("choose one: jids, --tag or --klass")
