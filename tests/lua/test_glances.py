@@ -6,7 +6,7 @@ import pytest
 
 from aioqless.client.job.summaries import FailureGroup
 from aioqless.contrib.dashboard.commands import DashboardCommands
-from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
+from aioqless.contrib.http.commands import HttpCommands
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
 from tests.lua.story import Story
 
@@ -219,17 +219,17 @@ async def test_logins_are_listed_separately_from_actions(story: Story) -> None:
 
 
 async def test_session_is_readable_until_it_is_deleted_or_expires(story: Story) -> None:
-    await HttpSessionsCommands(story.store).session_keep(id="a", proof="p", seconds=60)
-    await HttpSessionsCommands(story.store).session_keep(id="b", proof="q", seconds=0.5)
-    assert await HttpSessionsCommands(story.store).session_read(ids=["a", "none", "b"]) == [
+    await HttpCommands(story.store).session_keep(id="a", proof="p", seconds=60)
+    await HttpCommands(story.store).session_keep(id="b", proof="q", seconds=0.5)
+    assert await HttpCommands(story.store).session_read(ids=["a", "none", "b"]) == [
         "p",
         False,
         "q",
     ]
     assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:a") <= 60_000
     assert 0 < await story.ask("PTTL", f"{story.store.namespace}:x:session:b") <= 1000
-    await HttpSessionsCommands(story.store).session_drop(id="a")
-    assert (await HttpSessionsCommands(story.store).session_read(ids=["a"])) == [False]
+    await HttpCommands(story.store).session_drop(id="a")
+    assert (await HttpCommands(story.store).session_read(ids=["a"])) == [False]
 
 
 async def test_glance_of_a_complete_job_has_its_last_run(story: Story) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
+from aioqless.contrib.http.commands import HttpCommands
 from aioqless.errors import InvalidArgument, StaleRequest, WrongState
 from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story
@@ -149,7 +149,7 @@ async def filled_namespace(story: Story) -> Story:
     await story.call("set_put", set_name="old", now=5, batch=members)
     assert await story.pop(6, queue="sets") == ["m0"]
     await story.fail("m0", 7)
-    await HttpSessionsCommands(story.store).session_keep(id="open", proof="x", seconds=60)
+    await HttpCommands(story.store).session_keep(id="open", proof="x", seconds=60)
     await story.configure(archive="on")
     await story.store.name_lease_claim(worker="ann", now=5, process='{"id":"1","place":"p"}')
     return story

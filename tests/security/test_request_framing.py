@@ -10,7 +10,7 @@ import uvicorn
 
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, create_app
-from aioqless.contrib.dashboard.web_server import uvicorn_config
+from aioqless.contrib.http.uvicorn_server import uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
 

@@ -21,7 +21,7 @@ from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.durable.commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
-from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
+from aioqless.contrib.http.commands import HttpCommands
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.output.commands import OutputCommands
 from aioqless.testing import server
@@ -187,7 +187,7 @@ async def put_extensions(client: Client) -> None:
     )
     await client.internals.store.declare_begin(id="1")
     await put_durable(client)
-    await HttpSessionsCommands(client.internals.store).session_keep(
+    await HttpCommands(client.internals.store).session_keep(
         id="known", proof="of-a-password", seconds=10**9
     )
     pushed = {"jid": "from-elsewhere", "class": "Greet", "args": [], "queue": "foreign"}

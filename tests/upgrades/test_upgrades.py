@@ -15,7 +15,7 @@ from aioqless import Client, Job, Key, Settings, Worker, job
 from aioqless.client.archive import Archive
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
+from aioqless.contrib.http.commands import HttpCommands
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
 from tests.upgrades.snapshot import (
@@ -178,9 +178,7 @@ async def test_data_beside_jobs_is_read(latest: Client) -> None:
     assert [
         act["act"] for act in await DashboardCommands(latest.internals.store).audit_log_logins()
     ] == ["login"]
-    assert await HttpSessionsCommands(latest.internals.store).session_read(
-        ids=["known", "unknown"]
-    ) == [
+    assert await HttpCommands(latest.internals.store).session_read(ids=["known", "unknown"]) == [
         "of-a-password",
         False,
     ]

@@ -33,7 +33,7 @@ from aioqless.contrib.dashboard.middleware import (
 from aioqless.contrib.dashboard.page_request import PageRequest, parse_parameters
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.http_sessions import FramingMiddleware, Session
+from aioqless.contrib.http import FramingMiddleware, Session
 from aioqless.errors import AioqlessError, ScriptError
 from aioqless.runtime.log import log
 

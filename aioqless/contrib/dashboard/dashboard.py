@@ -12,7 +12,7 @@ from aioqless.contrib.dashboard.bulk_actions import BulkActions
 from aioqless.contrib.dashboard.flash import FlashMessages
 from aioqless.contrib.dashboard.redaction import Redaction
 from aioqless.contrib.dashboard.sampler import Sampler
-from aioqless.contrib.http_sessions import BoundedDict, Session, Sessions
+from aioqless.contrib.http import BoundedDict, Session, Sessions
 from aioqless.runtime.log import log
 
 COOKIE = "aioqless"

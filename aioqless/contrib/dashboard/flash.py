@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioqless.contrib.http_sessions import BoundedDict, Session
+from aioqless.contrib.http import BoundedDict, Session
 
 MAX_BROWSERS = 1000
 MAX_PER_BROWSER = 5

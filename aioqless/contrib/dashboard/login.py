@@ -20,8 +20,8 @@ from aioqless.contrib.dashboard.middleware import (
 )
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
-from aioqless.contrib.http_sessions import HttpSessionsCommands, digest
-from aioqless.contrib.http_sessions.login_attempts import (
+from aioqless.contrib.http import HttpCommands, digest
+from aioqless.contrib.http.login_attempts import (
     LoginAttempts,
     TooManyAttempts,
     network_of,
@@ -99,7 +99,7 @@ class Login:
         An unknown name takes as long as a known one.
         """
         proof = self._dashboard.proof_of(name)
-        records = HttpSessionsCommands(self._dashboard.client.internals.store)
+        records = HttpCommands(self._dashboard.client.internals.store)
         known_id = digest(f"known {name} {network}")
         known = False
         if proof is not None:

@@ -24,7 +24,7 @@ from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.contrib.dashboard.dashboard import COOKIE, SESSION_LIFETIME, Dashboard
 from aioqless.contrib.dashboard.page_request import address, parse_parameters
-from aioqless.contrib.http_sessions import (
+from aioqless.contrib.http import (
     Session,
     is_from_this_machine,
     is_of_same_origin,

@@ -21,7 +21,7 @@ from aioqless.contrib.dashboard import Access, Identity, Role, User, create_app,
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.http_sessions.login_attempts import BY_PAIR
+from aioqless.contrib.http.login_attempts import BY_PAIR
 from tests.contrib.dashboard.conftest import ENTER, OPEN, TOKEN, served
 from tests.contrib.dashboard.steps import do, token
 

@@ -14,9 +14,9 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from aioqless import Client
+from aioqless.contrib.http.json_api import MAX_BODY
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api
-from aioqless.contrib.human_tasks.api.checks import MAX_BODY
 from tests.conftest import Until
 from tests.contrib.human_tasks.conftest import HOST, TOKEN, Browser
 

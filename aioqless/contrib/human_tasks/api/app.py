@@ -8,43 +8,44 @@ import inspect
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
-from redis.exceptions import ConnectionError as NotConnected
-from redis.exceptions import TimeoutError as NotInTime
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from aioqless import errors, validation
-from aioqless.contrib.http_sessions import FramingMiddleware, Session, Sessions
-from aioqless.contrib.http_sessions.login_attempts import (
+from aioqless.contrib.http import Session, Sessions
+from aioqless.contrib.http.json_api import (
+    Endpoint,
+    RequestRefused,
+    checked,
+    create_app,
+    read_json,
+    refusal_of,
+    respond,
+)
+from aioqless.contrib.http.login_attempts import (
     LoginAttempts,
     TooManyAttempts,
     network_of,
 )
 from aioqless.contrib.human_tasks.api.checks import (
     COOKIE,
-    HEADERS,
     SESSION_LIFETIME,
-    RequestRefused,
     check_address,
     check_origin,
-    read_limited_body,
 )
 from aioqless.contrib.human_tasks.api.openapi import KEY_PATTERN, TAB_PATTERN, describe
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS, Operation, TaskRequest
-from aioqless.contrib.human_tasks.api.schemas import Error, SessionInfo, SignIn
+from aioqless.contrib.human_tasks.api.schemas import SessionInfo, SignIn
 from aioqless.contrib.human_tasks.person import Person, name_of
 from aioqless.contrib.human_tasks.task_queue import TaskQueue
 from aioqless.runtime.log import log
 
 Identify: TypeAlias = Callable[[Request], "str | Awaitable[str | None] | None"]
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 MIN_TOKEN_LENGTH = 16
 STARTUP_TOKEN = "(startup token)"  # the name whose attempts are counted: people give any name
 
@@ -76,10 +77,10 @@ def create_api(
     _check_queues(queues)
     sessions = Sessions(next(iter(queues.values())).client, COOKIE, SESSION_LIFETIME, secret)
     api = _Api(dict(queues), identify, _startup_token(identify, startup_token), sessions)
-    document = msgspec.json.encode(describe(title, queues))
+    document = msgspec.Raw(msgspec.json.encode(describe(title, queues)))
 
     async def get_document(_request: Request) -> Response:
-        return _json(document)
+        return respond(document)
 
     routes = [
         Route("/openapi.json", api.checked(get_document)),
@@ -91,11 +92,7 @@ def create_api(
             for each in OPERATIONS
         ),
     ]
-    return Starlette(
-        routes=routes,
-        exception_handlers={HTTPException: _not_routed},
-        middleware=[Middleware(FramingMiddleware)],
-    )
+    return create_app(routes)
 
 
 def _check_queues(queues: Mapping[str, TaskQueue]) -> None:
@@ -146,18 +143,13 @@ class _Api:
         """Return an endpoint that checks address and origin, and maps errors to responses."""
 
         async def check_and_respond(request: Request) -> Response:
-            try:
-                if self._identify is None:
-                    check_address(request)
-                if request.method not in ("GET", "HEAD"):
-                    check_origin(request)
-                return await endpoint(request)
-            except RequestRefused as refused:
-                return _error(refused)
-            except (errors.AioqlessError, ValueError, NotConnected, NotInTime) as error:
-                return _error(_refused(error))
+            if self._identify is None:
+                check_address(request)
+            if request.method not in ("GET", "HEAD"):
+                check_origin(request)
+            return await endpoint(request)
 
-        return check_and_respond
+        return checked(check_and_respond, _refuse)
 
     def endpoint_of(self, operation: Operation) -> Endpoint:
         """Return the endpoint of an operation."""
@@ -175,18 +167,14 @@ class _Api:
                     "token",
                     "The session's token is missing or wrong: GET /session returns it.",
                 )
-            body = (
-                _decode(await read_limited_body(request), operation.body)
-                if operation.body
-                else None
-            )
+            body = await read_json(request, operation.body) if operation.body else None
             tab = _header(request, "x-tab", TAB_PATTERN) or ""
             key = _header(request, "idempotency-key", KEY_PATTERN)
             person = Person(session.name, _tab_session(session, tab))
             result = await operation.perform(
                 TaskRequest(person, tasks, body, key, request.query_params)
             )
-            return _json(msgspec.json.encode(result))
+            return respond(result)
 
         return perform
 
@@ -196,7 +184,7 @@ class _Api:
 
     async def sign_in(self, request: Request) -> Response:
         """Open a session and set its cookie."""
-        credentials = _decode(await read_limited_body(request), SignIn)
+        credentials = await read_json(request, SignIn)
         if self._identify is None:
             await self._check_startup_token(request, credentials.startup_token or "")
         name = await self._identify_user(request, credentials.name)
@@ -256,7 +244,7 @@ class _Api:
 
     def _session_info(self, session: Session | None) -> Response:
         name, token = (session.name, self._sessions.token(session)) if session else (None, None)
-        return _json(msgspec.json.encode(SessionInfo(name, token)))
+        return respond(SessionInfo(name, token))
 
     async def _session(self, request: Request) -> Session:
         session = await self._find_session(request)
@@ -288,35 +276,16 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _refused(error: Exception) -> RequestRefused:  # noqa: PLR0911 (a table of errors)
+def _refuse(error: Exception) -> RequestRefused:
     match error:
         case errors.LockLost():
             by = validation.to_text(name_of(error.holder or ""))
-            return RequestRefused(
-                409, "lost", f"{by or 'Another person'} has taken over the job.", by or None
-            )
+            why = f"{by or 'Another person'} has taken over the job."
+            return RequestRefused(409, "lost", why, by or None)
         case errors.WrongState():
-            return RequestRefused(
-                409, "state", f"The job is no longer reserved: it is {error.state}."
-            )
-        case errors.StaleRequest():
-            return RequestRefused(
-                409, "repeated", "This request is out of date: a later one was executed."
-            )
-        case errors.NoSuchJob():
-            return RequestRefused(404, "gone", "The job no longer exists.")
-        case errors.InvalidData():
-            return RequestRefused(422, "answer", validation.to_text(error))
-        case NotConnected() | NotInTime():
-            return RequestRefused(503, "redis", "Redis is unavailable. Try again.")
-    return RequestRefused(400, "request", validation.to_text(error))
-
-
-def _decode(body: bytes, type_: Any) -> Any:
-    try:
-        return msgspec.json.decode(body or b"{}", type=type_)
-    except (ValueError, RecursionError) as wrong:
-        raise RequestRefused(400, "request", validation.to_text(wrong)) from None
+            why = f"The job is no longer reserved: it is {error.state}."
+            return RequestRefused(409, "state", why)
+    return refusal_of(error)
 
 
 def _header(request: Request, name: str, pattern: str) -> str | None:
@@ -328,21 +297,3 @@ def _header(request: Request, name: str, pattern: str) -> str | None:
 
 def _root(request: Request) -> str:
     return request.scope.get("root_path", "") or "/"
-
-
-def _json(text: bytes, status: int = 200) -> Response:
-    return Response(text, status, HEADERS, "application/json")
-
-
-def _error(refused: RequestRefused) -> Response:
-    return _json(
-        msgspec.json.encode(Error(refused.code, refused.message, refused.by)), refused.status
-    )
-
-
-async def _not_routed(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    response = _error(RequestRefused(error.status_code, "path", error.detail))
-    response.headers.update(error.headers or {})
-    return response

@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
+from aioqless.contrib.http import openapi
 from aioqless.contrib.human_tasks.api.checks import COOKIE
 from aioqless.contrib.human_tasks.api.operations import OPERATIONS, Operation
-from aioqless.contrib.human_tasks.api.schemas import Error, SessionInfo, SignIn
+from aioqless.contrib.human_tasks.api.schemas import SessionInfo, SignIn
 
-JSON = "application/json"
 KEY_PATTERN = "^[A-Za-z0-9_.:-]{1,64}$"
 TAB_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 STATUS_MEANINGS = {
@@ -25,7 +23,7 @@ STATUS_MEANINGS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "The answer can't be stored.",
-    429: "Too many attempts to sign in.",
+    429: "Too many attempts to sign in, or the next queue is full.",
     503: "Redis is unavailable.",
 }
 HEADER_PARAMETERS = [
@@ -49,42 +47,21 @@ HEADER_PARAMETERS = [
 
 def describe(title: str, queues: Iterable[str]) -> dict[str, Any]:
     """Return the OpenAPI document."""
-    types = list(
-        {
-            each: None
-            for operation in OPERATIONS
-            for each in (operation.body, operation.answer)
-            if each
-        }
-        | {SignIn: None, SessionInfo: None}
-    )
-    _, schemas = msgspec.json.schema_components(
-        [*types, Error], ref_template="#/components/schemas/{name}"
-    )
-    paths: dict[str, dict[str, Any]] = {"/session": _session()}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(
-            operation, sorted(queues)
-        )
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": title,
-            "version": "1",
-            "description": "Reserve jobs for people, for a limited time.",
-        },
-        "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {
-                "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
-                "token": {"type": "apiKey", "in": "header", "name": "X-Token"},
-            },
-        },
+    info = {
+        "title": title,
+        "version": "1",
+        "description": "Reserve jobs for people, for a limited time.",
     }
+    schemes = {
+        "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+        "token": {"type": "apiKey", "in": "header", "name": "X-Token"},
+    }
+    names = sorted(queues)
+    operations = [*_session(), *(_operation(each, names) for each in OPERATIONS)]
+    return openapi.describe(info, operations, STATUS_MEANINGS, schemes)
 
 
-def _operation(operation: Operation, queues: list[str]) -> dict[str, Any]:
+def _operation(operation: Operation, queues: list[str]) -> openapi.Description:
     changes = operation.method != "GET"
     parameters: list[dict[str, Any]] = [
         {"name": each, "in": "path", "required": True, "schema": {"type": "string", "enum": queues}}
@@ -99,44 +76,43 @@ def _operation(operation: Operation, queues: list[str]) -> dict[str, Any]:
         }
         for each in operation.query
     ]
-    parameters += HEADER_PARAMETERS if changes else HEADER_PARAMETERS[:1]
-    refusals = (
-        (400, 401, 403, 404, 408, 409, 413, 415, 422, 503) if changes else (400, 401, 403, 404, 503)
+    return openapi.Description(
+        method=operation.method,
+        path=operation.path,
+        name=operation.name,
+        summary=operation.summary,
+        answer=operation.answer,
+        refusals=(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+        if changes
+        else (400, 401, 403, 404, 503),
+        body=operation.body,
+        parameters=parameters + (HEADER_PARAMETERS if changes else HEADER_PARAMETERS[:1]),
+        security=[{"session": [], "token": []} if changes else {"session": []}],
     )
-    described = _described(operation.name, operation.summary, operation.answer, refusals)
-    described |= {
-        "parameters": parameters,
-        "security": [{"session": [], "token": []} if changes else {"session": []}],
-    }
-    if operation.body:
-        described["requestBody"] = _content(operation.body) | {"required": True}
-    return described
 
 
-def _session() -> dict[str, Any]:
-    begin = _described(
-        "sign_in",
-        "Begin a session; its cookie is set",
-        SessionInfo,
-        (400, 401, 403, 408, 413, 415, 429, 503),
-    )
-    return {
-        "get": _described(
-            "who", "Who is signed in, and the token for changes", SessionInfo, (403, 503)
+def _session() -> list[openapi.Description]:
+    def described(
+        method: str, name: str, summary: str, *refusals: int, body: Any = None
+    ) -> openapi.Description:
+        return openapi.Description(
+            method=method,
+            path="/session",
+            name=name,
+            summary=summary,
+            answer=SessionInfo,
+            refusals=refusals,
+            body=body,
+        )
+
+    return [
+        described("GET", "who", "Who is signed in, and the token for changes", 403, 503),
+        described(
+            "POST",
+            "sign_in",
+            "Begin a session; its cookie is set",
+            *(400, 401, 403, 408, 413, 415, 429, 503),
+            body=SignIn,
         ),
-        "post": begin | {"requestBody": _content(SignIn) | {"required": True}},
-        "delete": _described("sign_out", "End the session", SessionInfo, (403, 415, 503)),
-    }
-
-
-def _described(name: str, summary: str, answer: Any, refusals: Iterable[int]) -> dict[str, Any]:
-    answers = {"200": {"description": summary} | _content(answer)}
-    answers |= {
-        str(status): {"description": STATUS_MEANINGS[status]} | _content(Error)
-        for status in refusals
-    }
-    return {"operationId": name, "summary": summary, "responses": answers}
-
-
-def _content(type_: Any) -> dict[str, Any]:
-    return {"content": {JSON: {"schema": {"$ref": f"#/components/schemas/{type_.__name__}"}}}}
+        described("DELETE", "sign_out", "End the session", 403, 415, 503),
+    ]

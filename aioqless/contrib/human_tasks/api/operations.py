@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless import validation
-from aioqless.contrib.human_tasks.api.checks import RequestRefused
+from aioqless.contrib.http.json_api import RequestRefused
 from aioqless.contrib.human_tasks.api.schemas import (
     Counts,
     Extend,

@@ -125,14 +125,6 @@ class Counts(msgspec.Struct):
     longest: float
 
 
-class Error(msgspec.Struct):
-    """Why a request was refused: a code, a message, and who holds the job if that is known."""
-
-    code: str
-    message: str
-    by: str | None = None
-
-
 def task_of(reservation: Reservation) -> Task:
     """Return the response for a reservation."""
     job = reservation.job

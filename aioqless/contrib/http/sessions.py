@@ -13,8 +13,8 @@ import msgspec
 from itsdangerous import BadData, Signer, URLSafeSerializer
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.contrib.http_sessions.bounded_dict import BoundedDict
-from aioqless.contrib.http_sessions.commands import HttpSessionsCommands
+from aioqless.contrib.http.bounded_dict import BoundedDict
+from aioqless.contrib.http.commands import HttpCommands
 
 MIN_SECRET_LENGTH = 16
 CLOCK_SKEW = 60  # seconds by which another process' clock may be ahead
@@ -155,8 +155,8 @@ class Sessions:
         return token.isascii() and self._tokens.verify_signature(self._signed_text(session), token)
 
     @property
-    def _commands(self) -> HttpSessionsCommands:
-        return HttpSessionsCommands(self._client.internals.store)
+    def _commands(self) -> HttpCommands:
+        return HttpCommands(self._client.internals.store)
 
     def _signed_text(self, session: Session) -> bytes:
         return f"{session.nonce} {session.name}".encode("utf-8", "replace")

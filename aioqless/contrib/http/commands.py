@@ -12,7 +12,7 @@ from aioqless.store import Call, ExtensionCommands, Json
 from aioqless.store.call import encode, read_json, read_nothing
 
 
-class HttpSessionsCommands(ExtensionCommands):
+class HttpCommands(ExtensionCommands):
     """The commands of this extension, each to be awaited."""
 
     def session_keep(

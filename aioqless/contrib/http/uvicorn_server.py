@@ -1,0 +1,120 @@
+"""Serves an application as a process of its own, with uvicorn."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from aioqless.cli.open_file_limit import open_file_limit
+from aioqless.cli.signal_handlers import stop_on_signals
+from aioqless.errors import require_extra
+
+with require_extra("web"):
+    import uvicorn
+    from starlette.types import ASGIApp
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+async def serve(app: ASGIApp, host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Serve until a signal.
+
+    Args:
+        app: The application.
+        host: Address to listen on.
+        port: Port; 0: any free one.
+        announce: Called with the URL when connections are accepted.
+
+    Raises:
+        OSError: The address is not available.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=512)
+    shown = f"[{host}]" if ":" in host else host
+    announce(f"http://{shown}:{listening.getsockname()[1]}")
+    server = Server(uvicorn_config(app))
+    stop_on_signals(server.stop)
+    # what is loaded by now stays; a full collection of it would delay a request by 30 ms
+    gc.freeze()
+    await server.serve(sockets=[listening])
+
+
+def uvicorn_config(app: ASGIApp) -> uvicorn.Config:
+    """Return the configuration of uvicorn; applications know their proxies themselves."""
+    return uvicorn.Config(
+        app,
+        http=TimedProtocol,
+        # asyncio accepts this number at once, before the first may be closed
+        backlog=max(TimedProtocol.MAX_CONNECTIONS // 4, 1),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        proxy_headers=False,
+    )
+
+
+class TimedProtocol(H11Protocol):
+    """Closes connections that are above the limit, or whose next request takes too long.
+
+    uvicorn waits for the rest of its headers forever.
+    """
+
+    REQUEST_TIMEOUT = 20.0  # seconds
+    MAX_CONNECTIONS = min(250, (open_file_limit() or 1000) // 4)
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    # uvicorn's own narrows the type of asyncio's method, too
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the timer; if there are too many, close the one that has waited longest."""
+        super().connection_made(transport)
+        self._set_deadline()
+        if len(self.connections) > self.MAX_CONNECTIONS:
+            deadlines = {
+                each._deadline.when(): each  # noqa: SLF001  # of the same class
+                for each in self.connections
+                if isinstance(each, TimedProtocol) and each._deadline  # noqa: SLF001
+            }
+            deadlines[min(deadlines)].transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the timer when a request is complete."""
+        super().data_received(data)
+        self._set_deadline()
+
+    def on_response_complete(self) -> None:
+        """Start the timer for the next request."""
+        super().on_response_complete()
+        self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the timer."""
+        if self._deadline:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _set_deadline(self) -> None:
+        """Run the timer while the connection waits for data; parts do not extend it."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self._deadline:
+                self._deadline.cancel()
+            self._deadline = None
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.REQUEST_TIMEOUT, self.transport.close)
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to the command line."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+    def stop(self) -> None:
+        """Shut down gracefully."""
+        self.should_exit = True
