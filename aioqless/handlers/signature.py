@@ -85,8 +85,10 @@ class Takes:
             InvalidData: The data doesn't fit.
         """
         value, arguments = self.check(klass, text, taken), dict[str, object]()
-        if job is not None and (self.whole is not None or text == b"null"):
-            job.read_as({} if self.whole is None else value)  # so that a handler can set keys
+        if job is not None and self.whole is not None:
+            job.read_as(value)
+        elif job is not None and text == b"null":
+            job.read_as_empty()
         if self.signature is not None:
             arguments = {name: getattr(value, name) for name in self.signature.parameters}
         if self.failure is not None and job is not None:

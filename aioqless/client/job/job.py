@@ -67,6 +67,7 @@ StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 MAX_PROGRESS_MESSAGE = 1_000  # characters
 MAX_JIDS_PER_CALL = 1_000
 _ANY_SIZE = 1 << 40
+EMPTY = b"{}"  # the shape of an empty object
 _values = attrgetter(*(field.name for field in dataclasses.fields(JobFields)))
 
 
@@ -203,7 +204,7 @@ class Job(JobFields, Generic[Data]):
             InvalidData: It is not JSON.
         """
         if self._data is job_data.Unread:
-            self._data = job_data.decode(self.text)
+            self._data = {} if self._shape == EMPTY else job_data.decode(self.text)
         return cast(Data, self._data)
 
     @data.setter
@@ -215,6 +216,10 @@ class Job(JobFields, Generic[Data]):
         """Set the value that a handler's type made of the stored data; it counts as unchanged."""
         self._data = value
         self._shape = job_data.shape(value)
+
+    def read_as_empty(self) -> None:
+        """Let data that was put as none be an empty object, in which a handler can set keys."""
+        self._shape = EMPTY
 
     @property
     def text(self) -> str:
