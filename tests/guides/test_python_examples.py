@@ -73,9 +73,8 @@ import builtins
 async def charge_card(order, idempotency_key): ...
 async def put_back(order): ...
 async def refund_card(order): ...
-async def load_page(page): return f"page {page}"
 vars(builtins).update(  # the modules of the page use them, too
-    charge_card=charge_card, put_back=put_back, refund_card=refund_card, load_page=load_page,
+    charge_card=charge_card, put_back=put_back, refund_card=refund_card,
 )
 """
 
