@@ -202,13 +202,13 @@ async def read_coverage(
         queues: The queues.
         workers: All workers.
     """
-    limits = await _read_limits(store, queues)
+    names = [each.name for each in queues if (each.waiting or each.scheduled) and not each.paused]
+    limits = await read_limits(store, names)
     return find_coverage(queues, workers, await store.now(), limits)
 
 
-async def _read_limits(store: Store, queues: Iterable[QueueCounts]) -> dict[str, QueueLimits]:
-    """Read what may keep the next jobs of queues from running; of those in which jobs wait."""
-    names = [each.name for each in queues if (each.waiting or each.scheduled) and not each.paused]
+async def read_limits(store: Store, names: Sequence[str]) -> dict[str, QueueLimits]:
+    """Read what may keep the next jobs of queues from running."""
     found: dict[str, QueueLimits] = {}
     for first in range(0, len(names), QUEUES_PER_CALL):
         page = names[first : first + QUEUES_PER_CALL]
@@ -242,6 +242,11 @@ async def find_wait(store: Store, jid: str) -> JobWait | None:
     served = sorted({name for each in alive for name in each.queues or ()})
     others = f"workers serve {', '.join(served[:MOST_NAMED])}" if served else "no worker is running"
     return JobWait(delay.reason, f"{place}, which no worker serves; {others}")
+
+
+def find_serving(queue: str, workers: Iterable[WorkerCounts], now: float) -> list[WorkerCounts]:
+    """Return the workers that are alive and say that they serve a queue."""
+    return _find_serving(queue, _find_alive(workers, now))
 
 
 def _find_alive(workers: Iterable[WorkerCounts], now: float) -> list[WorkerCounts]:

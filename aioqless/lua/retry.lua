@@ -34,6 +34,9 @@ if newer then
   return json.number(job.remaining)
 end
 stats.count(queue, now, 'x-retries', 1)
+history.append(jid, job, now, 'retried', cjson.encode({
+  group = group, error = message and summaries.read_last_line(message),
+}))
 if archive.is_on() then archive.append_run(job, now, 'retried', group, message) end
 if group and message then
   record.set_fields(jid, 'failure', failures.encode(group, message, worker, now))

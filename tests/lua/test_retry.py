@@ -45,10 +45,12 @@ async def test_with_a_delay_a_retried_job_is_scheduled(story: Story) -> None:
     assert (await story.where("a"), await story.state("a")) == ({"scheduled": 15}, "scheduled")
 
 
-async def test_retry_is_no_event_of_the_history(story: Story) -> None:
+async def test_retry_is_an_event_with_the_last_line_of_its_error(story: Story) -> None:
     await story.running("a")
-    await story.retry("a", 5, group="net", message="down")
-    assert await story.event_times("a") == [(0, "put"), (1, "popped")]
+    await story.retry("a", 5, group="net", message="Traceback:\n  File\nOSError: down\n")
+    assert await story.event_times("a") == [(0, "put"), (1, "popped"), (5, "retried")]
+    (record,) = await story.store.multiget(jids=["a"])
+    assert record["history"][-1]["error"] == "OSError: down"
 
 
 async def test_explicit_retry_is_counted_in_a_field_of_ours_beside_lost_locks(story: Story) -> None:

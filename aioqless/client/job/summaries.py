@@ -30,6 +30,7 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         group: Group of its last failure.
         message: Message of its last failure; of more than 1,000 bytes the middle is left out.
         failed: When it failed last.
+        failed_by: The worker that ran it when it failed last.
         data: The stored data; None if it is longer than 2,000 bytes.
         size: Length of the stored data, in bytes.
         last_queue: The queue that it completed in.
@@ -52,6 +53,7 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     group: str
     message: str
     failed: float
+    failed_by: str
     data: str | None
     size: int
     last_queue: str = ""
@@ -62,6 +64,11 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def is_stalled(self) -> bool:
         """Whether it runs and its lock has expired."""
         return is_stalled(self.state, self.expires)
+
+    @property
+    def error(self) -> str:
+        """The group of its last failure without the queue, which is the name of the exception."""
+        return self.group.removeprefix(f"{self.queue}-")
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):

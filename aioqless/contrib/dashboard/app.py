@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -41,7 +42,11 @@ STATIC = Path(__file__).parent / "static"
 
 
 def create_app(
-    client: Client, *, access: Access | None = None, secret: str | Sequence[str] | None = None
+    client: Client,
+    *,
+    access: Access | None = None,
+    secret: str | Sequence[str] | None = None,
+    job_links: Mapping[str, str] = MappingProxyType({}),
 ) -> Starlette:
     """Create a dashboard for the queues of a client, to be served as it is or within another app.
 
@@ -52,11 +57,14 @@ def create_app(
         secret: Signs sessions, at least 16 characters. Give the same one to several processes, or
             to one whose sessions should survive a restart. Of several, the first signs and all of
             them verify: that is how to rotate it.
+        job_links: Links on the page of a job, by the name of an argument (`customer`, `order.id`),
+            of `jid`, `klass`, `queue`, `worker`, `trace_id`, or of the job's context. `{value}`
+            stands for the value: `{"customer": "https://crm.example/{value}"}`.
 
     Example:
         app.mount("/jobs", create_app(client, access=Access(authenticate=who)))
     """
-    dashboard = Dashboard(client, access or Access(), secret)
+    dashboard = Dashboard(client, access or Access(), secret, job_links)
     dashboard.log_token()
     renderer = Renderer(PAGES)
     live = LiveUpdates(dashboard, renderer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aioqless.client import Client
 from aioqless.client.workers import WorkerState
@@ -28,11 +28,22 @@ class Dashboard:
         client: Reads and changes the queues.
         access: Who may use the dashboard.
         secret: Signs sessions.
+        job_links: Addresses with `{value}`, by the name of an argument.
     """
 
-    def __init__(self, client: Client, access: Access, secret: str | Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        access: Access,
+        secret: str | Sequence[str] | None,
+        job_links: Mapping[str, str],
+    ) -> None:
+        for name, link in job_links.items():
+            if not link.startswith(("https://", "http://")) or "{value}" not in link:
+                raise ValueError(f"the link of {name!r} must be an http(s) URL with {{value}}")
         self.client = client
         self.access = access
+        self.job_links = job_links
         self.startup_token = access.startup_token or secrets.token_urlsafe(24)
         self.sessions = Sessions(client, COOKIE, SESSION_LIFETIME, secret)
         self.flash = FlashMessages()

@@ -2,7 +2,7 @@
 -- job reads a history, of which it needs the end.
 
 local MESSAGE = 1000
-local HEAD, LAST, ENDING = 250, 600, 700
+local HEAD, LAST, ENDING, LINE = 250, 600, 700, 200
 local DATA = 2000
 local EVENTS = 20
 
@@ -28,6 +28,12 @@ function summaries.shorten_message(text)
   return summaries.truncate(text, HEAD) .. '\n…\n' .. summaries.truncate(last, ENDING)
 end
 
+-- The last line of a message, which names the error of a traceback, or its beginning.
+function summaries.read_last_line(text)
+  local ending = string.gsub(string.sub(text, -4 * LAST), '%s+$', '')
+  return summaries.truncate(string.match(ending, '([^\n]*)$'), LINE)
+end
+
 -- nil for a job that doesn't exist, and for a jid that names another key of a job.
 function summaries.job(jid)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
@@ -51,6 +57,7 @@ function summaries.job(jid)
     .. ',"group":' .. cjson.encode(json.to_text(failure.group or failure.type))
     .. ',"message":' .. cjson.encode(summaries.shorten_message(json.to_text(failure.message)))
     .. ',"failed":' .. json.number(tonumber(failure.when) or 0)
+    .. ',"failed_by":' .. cjson.encode(json.to_text(failure.worker))
     .. ',"data":' .. (#data <= DATA and cjson.encode(data) or 'null')
     .. ',"size":' .. #data .. ran .. '}'
 end

@@ -53,8 +53,8 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
 ) -> None:
     await page.goto("/")
     await page.get_by_role("link", name="Failures", exact=True).first.click()
-    await page.get_by_role("link", name="mail-ValueError").click()
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("mail-ValueError")
+    await page.get_by_role("link", name="ValueError", exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("ValueError in shop.mail")
     await expect(page.locator(".cause")).to_contain_text(f"'{BROKEN}' is no address")
     await page.locator("a.row").first.click()
     await expect(page.locator("h1")).to_contain_text("failed")

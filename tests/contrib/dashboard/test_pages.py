@@ -112,7 +112,7 @@ async def test_failed_job_is_found_edited_and_completes(
             return (await client.jobs.failed_counts()).get("mail-ValueError") == 3
 
         await until(failed)
-        assert "mail-ValueError" in (await http.get("/failures")).text
+        assert "mail-ValueError" in (await http.get("/failures?by=group")).text
         group = (await http.get("/group?name=mail-ValueError")).text
         assert "ValueError" in group and "Retry all 3" in group
         jid = (await client.jobs.failed_jids("mail-ValueError"))[0]

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol
 
 from markupsafe import Markup
 
-from aioqless.client.job.summaries import FailureGroup
 from aioqless.contrib.dashboard import formatting
 
 TREND_BARS, TREND_HOURS = 24, 24
+
+
+class Failures(Protocol):
+    """Failed jobs, such as those of a group."""
+
+    def since(self, when: float) -> float:
+        """Return about how many failed since a time."""
 
 
 def sparkline(
@@ -53,7 +60,7 @@ def sparkline(
     )
 
 
-def hourly_failures(groups: Sequence[FailureGroup], now: float) -> list[float]:
+def hourly_failures(groups: Sequence[Failures], now: float) -> list[float]:
     """Return about how many jobs of the groups failed in each of the last 24 hours."""
     hour = TREND_HOURS * 3600 / TREND_BARS
     counts = [0.0] * TREND_BARS
@@ -65,9 +72,7 @@ def hourly_failures(groups: Sequence[FailureGroup], now: float) -> list[float]:
     return counts
 
 
-def trend(
-    groups: Sequence[FailureGroup], now: float, *, width: int = 120, height: int = 28
-) -> Markup:
+def trend(groups: Sequence[Failures], now: float, *, width: int = 120, height: int = 28) -> Markup:
     """Draw about how many jobs of the groups failed in each of the last 24 hours."""
     counts = hourly_failures(groups, now)
     most, step = max(counts) or 1.0, width / TREND_BARS

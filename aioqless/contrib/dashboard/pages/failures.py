@@ -1,42 +1,192 @@
-"""Failure groups with their trend and latest failure, and the jobs of one group."""
+"""Failures by error and klass or by group, and the jobs of one of these."""
 
 from __future__ import annotations
 
+import asyncio
+import operator
 import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
+from aioqless.client import Client
+from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
-GROUPS_PER_PAGE = 25
+ROWS_PER_PAGE = 25
+MAX_GROUPS = 200  # of which jobs are sampled, the largest
+GROUPS_PER_CALL = 100
+SAMPLE, LEAST = 600, 3  # jobs in all, and of each group
+HOUR = 3600
+SORTS = ("rising", "count", "latest", "new")
+
+
+@dataclass
+class Cause:
+    """What failed jobs have in common: an error and a klass, or a group.
+
+    Attributes:
+        error: The group without the queue, or with it.
+        klass: The klass; empty for any.
+        parts: Groups, each with the share of its sampled jobs that belong to it.
+        jobs: The sampled jobs, those that failed last first.
+        is_estimate: Whether there may be more or fewer jobs than the sample lets expect.
+    """
+
+    error: str
+    klass: str = ""
+    parts: list[tuple[FailureGroup, float]] = field(default_factory=list)
+    jobs: list[JobSummary] = field(default_factory=list)
+    is_estimate: bool = False
+
+    @property
+    def total(self) -> int:
+        """Number of jobs, estimated from the sample unless it is that of whole groups."""
+        return round(sum(group.total * share for group, share in self.parts))
+
+    @property
+    def first(self) -> float:
+        """When the first of the jobs failed, as far as the sample says."""
+        return min(
+            group.marks[-1][1]
+            if share == 1 and group.marks
+            else min(
+                (job.failed for job in self.jobs if job.group == group.group), default=time.time()
+            )
+            for group, share in self.parts
+        )
+
+    @property
+    def latest(self) -> JobSummary:
+        """The job that failed last."""
+        return self.jobs[0]
+
+    @property
+    def queues(self) -> list[str]:
+        """The queues of the sampled jobs."""
+        return sorted({job.queue for job in self.jobs})
+
+    def count(self, attribute: str) -> list[tuple[str, int]]:
+        """Return the values that sampled jobs have, the most frequent first."""
+        return Counter(getattr(job, attribute) for job in self.jobs).most_common(8)
+
+    def since(self, when: float) -> float:
+        """Estimate how many jobs failed since a time, in seconds since 1970."""
+        return sum(group.since(when) * share for group, share in self.parts)
+
+    def growth(self, now: float) -> tuple[int, int]:
+        """Return how many failed in the last hour, and in the one before."""
+        hour = self.since(now - HOUR)
+        return round(hour), round(max(0.0, self.since(now - 2 * HOUR) - hour))
 
 
 async def list_groups(request: PageRequest) -> Page:
-    """List the failure groups, by count or by name."""
-    counts = await request.client.jobs.failed_counts()
-    search, sort = request.text("q").lower(), request.one_of("sort", ("count", "name"))
-    names = [name for name in counts if search in name.lower()]
-    names.sort(key=lambda name: (name.lower() if sort == "name" else -counts[name], name))
-    page = names[request.offset : request.offset + GROUPS_PER_PAGE]
+    """List what fails: by error and klass, or by group."""
+    counts, now = await request.client.jobs.failed_counts(), time.time()
+    search, by = request.text("q").lower(), request.one_of("by", ("error", "group"))
+    names = sorted(counts, key=lambda name: (-counts[name], name))
     values = {
-        "groups": await request.client.jobs.failure_groups(*page) if page else [],
-        "total": len(names),
         "all": sum(counts.values()),
+        "total": len(names),
+        "by": by,
         "search": request.text("q"),
-        "sort": sort,
-        "now": time.time(),
+        "sort": request.one_of("sort", SORTS),
+        "now": now,
+    }
+    if by == "group":
+        names = [name for name in names if search in name.lower()]
+        page = names[request.offset : request.offset + ROWS_PER_PAGE]
+        groups = await request.client.jobs.failure_groups(*page) if page else []
+        values |= {"groups": groups, "found": len(names)}
+        return Page("failures.html", "Failures", values)
+    causes = [
+        each
+        for each in await find_causes(request.client, names)
+        if any(search in text.lower() for text in (each.error, each.klass, *each.queues))
+    ]
+    sort_causes(causes, now, str(values["sort"]))
+    values |= {
+        "causes": causes[request.offset : request.offset + ROWS_PER_PAGE],
+        "found": len(causes),
+        "sampled": sum(len(each.jobs) for each in causes),
+        "max_groups": MAX_GROUPS,
     }
     return Page("failures.html", "Failures", values)
 
 
 async def show_group(request: PageRequest) -> Page:
-    """Show the jobs of a failure group."""
-    name = request.text("name")
-    if not name:
+    """Show the jobs of a failure group, or those of an error and a klass in all groups."""
+    name, error, klass = request.text("name"), request.text("error"), request.text("klass")
+    jobs = request.client.jobs
+    if error:
+        names = find_groups(await jobs.failed_counts(), error)
+        found = await find_causes(request.client, names)
+        cause = next((each for each in found if (each.error, each.klass) == (error, klass)), None)
+        shown = cause.jobs[request.offset : request.offset + PAGE_SIZE] if cause else []
+        title = f"{error} in {klass}"
+    elif name:
+        jids = await jobs.failed_jids(name, offset=request.offset, count=PAGE_SIZE)
+        (group,) = await jobs.failure_groups(name)
+        shown = await jobs.summaries(*jids) if jids else []
+        cause = Cause(name, "", [(group, 1.0)], shown or [group.latest]) if group.latest else None
+        title = name
+    else:
         raise KeyError(name)
-    jids = await request.client.jobs.failed_jids(name, offset=request.offset, count=PAGE_SIZE)
-    (group,) = await request.client.jobs.failure_groups(name)
     values = {
-        "group": group,
-        "jobs": await request.client.jobs.summaries(*jids) if jids else [],
+        "title": title,
+        "cause": cause,
+        "selected": {"error": error, "klass": klass} if error else {"group": name},
+        "jobs": shown,
         "now": time.time(),
     }
-    return Page("group.html", f"{name} · failures", values)
+    return Page("group.html", f"{title} · failures", values)
+
+
+def sort_causes(causes: list[Cause], now: float, by: str = "rising") -> None:
+    """Sort causes by growth, number, latest or first failure, the highest first."""
+    keys: dict[str, Callable[[Cause], float]] = {
+        "rising": lambda cause: operator.sub(*cause.growth(now)),
+        "count": lambda cause: cause.total,
+        "latest": lambda cause: cause.latest.failed,
+        "new": lambda cause: cause.first,
+    }
+    causes.sort(key=lambda cause: (-keys[by](cause), -cause.total, cause.error))
+
+
+def find_groups(names: Iterable[str], error: str) -> list[str]:
+    """Return the groups that an error may belong to, whatever the queue."""
+    return [name for name in names if name == error or name.endswith(f"-{error}")]
+
+
+async def find_causes(client: Client, names: Sequence[str], *, sample: int = SAMPLE) -> list[Cause]:
+    """Read a sample of the failed jobs of groups, and group them by error and klass.
+
+    Args:
+        client: Reads the jobs.
+        names: Failure groups, the largest first; those after the first 200 are left out.
+        sample: About how many jobs.
+    """
+    names = names[:MAX_GROUPS]
+    count = max(LEAST, sample // max(1, len(names)))
+    portions = range(0, len(names), GROUPS_PER_CALL)
+    pages, groups = await asyncio.gather(
+        asyncio.gather(*(client.jobs.failed_jids(name, count=count) for name in names)),
+        asyncio.gather(
+            *(client.jobs.failure_groups(*names[at : at + GROUPS_PER_CALL]) for at in portions)
+        ),
+    )
+    jids = [jid for page in pages for jid in page]
+    sampled: dict[str, list[JobSummary]] = {}
+    for job in await client.jobs.summaries(*jids) if jids else []:
+        sampled.setdefault(job.group, []).append(job)
+    causes: dict[tuple[str, str], Cause] = {}
+    for group in (each for page in groups for each in page):
+        jobs = sampled.get(group.group, [])
+        for (error, klass), number in Counter((job.error, job.klass) for job in jobs).items():
+            cause = causes.setdefault((error, klass), Cause(error, klass))
+            cause.parts.append((group, number / len(jobs)))
+            cause.is_estimate |= number < len(jobs) < group.total
+            cause.jobs += [job for job in jobs if (job.error, job.klass) == (error, klass)]
+    for cause in causes.values():
+        cause.jobs.sort(key=lambda job: -job.failed)
+    return list(causes.values())

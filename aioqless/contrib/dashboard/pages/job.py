@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from aioqless.client import Client, json_types
 from aioqless.client.job import Job
@@ -17,7 +20,7 @@ from aioqless.client.recurring import RecurringJob
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
 from aioqless.contrib.dashboard.formatting import EVENTS, describe_event
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
-from aioqless.contrib.dashboard.redaction import JobRedaction
+from aioqless.contrib.dashboard.redaction import HIDDEN, JobRedaction
 from aioqless.errors import DecryptionError, NoSuchJob
 
 MAX_NEIGHBORS = 12
@@ -27,6 +30,20 @@ MAX_SUGGESTED_QUEUES = 200
 MAX_VALUE = 1000  # characters of what a step has stored
 MAX_OUTPUT = 20_000  # characters of what the job has emitted
 LATEST_OUTPUT = 100  # entries, each of the values of 50 ms
+MAX_ATTEMPTS = 20
+# Events that end an attempt, and what its outcome is called.
+ENDS = {
+    "done": "completed",
+    "failed": "failed",
+    "failed-retries": "failed",
+    "retried": "retried",
+    "released": "released",
+    "timed-out": "timed out",
+    "lock-lost": "lock lost",
+    "declined": "declined",
+    "abandoned": "reservation expired",
+    "skipped": "skipped",
+}
 UNKEPT = ("wait", "timeout", "sleep", "slept")  # kinds without values of their own
 
 
@@ -58,6 +75,8 @@ async def show_job(request: PageRequest) -> Page:
         "describe": partial(_describe, redaction),
         "known_events": EVENTS,
         "events": job.events[-MAX_EVENTS:],
+        "attempts": list_attempts(job.events)[-MAX_ATTEMPTS:],
+        "links": find_links(request, job, data),
         "steps": [(step, _shown_value(request, step)) for step in steps],
         "hidden_steps": hidden_steps,
         "output": await _read_output(request, jid),
@@ -157,6 +176,76 @@ def _describe(redaction: JobRedaction, event: Mapping[str, Any]) -> str:
 def data_digest(stored: str) -> str:
     """Return a digest that shows whether data was changed since a form was loaded."""
     return hashlib.sha256(stored.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+@dataclass
+class Attempt:
+    """A run of a job, as its history tells it.
+
+    Attributes:
+        number: From 1.
+        worker: Name of the worker.
+        started: When it was popped, in seconds since 1970.
+        waited: For how many seconds the job had waited; None if that isn't known.
+        ended: When the attempt ended; None if it runs, or that isn't known.
+        outcome: How it ended.
+        error: The last line of its error, where the history has it.
+    """
+
+    number: int
+    worker: str
+    started: float
+    waited: float | None
+    ended: float | None = None
+    outcome: str = ""
+    error: str = ""
+
+
+def list_attempts(events: Iterable[Mapping[str, Any]]) -> list[Attempt]:
+    """Return the attempts of a job, the first one first."""
+    attempts: list[Attempt] = []
+    since: float | None = None
+    for event in events:
+        what, when = event["what"], event["when"]
+        if what == "popped":
+            waited = None if since is None else max(0.0, when - since)
+            worker = str(event.get("worker", ""))
+            attempts.append(Attempt(len(attempts) + 1, worker, when, waited))
+        elif what in ENDS and attempts and not attempts[-1].outcome:
+            last = attempts[-1]
+            last.ended, last.outcome = when, ENDS[what]
+            last.error = str(event.get("error") or event.get("group") or "")
+        if what == "put" or what in ENDS:
+            since = when
+    return attempts
+
+
+def find_links(request: PageRequest, job: Job, data: str | None) -> list[tuple[str, str]]:
+    """Return the names and addresses of the configured links for which a job has a value."""
+    values = {"jid": job.jid, "klass": job.klass, "queue": job.last_queue, "worker": job.worker}
+    if request.sees_data:
+        values |= {name: str(text) for name, text in job.context.items()}
+        if trace := str(job.context.get("traceparent", "")).split("-")[1:2]:
+            values["trace_id"] = trace[0]
+    try:
+        shown = json.loads(data or "null")
+    except ValueError:
+        shown = None
+    links = []
+    for name, template in request.dashboard.job_links.items():
+        value = _find_value(shown, name)
+        if value in (None, HIDDEN):
+            value = values.get(name)
+        if value:
+            links.append((name, template.replace("{value}", quote(str(value), safe=""))))
+    return links
+
+
+def _find_value(data: object, name: str) -> object:
+    """Return the string or number at a path such as `order.id`; None if there is none."""
+    for part in name.split("."):
+        data = data.get(part) if isinstance(data, dict) else None
+    return data if isinstance(data, str | int | float) and not isinstance(data, bool) else None
 
 
 def _readable_data(job: Job) -> str | None:

@@ -7,11 +7,13 @@ from typing import NamedTuple
 from aioqless.client.coverage import Reason
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
+from aioqless.contrib.dashboard.pages.failures import find_causes, sort_causes
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
 MAX_QUEUES = 12
 MAX_GROUPS = 6
 MAX_TREND_GROUPS = 25
+FAILURE_SAMPLE = 100  # jobs whose class and worker are read
 MAX_WORKERS = 6
 NEARLY_FULL = 0.9  # of the memory limit
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
@@ -67,11 +69,13 @@ async def _show_overview(request: PageRequest) -> Page:
     sample = await sampler.refresh(client)
     groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_TREND_GROUPS]
     workers = [each.name for each in sample.workers[:MAX_WORKERS]]
-    found = await client.jobs.failure_groups(*groups) if groups else []
+    causes = await find_causes(client, groups, sample=FAILURE_SAMPLE)
+    sort_causes(causes, sample.when)
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
-        "groups": found[:MAX_GROUPS],
-        "trend_groups": found,
+        "causes": causes[:MAX_GROUPS],
+        "trend_groups": causes,
+        "trend_size": len(groups),
         "workers": await client.workers.working(*workers, most=1),
         "rates": sampler.rates(),
         "rates_of": sampler.rates,

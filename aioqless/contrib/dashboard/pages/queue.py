@@ -1,23 +1,44 @@
-"""One queue: its jobs by state, and its statistics."""
+"""One queue: its jobs by state, its limits and workers, and its statistics."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
+from collections import Counter
+from dataclasses import dataclass
 
-from aioqless.client.coverage import read_coverage
+from aioqless.client.config import Value, describe_option
+from aioqless.client.coverage import QueueLimits, find_coverage, find_serving, read_limits
+from aioqless.client.queue import Queue
+from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.redaction import HIDDEN
 
 DAY = 86_400
+MAX_SERVING = 12
+# The options of a queue by their ending, as the page calls them.
+ENDINGS = {
+    "max-concurrency": "Concurrency limit",
+    "rate-limit": "Rate limit",
+    "max-length": "Maximum length",
+    "heartbeat": "Lock duration",
+}
+PORTION, PORTIONS = 50, 10  # jobs of a sample, read at places that are evenly spread
+MAX_SHARES = 8
+MAX_VALUE = 60  # characters of an argument that is counted
 TABS = (
     "waiting",
     "running",
     "scheduled",
     "stalled",
     "depends",
+    "breakdown",
     "recurring",
     "tenants",
     "statistics",
 )
+SAMPLED = ("waiting", "scheduled", "running", "depends")  # the first that has jobs
 
 
 async def show_queue(request: PageRequest) -> Page:
@@ -27,8 +48,9 @@ async def show_queue(request: PageRequest) -> Page:
         raise KeyError(name)
     queue, sampler = request.client.queue(name), request.dashboard.sampler
     counts = await queue.counts()
-    workers = await request.client.workers.counts()
-    coverage = await read_coverage(request.client.internals.store, [counts], workers)
+    workers, store = await request.client.workers.counts(), request.client.internals.store
+    limits, now = await read_limits(store, [name]), await store.now()
+    coverage = find_coverage([counts], workers, now, limits)
     groups = await request.client.jobs.failed_counts()
     values: dict[str, object] = {
         "queue": counts,
@@ -39,6 +61,10 @@ async def show_queue(request: PageRequest) -> Page:
         "rates": sampler.rates(name),
         "failed": sum(count for group, count in groups.items() if name.lower() in group.lower()),
         "delay": coverage.delays.get(name),
+        "lag": limits[name].lag,
+        "limits": await _read_options(request, counts, limits[name]),
+        "serving": find_serving(name, workers, now),
+        "max_serving": MAX_SERVING,
         "known": any(each.name == name for each in sampler.latest.queues),
     }
     if tab == "statistics":
@@ -50,6 +76,11 @@ async def show_queue(request: PageRequest) -> Page:
             "days": await queue.days(),
             "today": now // DAY * DAY,
         }
+    elif tab == "breakdown":
+        state = next((each for each in SAMPLED if getattr(counts, each)), SAMPLED[0])
+        total = getattr(counts, state)
+        sampled, shares = await _read_shares(request, queue, state, total)
+        values |= {"state": state, "sampled": sampled, "shares": shares, "total": total}
     elif tab == "recurring":
         jobs = await request.client.recurring.page(name, offset=request.offset, count=PAGE_SIZE)
         values |= {"jobs": jobs, "total": counts.recurring}
@@ -62,4 +93,86 @@ async def show_queue(request: PageRequest) -> Page:
         jids = await queue.jids(tab, offset=request.offset, count=PAGE_SIZE)
         jobs_found = await request.client.jobs.summaries(*jids) if jids else []
         values |= {"jobs": jobs_found, "total": getattr(counts, tab)}
-    return Page("queue.html", f"{name} · queue", values)
+    return Page("queue.html", f"{name} · queue", values, live=tab != "breakdown")
+
+
+@dataclass(frozen=True)
+class QueueOption:
+    """An option of a queue, and how full the limit is that it sets.
+
+    Attributes:
+        label: What the page calls it.
+        option: Its name.
+        value: Its value; None if it is not set.
+        used: How much of the limit is used.
+        most: The limit; 0 if there is none.
+        until: When there is room again, in seconds since 1970; 0 if there is.
+    """
+
+    label: str
+    option: str
+    value: Value
+    used: float = 0
+    most: float = 0
+    until: float = 0
+
+    @property
+    def description(self) -> str:
+        """What the option means."""
+        return describe_option(self.option)
+
+
+async def _read_options(
+    request: PageRequest, queue: QueueCounts, limits: QueueLimits
+) -> list[QueueOption]:
+    """Read the options of a queue."""
+    names = [f"{queue.name}-{ending}" for ending in ENDINGS]
+    values = await asyncio.gather(*map(request.client.config.get, names))
+    length = queue.waiting + queue.running + queue.scheduled
+    longest = float(values[2]) if str(values[2]).isdecimal() else 0  # type: ignore[arg-type]
+    used = (
+        (limits.running, limits.limit, 0.0),
+        (limits.starts, limits.rate[0], limits.next_start),
+        (length, longest, 0.0),
+        (0, 0, 0.0),
+    )
+    return [
+        QueueOption(label, name, value, *fill)
+        for label, name, value, fill in zip(ENDINGS.values(), names, values, used, strict=True)
+    ]
+
+
+async def _read_shares(
+    request: PageRequest, queue: Queue, state: str, total: int
+) -> tuple[int, dict[str, list[tuple[str, int]]]]:
+    """Return the size of a sample, and the most frequent klasses, tags and arguments in it."""
+    step = max(PORTION, -(-total // PORTIONS))
+    pages = await asyncio.gather(
+        *(queue.jids(state, offset=at, count=PORTION) for at in range(0, total, step))
+    )
+    jids = [jid for page in pages for jid in page]
+    jobs = await request.client.jobs.summaries(*jids) if jids else []
+    arguments = Counter[str]()
+    for job in jobs if request.sees_data else ():
+        arguments.update(_list_arguments(request, job.data))
+    counts = {
+        "Classes": Counter(job.klass for job in jobs),
+        "Tags": Counter(tag for job in jobs for tag in job.tags),
+        "Arguments": Counter({each: count for each, count in arguments.items() if count > 1}),
+    }
+    return len(jobs), {title: each.most_common(MAX_SHARES) for title, each in counts.items()}
+
+
+def _list_arguments(request: PageRequest, data: str | None) -> list[str]:
+    """Return the short arguments of a job as `name=value`, without hidden ones."""
+    try:
+        shown = json.loads(request.dashboard.redaction.format(data or "", indent=0))
+    except ValueError:
+        return []
+    return [
+        text
+        for name, value in (shown.items() if isinstance(shown, dict) else ())
+        if isinstance(value, str | int)
+        and value != HIDDEN
+        and len(text := f"{name}={value}") <= MAX_VALUE
+    ]

@@ -1,0 +1,116 @@
+"""What an operator looks for in an incident: causes, limits, shares, attempts, links."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import httpx
+import pytest
+
+from aioqless import Client, NewJob
+from aioqless.contrib.dashboard import create_app
+from tests.contrib.dashboard.conftest import OPEN
+from tests.contrib.dashboard.steps import do
+from tests.contrib.dashboard.test_access import client_of
+
+
+async def fail(client: Client, queue: str, klass: str, error: str, worker: str = "ann") -> str:
+    """Put a job and let it fail; returns its jid."""
+    jid = await client.queue(queue).put(klass, {})
+    (job,) = await client.queue(queue).pop(worker=worker)
+    await job.fail(f"Traceback:\n{error}: no", group=f"{queue}-{error}")
+    return jid
+
+
+async def test_failures_of_an_error_and_class_are_one_row_across_queues(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    for queue in ("crm", "imports"):
+        await fail(client, queue, "shop.load", "KeyError", "new-1")
+    await fail(client, "crm", "shop.other", "KeyError")
+    page = (await http.get("/failures")).text
+    assert page.count(">KeyError</a>") == 2 and "in crm, imports, on new-1" in page
+    cause = (await http.get("/group?error=KeyError&klass=shop.load")).text
+    assert ">2 failed" in cause and cause.count('<code class="jid">') == 2
+    assert '<a href="/worker?name=new-1">new-1</a> <small>2</small>' in cause
+
+
+async def test_only_failures_of_the_last_hour_are_retried(
+    redis_url: str, http: httpx.AsyncClient, client: Client
+) -> None:
+    begun = time.time() - 7200
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
+        old = await fail(earlier, "crm", "shop.load", "KeyError")
+    recent = [await fail(client, queue, "shop.load", "KeyError") for queue in ("crm", "imports")]
+    other = await fail(client, "crm", "shop.other", "KeyError")
+    said = await do(http, "retry-all", error="KeyError", klass="shop.load", since="3600")
+    assert "2 jobs of KeyError in shop.load are being retried" in said
+    for jid in recent:
+        while (job := await client.jobs.get(jid)) and job.state == "failed":
+            await http.get("/failures")
+        assert job and job.state == "waiting"
+    assert await client.internals.store.states(jids=[old, other]) == ["failed", "failed"]
+    said = await do(http, "cancel-all", group="crm-KeyError", since="3600")
+    assert "1 jobs of crm-KeyError are being deleted" in said
+
+
+async def test_queue_shows_how_full_its_limits_are_and_sets_them(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    for option, value in {"rate-limit": "5/60", "max-concurrency": 3, "max-length": 9}.items():
+        await do(http, "config-set", option=f"mail-{option}", value=str(value))
+    await client.put_many([NewJob("Greet", {}) for _ in range(4)], queue="mail")
+    await client.queue("mail").pop(2, worker="ann")
+    await client.internals.store.register(worker="ann", queues=["m*"])
+    page = re.sub(r"<meter.*?</meter>", "", (await http.get("/queue?name=mail")).text)
+    for text in ("2 of 3 ", "2 of 5 ", "4 of 9 ", '<a href="/worker?name=ann">ann</a>'):
+        assert text in page, text
+    assert "starts of jobs of mail in seconds" in page and 'value="5/60"' in page
+
+
+async def test_breakdown_counts_classes_tags_and_arguments_without_secrets(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    rows = [
+        NewJob("Load", {"customer": 7 if n % 10 else n, "token": "hunter2"}, tags=["nightly"])
+        for n in range(600)
+    ]
+    await client.put_many(rows, queue="imports")
+    page = (await http.get("/queue?name=imports&tab=breakdown")).text
+    assert "A sample of 500 of 600 waiting jobs" in page and "hunter2" not in page
+    assert "customer=7</code>" in page and "90 %, about 540" in page
+    assert 'name=nightly">nightly</a>' in page and "100 %, about 600" in page
+
+
+async def test_attempts_are_listed_with_worker_and_error(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    jid = await client.queue("mail").put("Greet", {}, retries=3)
+    for worker in ("ann", "bob"):
+        (job,) = await client.queue("mail").pop(worker=worker)
+        await job.retry(group="mail-OSError", message=f"Traceback:\nOSError: token={worker}")
+    await client.queue("mail").pop(worker="eve")
+    page = (await http.get(f"/job?jid={jid}")).text.split("h-attempts")[2].split("</section>")[0]
+    assert re.findall(r"worker\?name=(\w+)", page) == ["eve", "bob", "ann"]
+    assert page.count("OSError: token=•••••") == 2 and ">running" in page
+
+
+async def test_job_links_are_filled_with_escaped_values_and_never_with_secrets(
+    client: Client,
+) -> None:
+    links = {
+        "customer.id": "https://crm.example/{value}",
+        "token": "https://x.example/{value}",
+        "jid": "https://logs.example/?q={value}",
+        "trace_id": "https://traces.example/{value}",
+    }
+    data = {"customer": {"id": "a b/c"}, "token": "hunter2"}
+    trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+    jid = await client.queue("mail").put("Greet", data, context=trace)
+    async with client_of(create_app(client, access=OPEN, job_links=links)) as http:
+        page = (await http.get(f"/job?jid={jid}")).text
+    assert 'href="https://crm.example/a%20b%2Fc"' in page and f"?q={jid}" in page
+    assert "traces.example/4bf92f3577b34da6a3ce929d0e0e4736" in page and "x.example" not in page
+    with pytest.raises(ValueError, match="http"):
+        create_app(client, job_links={"x": "javascript:{value}"})
