@@ -59,10 +59,12 @@ class WorkerState(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queues: Subscriptions of the worker, such as `mail` or `reports=4`.
         paused: Whether it pops no jobs.
+        stack: Where the code of the job is that `stack` asks for.
     """
 
     queues: list[str]
     paused: bool
+    stack: str = ""
 
 
 class Workers:
@@ -131,6 +133,19 @@ class Workers:
             timeout: Time to wait for its answer; default: 5 s.
         """
         return await self._command(name, "show", self._store.remote_control_show, timeout)
+
+    async def stack(self, name: str, jid: str, *, timeout: Seconds | None = None) -> str:
+        """Return the stack of a job that a worker runs, the innermost frame last.
+
+        Of a job in another process it has the frames of the worker, which waits for it.
+
+        Args:
+            name: Name of the worker.
+            jid: Jid of the job.
+            timeout: Time to wait for its answer; default: 5 s.
+        """
+        send = partial(self._store.remote_control_stack, jid=jid)
+        return (await self._command(name, "stack", send, timeout)).stack
 
     async def subscribe(
         self, name: str, queue: str, *, limit: int | None = None, weight: int | None = None

@@ -13,13 +13,15 @@
 -- @when    resume                 resume a worker
 -- @when    stop                   shut a worker down gracefully
 -- @when    show                   return what a worker serves
+-- @when    stack                  return where the code of a running job is
+-- @arg     jid      string
 -- @flags   allow-oom
 -- @role    dashboard
 -- @raises  NOWORKER
 
 local command = {
   event = 'remote_control', command = word, answer = answer,
-  queue = queue, limit = limit, weight = weight,
+  queue = queue, limit = limit, weight = weight, jid = jid,
 }
 local heard = events.publish_to_worker(worker, command)
 if heard == 0 then

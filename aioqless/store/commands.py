@@ -1052,6 +1052,16 @@ class Store(Commands, ABC):
             writes=True,
         )
 
+    def remote_control_stack(
+        self, *, worker: str, answer: str, jid: str, request: str | None = None,
+    ) -> Call[int]:
+        """Return where the code of a running job is."""
+        argv = [encode(worker), encode(answer), b"stack", encode(jid)]
+        return Call(
+            self.send, "remote_control", read_count, [encode(self.namespace)], argv, request,
+            writes=True,
+        )
+
     def remote_reply(
         self, *, answer: str, reply: str | bytes, request: str | None = None,
     ) -> Call[None]:

@@ -223,6 +223,9 @@ class LockHolder(Pop):
             self.log_event("failed", jid=jid, worker=worker, group=into, message=why)
             self.react_to_failure(jid, into, why, time)
         else:
+            given = {"group": group, "error": message and message.rstrip().rpartition("\n")[2]}
+            known = {name: value for name, value in given.items() if value is not None}
+            self.append_history(jid, time, "retried", known)
             job.update(worker="", expires=0, time=time)
             counted = self.stats_of(queue, time)
             counted["x-retries"] = counted.get("x-retries", 0) + 1

@@ -66,6 +66,8 @@ class Views(Namespace):
         if "x-on-failure" in job:
             branch = json.loads(job["x-on-failure"])
             found["on_failure"] = {"queue": branch["queue"], "klass": branch["klass"]}
+        if "x-after" in job:
+            found |= {"after": job["x-after"], "after_total": len(job["x-after"])}
         if "x-failures" in job:
             found["failures"] = int(job["x-failures"].split(" ")[0])
         return found

@@ -51,6 +51,17 @@ async def test_quiet_worker_resumes(
         await until(lambda: list(stage.running) == ["mail0"])
 
 
+async def test_stack_of_a_running_job_ends_where_it_waits(
+    client: Client, work: Work, until: Until, stage: RunningJobs
+) -> None:
+    async with work(stage.handler, name="ann", shutdown_timeout=0):
+        await fill(client, "mail", 1)
+        await until(lambda: list(stage.running) == ["mail0"])
+        assert "asyncio" in (await client.workers.stack("ann", "mail0"))
+        with pytest.raises(CommandRefused, match="it doesn't run job mail7"):
+            await client.workers.stack("ann", "mail7")
+
+
 async def test_only_the_named_worker_obeys(client: Client, work: Work, until: Until) -> None:
     async with work(note, name="ann") as ann, work(note, name="bob") as bob:
 

@@ -126,6 +126,8 @@ def decode_record(record: Mapping[str, Json]) -> JobFields:
             dependencies_total=record["dependencies_total"],
             dependents=list(record["dependents"]),
             dependents_total=record["dependents_total"],
+            after=list(record.get("after", ())),
+            after_total=record.get("after_total", 0),
         )
         if "history" in record
         else None,

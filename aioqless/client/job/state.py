@@ -228,6 +228,8 @@ class JobDetails:
         dependencies_total: Number of all of them.
         dependents: Jids of jobs that wait for it, in no particular order.
         dependents_total: Number of all of them.
+        after: Jids of the jobs that it was last put to wait for, also of those that are complete.
+        after_total: Number of all of them.
     """
 
     events: list[HistoryEvent] = field(default_factory=list)
@@ -236,6 +238,8 @@ class JobDetails:
     dependencies_total: int = 0
     dependents: list[str] = field(default_factory=list)
     dependents_total: int = 0
+    after: list[str] = field(default_factory=list)
+    after_total: int = 0
 
 
 @dataclass(frozen=True)

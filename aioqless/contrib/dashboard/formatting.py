@@ -39,6 +39,10 @@ EVENTS = {
 }
 
 
+_WEEK = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+DAYS = {str(number): name for number, name in enumerate(_WEEK)} | {
+    name[:3].lower(): name for name in _WEEK
+}
 # Names of actions and of their fields; others are shown as they are stored.
 ACTIONS = {
     "retry": "Retry job",
@@ -160,6 +164,38 @@ def timestamp(when: float | None, exact: bool = False) -> Markup | str:
 def day(when: float) -> str:
     """Format the date of a time, in UTC."""
     return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d")
+
+
+def cron_words(expression: str) -> str:
+    """Return a common cron expression in words; an empty text for any other."""
+    fields = expression.lower().split()
+    if len(fields) != 5 or fields[3] != "*":
+        return ""
+    minute, hour, day, _, weekday = fields
+    if (day, weekday) == ("*", "*") and not hour.replace(",", "").isdecimal():
+        every, _, step = (minute if hour == "*" else hour).partition("/")
+        if hour == "*" and every == "*":
+            return f"every {step} minutes" if step else "every minute"
+        if minute.isdecimal() and (hour == "*" or (every == "*" and step)):
+            return f"every {step + ' hours' if step else 'hour'}, {minute} min past the hour"
+        return ""
+    if not minute.isdecimal() or not all(each.isdecimal() for each in hour.split(",")):
+        return ""
+    at = " and ".join(f"{int(each):02}:{int(minute):02}" for each in hour.split(","))
+    if weekday == "*":
+        days = (
+            "every day" if day == "*" else f"on day {day} of each month" if day.isdecimal() else ""
+        )
+    else:
+        days = _weekdays(weekday) if day == "*" else ""
+    return f"{days} at {at}" if days else ""
+
+
+def _weekdays(text: str) -> str:
+    """Return days of the week in words, of a range or a list; an empty text for others."""
+    separator, word = ("-", " to ") if "-" in text else (",", ", ")
+    names = [DAYS.get(each, "") for each in text.split(separator)]
+    return word.join(names) if all(names) else ""
 
 
 def describe_event(event: Mapping[str, Any]) -> str:

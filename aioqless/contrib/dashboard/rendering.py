@@ -26,6 +26,7 @@ View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
 TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
     "action_name",
+    "cron_words",
     "day",
     "event_details",
     "field_name",
@@ -45,7 +46,7 @@ NAVIGATION = (
     ("/recurring", "Recurring"),
     ("/completed", "Completed"),
     ("/tracked", "Tracked"),
-    ("/sets", "Job sets"),
+    ("/sets", "Workflows"),
     ("/tags", "Tags"),
     ("/redis", "Redis"),
     ("/config", "Configuration"),

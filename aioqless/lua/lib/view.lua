@@ -21,7 +21,8 @@ function view.encode(jid, worker)
   local f = redis.pcall('HMGET', keys.job(jid), 'jid', 'klass', 'state', 'queue', 'worker',
     'priority', 'retries', 'remaining',
     'expires', 'data', 'tags', 'failure', 'spawned_from_jid', 'history', 'x-fence', 'x-context',
-      'x-progress', 'x-expiry', 'x-constraints', 'x-cause', 'x-on-failure', 'x-failures')
+      'x-progress', 'x-expiry', 'x-constraints', 'x-cause', 'x-on-failure', 'x-failures',
+      'x-after')
   if f.err then record.check_type(jid) end
   if not f[1] or worker and (f[3] ~= 'running' or f[5] ~= worker) then return nil end
   local tracked = presence.has('tracked') and redis.call('ZSCORE', keys.tracked(), jid)
@@ -49,6 +50,7 @@ function view.encode(jid, worker)
       .. view.encode_set('dependents', keys.dependents(jid))
       or ',"dependencies":[],"dependencies_total":0,"dependents":[],"dependents_total":0')
     .. view.encode_history(jid, f[14])
+    .. (f[23] and view.encode_after(f[23]) or '')
     .. (f[16] and ',"context":' .. json.clean_object(f[16]) or '')
     .. (f[17] and ',"progress":' .. json.clean_object(f[17]) or '')
     .. (f[20] and ',"cause":' .. f[20] or '')
@@ -99,6 +101,13 @@ function view.encode_set(name, key)
       or redis.call('SRANDMEMBER', key, shown)
   end
   return ',"' .. name .. '":' .. json.texts(some) .. ',"' .. name .. '_total":' .. total
+end
+
+-- The jobs that a job was last put to wait for, also those that are complete by now.
+function view.encode_after(text)
+  local all, some = json.parse_texts(text), {}
+  for i = 1, math.min(#all, call.shown_links or constants.MAX_BATCH) do some[i] = all[i] end
+  return ',"after":' .. json.texts(some) .. ',"after_total":' .. #all
 end
 
 function view.encode_history(jid, old)

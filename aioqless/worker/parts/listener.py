@@ -22,6 +22,7 @@ from aioqless.worker.poller import Poller
 from aioqless.worker.running_jobs import RunningJobs
 from aioqless.worker.shared import Shared
 from aioqless.worker.subscriptions import Subscription
+from aioqless.worker.watchdog import stack_of
 
 PAUSE = 1.0
 # Seconds without jobs after which the log channel is worth its subscription. A worker that gets one
@@ -141,7 +142,13 @@ class RemoteControl:
             "resume": lambda _: running.resume(),
             "stop": lambda _: shared.stop(),
             "show": lambda _: None,
+            "stack": lambda _: None,
         }
+
+    def _read_stack(self, jid: str) -> str:
+        if not (run := self._running.by_jid.get(jid)):
+            raise ValueError(f"it doesn't run job {jid}")
+        return stack_of(run, asyncio.get_running_loop())
 
     async def handle(self, message: dict[str, Any]) -> None:
         """Carry out a command and answer it; what is refused is the answer."""
@@ -151,6 +158,8 @@ class RemoteControl:
                 "queues": [str(each) for each in self._lifecycle.subscriptions],
                 "paused": self._running.paused,
             }
+            if message["command"] == "stack":
+                answer["stack"] = self._read_stack(message["jid"])
         except (ValueError, TypeError) as refused:
             answer = {"refused": str(refused)}
         except KeyError as missing:  # a later version's command, or a message of unknown origin

@@ -8,9 +8,12 @@ import time
 import httpx
 import pytest
 
-from aioqless import Client, NewJob
+from aioqless import Client, NewJob, chain, group
 from aioqless.contrib.dashboard import create_app
-from tests.contrib.dashboard.conftest import OPEN
+from aioqless.contrib.dashboard.formatting import cron_words
+from tests.conftest import Until
+from tests.contrib.dashboard import jobs
+from tests.contrib.dashboard.conftest import OPEN, worked
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
@@ -114,3 +117,85 @@ async def test_job_links_are_filled_with_escaped_values_and_never_with_secrets(
     assert "traces.example/4bf92f3577b34da6a3ce929d0e0e4736" in page and "x.example" not in page
     with pytest.raises(ValueError, match="http"):
         create_app(client, job_links={"x": "javascript:{value}"})
+
+
+async def test_graph_keeps_complete_jobs_with_their_run_times(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    pages = group(*(NewJob("Page", {"n": n}) for n in range(3)))
+    flow = await client.put_flow(
+        chain(NewJob("Crawl", {}), pages, NewJob("Report", {})), queue="site"
+    )
+    (job,) = await client.queue("site").pop()
+    await job.complete()
+    first, second, third = await client.queue("site").pop(3)
+    await first.complete()
+    await second.fail("no", group="site-OSError")
+    for jid in (flow.last[0], third.jid):
+        page = (await http.get(f"/job?jid={jid}")).text
+        assert "2 of 5 complete" in page and "1 failed" in page
+        graph = page.split('<svg class="graph"')[1].split("</svg>")[0]
+        links = re.findall(r'aria-label="(\w+), (\w+), job', graph)
+        assert sorted(links) == [
+            *[("Crawl", "complete"), ("Page", "complete"), ("Page", "failed")],
+            *[("Page", "running"), ("Report", "depends")],
+        ]
+        assert graph.count('class="arrow"') == 6 and graph.count(" self") == 1
+        assert re.search(r"complete · [\d.]+ m?s", graph)
+    page = (await http.get("/sets")).text
+    assert "1 of 3" in page and "1 failed" in page and f"jid={flow.last[0]}" in page
+
+
+async def test_stack_of_a_running_job_is_shown_on_request(
+    http: httpx.AsyncClient, client: Client, until: Until
+) -> None:
+    async with worked(client, queues=("stock",)):
+        jid = await client.queue("stock").put(jobs.count.data(shelf="A"))
+
+        async def page() -> str | None:
+            text = (await http.get("/worker?name=web-1.shop-7421")).text
+            return text if f"/job?jid={jid}&amp;stack=1" in text else None
+
+        await until(page)
+        assert "in count" in (await http.get(f"/job?jid={jid}&stack=1")).text
+    assert "Only a running job has a stack" in (await http.get(f"/job?jid={jid}&stack=1")).text
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("* * * * *", "every minute"),
+        ("*/5 * * * *", "every 5 minutes"),
+        ("30 * * * *", "every hour, 30 min past the hour"),
+        ("0 */6 * * *", "every 6 hours, 0 min past the hour"),
+        ("0 6,18 * * *", "every day at 06:00 and 18:00"),
+        ("5 9 * * mon-fri", "Monday to Friday at 09:05"),
+        ("5 9 * * 1,7", "Monday, Sunday at 09:05"),
+        ("0 0 1 * *", "on day 1 of each month at 00:00"),
+        ("0 0 13 * fri", ""),
+        ("0 0 1 1 *", ""),
+        ("*/7 3 * * *", ""),
+        ("0 9 * * mon#1", ""),
+        ("0 9-17 * * *", ""),
+        ("0 0 * * * *", ""),
+    ],
+)
+def test_common_cron_expressions_have_words(expression: str, words: str) -> None:
+    assert cron_words(expression) == words
+
+
+async def test_schedules_show_their_latest_run_and_that_code_overwrites_changes(
+    http: httpx.AsyncClient, client: Client, until: Until
+) -> None:
+    recurring = await client.queue("reports").recur("Greet", {}, cron="0 6 * * *", jid="daily")
+    jid = await recurring.run_now()
+    page = (await http.get("/recurring")).text
+    assert "every day at 06:00" in page and f'/job?jid={jid}"><span class="badge' in page
+    hint = "Declared in code: a worker that starts"
+    assert hint not in (await http.get("/recurring-job?jid=daily")).text
+    async with worked(client, queues=("stock",)):
+
+        async def declared() -> bool:
+            return hint in (await http.get("/recurring-job?jid=shop.reports.daily")).text
+
+        await until(declared)

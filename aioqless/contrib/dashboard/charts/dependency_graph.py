@@ -17,6 +17,7 @@ MAX_NAME, MAX_LINE = 20, 24  # characters that fit into a box in any browser
 class Node:
     """A job in the graph. `column` is 0 for its subject, negative for its dependencies.
 
+    `ran` says how long it ran.
     One without a jid does not exist yet.
     """
 
@@ -24,6 +25,7 @@ class Node:
     klass: str
     state: str
     column: int
+    ran: str = ""
 
 
 def graph(
@@ -32,6 +34,7 @@ def graph(
     failures: Sequence[tuple[str, str]],
     link: Callable[..., str],
     more: Mapping[int, int],
+    subject: str,
 ) -> Markup:
     """Draw nodes in columns, and an arrow from each job to its dependents.
 
@@ -41,8 +44,9 @@ def graph(
         failures: The jids of a job and of one that its failure puts; their arrows are dashed.
         link: Returns the address of a job.
         more: The number of jobs of a column that are not shown.
+        subject: The jid of the job whose graph it is.
     """
-    columns = sorted({node.column for node in nodes})
+    columns = sorted({node.column for node in nodes} | more.keys())
     tall = max(
         sum(node.column == column for node in nodes) + (column in more) for column in columns
     )
@@ -53,7 +57,7 @@ def graph(
         x = (column - columns[0]) * COLUMN + 2
         for at, node in enumerate(there):
             places[node.jid] = (x, top + at * ROW)
-            drawn += _box(node, x, top + at * ROW, link)
+            drawn += _box(node, x, top + at * ROW, link, node.jid == subject)
         if column in more:
             drawn += Markup('<text class="faint" x="{:.0f}" y="{:.0f}">and {} more</text>').format(
                 x + 12, top + len(there) * ROW + 22, more[column]
@@ -74,16 +78,17 @@ def graph(
     ).format(w=width, h=round(height), arrows=arrows, boxes=drawn)
 
 
-def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
+def _box(node: Node, x: float, y: float, link: Callable[..., str], is_subject: bool) -> Markup:
     klass = node.klass.rpartition(".")[2] or node.klass
-    state = f"{node.state} · " if node.jid else node.state
+    state = f"{'blocked' if node.state == 'depends' else node.state} · " if node.jid else node.state
+    state += f"{node.ran} · " if node.ran else ""
     box = Markup(
         '<rect class="box {state}{mine}" x="{x:.0f}" y="{y:.0f}" width="{w}" height="{h}" rx="8"/>'
         '<text x="{tx:.0f}" y="{t1:.0f}">{name}</text>'
         '<text class="faint" x="{tx:.0f}" y="{t2:.0f}">{shown}{short}</text>'
     ).format(
         state=node.state if node.jid else "planned",
-        mine=" self" if node.column == 0 else "",
+        mine=" self" if is_subject else "",
         x=x,
         y=y,
         w=BOX,
@@ -101,7 +106,7 @@ def _box(node: Node, x: float, y: float, link: Callable[..., str]) -> Markup:
         '<a href="{href}"{here} aria-label="{klass}, {state}, job {jid}">{box}</a>'
     ).format(
         href=link("/job", jid=node.jid),
-        here=Markup(' aria-current="true"') if node.column == 0 else "",
+        here=Markup(' aria-current="true"') if is_subject else "",
         klass=plain(node.klass),
         state=node.state,
         jid=plain(node.jid),

@@ -13,17 +13,20 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client import Client, json_types
 from aioqless.client.job import Job
-from aioqless.client.job.state import Emitted, Missed, Output, StoredStep
+from aioqless.client.job.state import Emitted, JobState, Missed, Output, StoredStep
 from aioqless.client.recurring import RecurringJob
+from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.charts.dependency_graph import Node
 from aioqless.contrib.dashboard.formatting import EVENTS, describe_event
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.contrib.dashboard.redaction import HIDDEN, JobRedaction
-from aioqless.errors import DecryptionError, NoSuchJob
+from aioqless.errors import CommandRefused, DecryptionError, NoSuchJob, NoSuchWorker
 
 MAX_NEIGHBORS = 12
+MAX_JOBS = 60
 MAX_EVENTS = 100
 MAX_INSTANCES = 20
 MAX_SUGGESTED_QUEUES = 200
@@ -44,6 +47,7 @@ ENDS = {
     "abandoned": "reservation expired",
     "skipped": "skipped",
 }
+STACK_TIMEOUT = 2.0  # seconds
 UNKEPT = ("wait", "timeout", "sleep", "slept")  # kinds without values of their own
 
 
@@ -85,13 +89,14 @@ async def show_job(request: PageRequest) -> Page:
         "edges": list(graph.edges),
         "failures": graph.failures,
         "more": graph.hidden,
+        "graph": graph,
         "now": time.time() // 5 * 5,  # a page that differs each second would be sent each second
         "queues": [each.name for each in queues],
         "edit": request.one_of("edit", ("", "1")),
+        "stack": await _read_stack(request, job) if request.text("stack") else "",
     }
-    return Page(
-        "job.html", f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}", values, large=True
-    )
+    title = f"{job.klass.rpartition('.')[2] or job.jid} · {job.state}"
+    return Page("job.html", title, values, live=not values["stack"], large=True)
 
 
 async def show_recurring_job(request: PageRequest) -> Page:
@@ -135,6 +140,16 @@ def _shown_value(request: PageRequest, step: StoredStep) -> str:
         return ""
     text = request.dashboard.redaction.format(json_types.encode(step.value).decode())
     return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
+
+
+async def _read_stack(request: PageRequest, job: Job) -> str:
+    """Return where the code of a running job is, or why that isn't known."""
+    if not request.may(Role.OPERATE) or job.state != JobState.RUNNING:
+        return "Only a running job has a stack, which requires the operate role."
+    try:
+        return await request.client.workers.stack(job.worker, job.jid, timeout=STACK_TIMEOUT)
+    except (NoSuchWorker, CommandRefused) as error:
+        return error.describe() if isinstance(error, NoSuchWorker) else str(error)
 
 
 async def _read_output(request: PageRequest, jid: str) -> str:
@@ -256,53 +271,89 @@ def _readable_data(job: Job) -> str | None:
 
 
 class DependencyGraph:
-    """A job, its dependencies and dependents, and theirs; at most 12 in each column.
+    """The workflow of a job: what it waits for or waited for, its dependents, and theirs.
 
-    Beside its dependents are the jobs that its last failure has put, or its next one will.
+    Complete jobs are found from those that were put to wait for them. Beside the dependents of the
+    job are the jobs that its last failure has put, or its next one will.
 
     Attributes:
-        nodes: The jobs with their columns.
+        nodes: At most 60 jobs with their columns, at most 12 in each.
         edges: The jids of a job and of a dependent, each pair once.
         failures: The jids of a job and of one that its failure puts.
-        hidden: The number of neighbors in a column that are left out.
+        hidden: The number of jobs in a column that are left out, of those whose jids are known.
     """
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self.nodes = [Node(job.jid, job.klass, job.state, 0)]
+        self._known = {job.jid: job}
+        self.nodes: list[Node] = []
         self.edges: dict[tuple[str, str], None] = {}
         self.failures: list[tuple[str, str]] = []
         self.hidden: dict[int, int] = {}
 
+    def count(self, state: str) -> int:
+        """Return the number of jobs in a state."""
+        return sum(job.state == state for job in self._known.values())
+
     async def read(self, client: Client) -> None:
-        """Read the neighbors."""
-        if self._job.dependencies or self._job.dependents:
-            await self._read_neighbors(client)
+        """Read the jobs."""
+        unread: dict[str, None] = {}
+        new = [self._job]
+        while new:
+            for job in new:
+                unread |= dict.fromkeys([*job.dependencies, *job.details.after, *job.dependents])
+            wanted = [jid for jid in unread if jid not in self._known]
+            wanted = wanted[: MAX_JOBS - len(self._known)]
+            for jid in wanted:
+                del unread[jid]
+            new = await client.jobs.multiget(*wanted) if wanted else []
+            self._known |= {job.jid: job for job in new}
+        for job in self._known.values():
+            pairs = [(jid, job.jid) for jid in (*job.dependencies, *job.details.after)]
+            pairs += [(job.jid, jid) for jid in job.dependents]
+            self.edges |= {pair: None for pair in pairs if self._is_shown(*pair)}
+        self._place(set(unread) - self._known.keys())
         await self._read_branches(client)
 
-    async def _read_neighbors(self, client: Client) -> None:
-        job = self._job
-        dependencies = sorted(job.dependencies)[:MAX_NEIGHBORS]
-        dependents = sorted(job.dependents)[:MAX_NEIGHBORS]
-        found = {each.jid: each for each in await client.jobs.multiget(*dependencies, *dependents)}
-        before = [found[jid] for jid in dependencies if jid in found]
-        after = [found[jid] for jid in dependents if jid in found]
-        self.nodes += [Node(each.jid, each.klass, each.state, -1) for each in before]
-        self.nodes += [Node(each.jid, each.klass, each.state, 1) for each in after]
-        self.edges |= {(each.jid, job.jid): None for each in before}
-        self.edges |= {(job.jid, each.jid): None for each in after}
-        further_before = [(jid, each.jid) for each in before for jid in each.dependencies]
-        further_after = [(each.jid, jid) for each in after for jid in each.dependents]
-        await self._read_further(
-            client,
-            {-2: [jid for jid, _ in further_before], 2: [jid for _, jid in further_after]},
+    def _is_shown(self, before: str, after: str) -> bool:
+        """Return whether two jobs are read and one waits, or has waited, for the other."""
+        if before not in self._known or after not in self._known:
+            return False
+        job, other = self._known[after], self._known[before]
+        return (
+            other.state == JobState.COMPLETE
+            or job.state != JobState.DEPENDS
+            or (before in job.dependencies)
         )
-        self.edges |= dict.fromkeys(further_before + further_after)
-        left = {
-            -1: job.details.dependencies_total - len(dependencies),
-            1: job.details.dependents_total - len(dependents),
-        }
-        self.hidden = {column: count for column, count in left.items() if count > 0}
+
+    def _place(self, unread: set[str]) -> None:
+        """Give each job a column: one more than the last of the jobs that it waits for."""
+        columns: dict[str, int] = dict.fromkeys(self._known, 0)
+        for _ in self._known:  # a circle, which other clients may make, ends here, too
+            moved = {b: columns[a] + 1 for a, b in self.edges if columns[b] <= columns[a]}
+            if not moved:
+                break
+            columns |= moved
+        own, rows = columns[self._job.jid], dict[int, int]()
+        order = sorted(self._known.values(), key=lambda job: job.jid != self._job.jid)
+        for job in sorted(order, key=lambda job: job.state == JobState.COMPLETE):
+            column = columns[job.jid] - own
+            rows[column] = rows.get(column, 0) + 1
+            if rows[column] <= MAX_NEIGHBORS or job.jid == self._job.jid:
+                self.nodes.append(Node(job.jid, job.klass, job.state, column, describe_run(job)))
+            else:
+                self.hidden[column] = self.hidden.get(column, 0) + 1
+        for job in self._known.values():
+            for links, side in (
+                (job.dependencies, -1),
+                (job.details.after, -1),
+                (job.dependents, 1),
+            ):
+                found = unread.intersection(links)
+                unread -= found
+                if found:
+                    column = columns[job.jid] - own + side
+                    self.hidden[column] = self.hidden.get(column, 0) + len(found)
 
     async def _read_branches(self, client: Client) -> None:
         job = self._job
@@ -320,17 +371,8 @@ class DependencyGraph:
             self.nodes.append(Node("", job.branch["klass"], "if this fails", 1))
             self.failures.append((job.jid, ""))
 
-    async def _read_further(self, client: Client, columns: Mapping[int, list[str]]) -> None:
-        known = {node.jid for node in self.nodes}
-        wanted = {
-            column: [jid for jid in dict.fromkeys(jids) if jid not in known][:MAX_NEIGHBORS]
-            for column, jids in columns.items()
-        }
-        jids = [jid for each in wanted.values() for jid in each]
-        found = {each.jid: each for each in await client.jobs.summaries(*jids)} if jids else {}
-        for column, each in wanted.items():
-            self.nodes += [
-                Node(jid, found[jid].klass, found[jid].state, column)
-                for jid in each
-                if jid in found
-            ]
+
+def describe_run(job: Job) -> str:
+    """Return how long the last attempt of a job has taken; an empty text if that isn't known."""
+    last = next(iter(list_attempts(job.events)[-1:]), None)
+    return format_duration(last.ended - last.started) if last and last.ended else ""

@@ -27,7 +27,13 @@ async def list_recurring(request: PageRequest) -> Page:
                 queue.name, offset=skip, count=PAGE_SIZE + 1 - len(found)
             )
         skip = max(0, skip - queue.recurring)
-    rows = [(job, job.upcoming(TICKS, after=sample.when)) for job in islice(found, PAGE_SIZE)]
+    shown = list(islice(found, PAGE_SIZE))
+    latest = await client.jobs.summaries(*(f"{job.jid}-{job.count}" for job in shown))
+    runs = {run.jid: run for run in latest}
+    rows = [
+        (job, job.upcoming(TICKS, after=sample.when), runs.get(f"{job.jid}-{job.count}"))
+        for job in shown
+    ]
     values = {"rows": rows, "has_more": len(found) > PAGE_SIZE}
     return Page("recurring.html", "Recurring jobs", values)
 
