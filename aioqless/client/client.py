@@ -39,7 +39,7 @@ from aioqless.client.job_set import JobSet, list_sets
 from aioqless.client.jobs import Jobs
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R
-from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
+from aioqless.client.put_options import FlowOptions, PutOptions, RecurOptions
 from aioqless.client.put_sender import CLOSED, PutHook
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueOverview
@@ -307,20 +307,16 @@ class Client:
         flow: Step,
         *,
         queue: str | None = None,
-        if_dependency_fails: IfDependencyFails | None = None,
-        once: str | None = None,
         wait: Seconds = 0,
+        **options: Unpack[FlowOptions],
     ) -> Flow:
         """Put a workflow, jobs that depend on each other, in one step: all of them, or none.
 
         Args:
             flow: A chain, a group or a job.
             queue: Queue of jobs without `in_queue`; default: that of each handler, else "default".
-            if_dependency_fails: What happens to jobs without a choice of their own if one that they
-                depend on fails.
-            once: Name of the workflow, of which its jobs get their jids: `order-7-1`, `order-7-2`.
-                While one of them exists, nothing is put.
             wait: Time to wait while a queue, or Redis, is full.
+            options: See FlowOptions.
 
         Returns:
             The jids.
@@ -332,7 +328,7 @@ class Client:
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
         """
-        return await self._open.sender.put_flow(flow, queue, if_dependency_fails, once, wait)
+        return await self._open.sender.put_flow(flow, queue, wait, options)
 
     def job_set(
         self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None

@@ -19,7 +19,7 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.job import read_result
 from aioqless.client.job.state import JobSetStatus
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R, check_branch, encode_branch
-from aioqless.client.put_options import IfDependencyFails, PutOptions
+from aioqless.client.put_options import FlowOptions, PutOptions
 from aioqless.client.put_sender import (
     MAX_JOBS_PER_CALL,
     Backpressure,
@@ -136,9 +136,8 @@ class JobSet:
         flow: Step,
         *,
         queue: str | None = None,
-        if_dependency_fails: IfDependencyFails | None = None,
-        once: str | None = None,
         wait: Seconds = 0,
+        **options: Unpack[FlowOptions],
     ) -> Flow:
         """Put the jobs of a workflow as members, in one step: see `Client.put_flow`.
 
@@ -152,7 +151,7 @@ class JobSet:
             )
             return call
 
-        return await self._sender.put_flow(flow, queue, if_dependency_fails, once, wait, send=send)
+        return await self._sender.put_flow(flow, queue, wait, options, send=send)
 
     async def close(self) -> None:
         """Close the set: from now on only its running members add others."""

@@ -300,6 +300,20 @@ class PutOptions(TemplateOptions, DebounceOptions, total=False):
     if_exists: Annotated[_IfExists | None, _Choice(_IfExists)]
 
 
+class FlowOptions(TypedDict, total=False):
+    """The options of put_flow.
+
+    Attributes:
+        if_dependency_fails: What happens to jobs without a choice of their own if one that they
+            depend on fails.
+        once: Name of the workflow, of which its jobs get their jids: `order-7-1`, `order-7-2`.
+            While one of them exists, nothing is put.
+    """
+
+    if_dependency_fails: IfDependencyFails | None
+    once: str | None
+
+
 class ScheduleOptions(TypedDict, total=False):
     """When the instances of a recurring job are due.
 
@@ -420,6 +434,10 @@ _OF_HANDLERS = (
 _NOT_OF_PUT = dict.fromkeys(_OF_HANDLERS, ": it is one of @job") | {
     "once": ': it is one of put_flow; a single job takes jid="order-7", if_exists="keep"'
 }
+_NOT_OF_FLOW = dict.fromkeys(
+    PutOptions.__annotations__, ": a step has it: `handler.data(...).with_options(...)`"
+)
 PUT = OptionTable("put", PutOptions, _NOT_OF_PUT)
+FLOW = OptionTable("put_flow", FlowOptions, _NOT_OF_FLOW)
 RECUR = OptionTable("recur", RecurOptions)
 UPDATE = OptionTable("update", RecurringChanges)

@@ -17,7 +17,7 @@ from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Jid, NewJob, R, encode_job, measure
-from aioqless.client.put_options import IfDependencyFails
+from aioqless.client.put_options import FlowOptions
 from aioqless.client.workflows import Flow, Step, check_size, lay_out
 from aioqless.errors import AioqlessError, NotDurable, PutManyError, QueueFull
 from aioqless.redis.batcher import Batcher
@@ -128,16 +128,15 @@ class PutSender:
         self,
         flow: Step,
         queue: str | None,
-        if_dependency_fails: IfDependencyFails | None,
-        once: str | None,
         wait: Seconds,
+        options: FlowOptions,
         *,
         send: SendFlow | None = None,
     ) -> Flow:
         """Put a workflow: see `Client.put_flow`. `send` puts it in another way."""
         if queue is not None:
             validation.check_name("queue", queue)
-        placed, put = lay_out(flow, queue, if_dependency_fails, once)
+        placed, put = lay_out(flow, queue, options)
         rows: list[PutFlowRow] = [{"queue": name, **self.encode(job)} for name, job in placed]
         check_size(rows)
         existing = await self.put_flow_rows(rows, wait, send)

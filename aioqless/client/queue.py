@@ -13,7 +13,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.put import Jid, Klass, NewJob, R
-from aioqless.client.put_options import IfDependencyFails, PutOptions, RecurOptions
+from aioqless.client.put_options import FlowOptions, PutOptions, RecurOptions
 from aioqless.client.put_sender import PutSender
 from aioqless.client.queue_clearing import QUEUED, ClearResult, ClearState, clear_queue
 from aioqless.client.queue_statistics import DayStats, DayTotals, QueueCounts, Tenant
@@ -88,12 +88,11 @@ class Queue:
         self,
         flow: Step,
         *,
-        if_dependency_fails: IfDependencyFails | None = None,
-        once: str | None = None,
         wait: Seconds = 0,
+        **options: Unpack[FlowOptions],
     ) -> Flow:
         """Put a workflow, its jobs without `in_queue` into this queue: see `Client.put_flow`."""
-        return await self._sender.put_flow(flow, self.name, if_dependency_fails, once, wait)
+        return await self._sender.put_flow(flow, self.name, wait, options)
 
     async def requeue(self, job: NewJob) -> str:
         """Put a job again that must exist.

@@ -20,7 +20,7 @@ from typing_extensions import Unpack
 from aioqless import validation
 from aioqless.client.job_data import RESULT
 from aioqless.client.put import NewJob, Placed, R, Result_co, StepResult, measure
-from aioqless.client.put_options import IfDependencyFails, PutOptions
+from aioqless.client.put_options import FLOW, FlowOptions, PutOptions
 from aioqless.store import PutFlowRow
 
 MAX_JOBS = 1_000
@@ -128,12 +128,7 @@ def group(*steps: Step) -> Group:
     return Group(_check_steps("group", steps))
 
 
-def lay_out(
-    flow: Step,
-    queue: str | None,
-    if_dependency_fails: IfDependencyFails | None,
-    once: str | None,
-) -> tuple[Rows, Flow]:
+def lay_out(flow: Step, queue: str | None, options: FlowOptions) -> tuple[Rows, Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 
     Each job has its jid and its dependencies, and comes after the jobs that it depends on.
@@ -141,13 +136,15 @@ def lay_out(
     Args:
         flow: The workflow.
         queue: Queue of jobs without `in_queue`; None: the default of their handler.
-        if_dependency_fails: The option for jobs without a choice of their own.
-        once: Name of a workflow that is put once, of which jobs get their jids.
+        options: Those of put_flow.
 
     Raises:
+        TypeError: There is no such option.
         ValueError: A jid is used twice, or a job depends on a later one.
     """
+    FLOW.refuse_unknown(options)
     (flow,) = _check_steps("flow", (flow,))
+    once = options.get("once")
     rows: Rows = []
     last = _append_step(rows, flow, queue, (), once and validation.check_jid(once))
     rows, taken = _link_results(rows)
@@ -164,8 +161,8 @@ def lay_out(
                     f"{jids[number]!r} depends on {other!r}, which comes later in this workflow"
                 )
     common: PutOptions = {}
-    if if_dependency_fails is not None:
-        common["if_dependency_fails"] = if_dependency_fails
+    if (choice := options.get("if_dependency_fails")) is not None:
+        common["if_dependency_fails"] = choice
     if once is not None:
         common["if_exists"] = "keep"
     if common:

@@ -53,6 +53,8 @@ ada: Any = greet.data("Ada")
          "`client.put(handler.data(...), delay=...)`"),
         (lambda _: any_job(throttle=60), "@job has no option 'throttle': write rate_limit="),
         (lambda c: c.put(ada, once="order-7"), "put has no option 'once': it is one of put_flow"),
+        (lambda c: c.put_flow(ada, delay=60), "put_flow has no option 'delay': a step has it: "
+         "`handler.data(...).with_options(...)`"),
         (lambda _: any_settings(concurency=3), "Settings has no option 'concurency'; did you mean "
          "'concurrency'?"),
         (lambda _: any_job(cron="@daily", timezone="Europe/Pariss")(greet.fn),

@@ -18,7 +18,7 @@ from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
 from aioqless.client.put import Branch, Jid, Klass, NewJob, R
-from aioqless.client.put_options import IfDependencyFails, PutOptions
+from aioqless.client.put_options import FlowOptions, PutOptions
 from aioqless.client.put_sender import PutHook
 from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
@@ -145,10 +145,9 @@ class PartitionedClient(Client):
         flow: Step,
         *,
         queue: str | None = None,
-        if_dependency_fails: IfDependencyFails | None = None,
-        once: str | None = None,
         wait: Seconds = 0,
         partition_key: str | None = None,
+        **options: Unpack[FlowOptions],
     ) -> Flow:
         """Put a workflow, as `Client.put_flow` does; all its jobs are in one partition.
 
@@ -158,7 +157,7 @@ class PartitionedClient(Client):
             ValueError: The jids and keys of its jobs belong to several partitions; or as `Client`.
         """
         sender = cast(PartitionedSender, self.internals.sender)
-        return await sender.put_flow(flow, queue, if_dependency_fails, once, wait, partition_key)
+        return await sender.put_flow(flow, queue, wait, options, partition_key)
 
     @override
     def job_set(

@@ -15,7 +15,7 @@ import msgspec
 
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import NewJob, Placed, encode_job
-from aioqless.client.put_options import IfDependencyFails
+from aioqless.client.put_options import FlowOptions
 from aioqless.client.put_sender import PutHook, PutSender, SendFlow
 from aioqless.client.workflows import Chain, Flow, Group, Step, lay_out
 from aioqless.contrib.partitions.routing import (
@@ -73,15 +73,16 @@ class PartitionedSender(PutSender):
         self,
         flow: Step,
         queue: str | None,
-        if_dependency_fails: IfDependencyFails | None,
-        once: str | None,
         wait: Seconds,
+        options: FlowOptions,
         partition_key: str | None = None,
         *,
         send: SendFlow | None = None,
     ) -> Flow:
         """Put a workflow, with all its jobs in one partition: of `once`, if that is given."""
-        once = once and recurring_jid(once, self._count)
+        if once := options.get("once"):
+            once = recurring_jid(once, self._count)
+            options = {**options, "once": once}
         names = [name for name in (once, partition_key) if name is not None]
 
         def read(job: NewJob) -> NewJob:
@@ -89,7 +90,7 @@ class PartitionedSender(PutSender):
             return job
 
         _with_each(flow, read)
-        for _, job in (found := lay_out(flow, queue, None, once))[0]:
+        for _, job in (found := lay_out(flow, queue, options))[0]:
             names.extend({*_names(encode_job(job, sys.maxsize))} - {*found[1].jids})
         home = common_partition(names, self._count) if names else random.randrange(self._count)
 
@@ -97,8 +98,8 @@ class PartitionedSender(PutSender):
             jid = job.options.get("jid") or generate_jid(home, self._count)
             return job.with_options(jid=jid)
 
-        flow = _with_each(flow, give_jid) if once is None else flow  # else jids are made of it
-        return await super().put_flow(flow, queue, if_dependency_fails, once, wait, send=send)
+        flow = flow if once else _with_each(flow, give_jid)  # else jids are made of it
+        return await super().put_flow(flow, queue, wait, options, send=send)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid."""
