@@ -36,6 +36,7 @@ from aioqless.contrib.dashboard.pages import PAGES
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.http import FramingMiddleware, Session
 from aioqless.errors import AioqlessError, ScriptError
+from aioqless.handlers import Source
 from aioqless.runtime.log import log
 
 STATIC = Path(__file__).parent / "static"
@@ -47,6 +48,7 @@ def create_app(
     access: Access | None = None,
     secret: str | Sequence[str] | None = None,
     job_links: Mapping[str, str] = MappingProxyType({}),
+    handlers: Sequence[Source] = (),
 ) -> Starlette:
     """Create a dashboard for the queues of a client, to be served as it is or within another app.
 
@@ -60,11 +62,12 @@ def create_app(
         job_links: Links on the page of a job, by the name of an argument (`customer`, `order.id`),
             of `jid`, `klass`, `queue`, `worker`, `trace_id`, or of the job's context. `{value}`
             stands for the value: `{"customer": "https://crm.example/{value}"}`.
+        handlers: Handlers, or modules with them, of which users may put new jobs.
 
     Example:
         app.mount("/jobs", create_app(client, access=Access(authenticate=who)))
     """
-    dashboard = Dashboard(client, access or Access(), secret, job_links)
+    dashboard = Dashboard(client, access or Access(), secret, job_links, handlers)
     dashboard.log_token()
     renderer = Renderer(PAGES)
     live = LiveUpdates(dashboard, renderer)

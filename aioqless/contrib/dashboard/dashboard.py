@@ -13,6 +13,7 @@ from aioqless.contrib.dashboard.flash import FlashMessages
 from aioqless.contrib.dashboard.redaction import Redaction
 from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.http import BoundedDict, Session, Sessions
+from aioqless.handlers import Handler, Source, declared
 from aioqless.runtime.log import log
 
 COOKIE = "aioqless"
@@ -29,6 +30,7 @@ class Dashboard:
         access: Who may use the dashboard.
         secret: Signs sessions.
         job_links: Addresses with `{value}`, by the name of an argument.
+        handlers: Handlers of which users may put jobs, or the modules that have them.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Dashboard:
         access: Access,
         secret: str | Sequence[str] | None,
         job_links: Mapping[str, str],
+        handlers: Sequence[Source] = (),
     ) -> None:
         for name, link in job_links.items():
             if not link.startswith(("https://", "http://")) or "{value}" not in link:
@@ -44,6 +47,7 @@ class Dashboard:
         self.client = client
         self.access = access
         self.job_links = job_links
+        self.handlers = {each.klass: each for each in declared(Handler, handlers)}
         self.startup_token = access.startup_token or secrets.token_urlsafe(24)
         self.sessions = Sessions(client, COOKIE, SESSION_LIFETIME, secret)
         self.flash = FlashMessages()

@@ -46,6 +46,7 @@ DAYS = {str(number): name for number, name in enumerate(_WEEK)} | {
 # Names of actions and of their fields; others are shown as they are stored.
 ACTIONS = {
     "retry": "Retry job",
+    "put": "Put job",
     "put-again": "Edit data",
     "cancel": "Delete job",
     "move": "Move job",

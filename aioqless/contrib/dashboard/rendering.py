@@ -169,6 +169,7 @@ def _context(page: Page, request: PageRequest, token: str) -> dict[str, Any]:
         "may_administer": request.may(Role.ADMIN),
         "here": request.address,
         "sample": dashboard.sampler.latest,
+        "handlers": dashboard.handlers,
         "bulk_actions": dashboard.bulk_actions,
         "redaction": dashboard.redaction,
         "now": time.time(),

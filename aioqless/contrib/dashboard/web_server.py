@@ -24,10 +24,17 @@ class WebServer:
     port: int
     access: Access
     secret: tuple[str, ...]
+    modules: tuple[str, ...] = ()
 
     @classmethod
     def from_settings(
-        cls, host: str, port: int, users: Path | None, proxies: str, environment: Mapping[str, str]
+        cls,
+        host: str,
+        port: int,
+        users: Path | None,
+        proxies: str,
+        environment: Mapping[str, str],
+        modules: tuple[str, ...] = (),
     ) -> Self:
         """Read the settings of the command line and the environment.
 
@@ -55,11 +62,15 @@ class WebServer:
             )
         else:
             access = Access(startup_token=token or secrets.token_urlsafe(24), **trusted)
-        return cls(host, port, access, tuple(environment.get("AIOQLESS_WEB_SECRET", "").split()))
+        return cls(
+            host, port, access, tuple(environment.get("AIOQLESS_WEB_SECRET", "").split()), modules
+        )
 
     async def run(self, client: Client) -> None:
         """Serve until a signal; raise OSError when the address is not available."""
-        app = create_app(client, access=self.access, secret=self.secret or None)
+        app = create_app(
+            client, access=self.access, secret=self.secret or None, handlers=self.modules
+        )
 
         def announce(url: str) -> None:
             log.info("web.started", url=url, users=len(self.access.users))

@@ -199,3 +199,16 @@ async def test_schedules_show_their_latest_run_and_that_code_overwrites_changes(
             return hint in (await http.get("/recurring-job?jid=shop.reports.daily")).text
 
         await until(declared)
+
+
+async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Client) -> None:
+    async with client_of(create_app(client, access=OPEN, handlers=[jobs])) as http:
+        page = (await http.get("/new-job?klass=shop.pictures.resize")).text
+        assert "path: str<input" in page and "width: int = 100<input" in page
+        form = {"klass": "shop.pictures.resize", "arg-path": "42", "queue": "pictures"}
+        said = await do(http, "put", **form, **{"arg-width": "wide"})
+        assert said.startswith("refused: ") and "width must be int" in said
+        assert (await do(http, "put", **form, **{"arg-width": "7"})).startswith("done: ")
+    (jid,) = await client.queue("pictures").jids("waiting")
+    job = await client.jobs.get(jid)
+    assert job and (job.klass, job.data) == ("shop.pictures.resize", {"path": "42", "width": 7})

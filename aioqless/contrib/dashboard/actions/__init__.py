@@ -27,6 +27,7 @@ from aioqless.contrib.dashboard.actions.action import Action
 # By the last part of the address, /do/NAME.
 ACTIONS: dict[str, Action] = {
     "retry": Action(jobs.retry),
+    "put": Action(jobs.put_new),
     "put-again": Action(jobs.put_with_data),
     "cancel": Action(jobs.cancel),
     "move": Action(jobs.move),

@@ -13,6 +13,7 @@ from aioqless.client.put import NewJob
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.page_request import address
 from aioqless.contrib.dashboard.pages.job import data_digest
+from aioqless.contrib.dashboard.pages.new_job import list_parameters
 
 
 async def retry(request: ActionRequest) -> str:
@@ -26,6 +27,26 @@ async def retry(request: ActionRequest) -> str:
         raise ValueError("the job is running: requeue it first")
     await job.move(queue := _known_queue(job))
     return f"Job {job.jid[:12]} re-queued in {queue}."
+
+
+async def put_new(request: ActionRequest) -> Redirect:
+    """Put a new job of a klass whose handler is known, with checked data."""
+    klass = request.text("klass")
+    if (handler := request.dashboard.handlers.get(klass)) is None:
+        raise ValueError(f"there is no handler of {klass}")
+    if parameters := list_parameters(handler):
+        given = {each.name: request.form.get(f"arg-{each.name}", "") for each in parameters}
+        data: object = {
+            each.name: each.read(given[each.name])
+            for each in parameters
+            if given[each.name] or each.required
+        }
+    else:
+        data = job_data.decode(request.form.get("data") or "null")
+    queue = request.form.get("queue", "").strip() or None
+    new = NewJob(handler, data)
+    jid = await request.client.put(new, queue=queue, delay=request.number("delay", 0))
+    return Redirect(f"Job {jid[:12]} enqueued.", address("/job", jid=jid))
 
 
 async def put_with_data(request: ActionRequest) -> str | Redirect:

@@ -19,6 +19,11 @@ from aioqless.runtime import log
 
 @app.command(rich_help_panel=Section.RUN)
 def web(
+    modules: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="MODULE", help="Modules with handlers of which users may put jobs."),
+    ] = None,
+    *,
     host: Annotated[
         str,
         typer.Option(help="Address to listen on; other than the loopback needs --users."),
@@ -48,7 +53,11 @@ def web(
     from aioqless.contrib.dashboard.web_server import WebServer
 
     log.write_to(level=log_level, as_json=log_json)
-    server = WebServer.from_settings(host, port, users, trusted_proxies, os.environ)
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    server = WebServer.from_settings(
+        host, port, users, trusted_proxies, os.environ, tuple(modules or ())
+    )
 
     async def act(client: Client) -> None:
         log.log.info("redis.used", **client.endpoint)

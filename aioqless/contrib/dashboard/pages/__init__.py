@@ -4,7 +4,8 @@ overview.py   the overview; all queues
 queue.py      one queue
 job.py        one job; one recurring job
 job_lists.py  completed and tracked jobs, tags, search
-job_sets.py   job sets, and one of them
+job_sets.py   job sets and workflows, and one set
+new_job.py    a form for a new job
 failures.py   failure groups, and one of them
 workers.py    workers, and one of them
 recurring.py  recurring jobs
@@ -19,6 +20,7 @@ from aioqless.contrib.dashboard.pages import (
     job,
     job_lists,
     job_sets,
+    new_job,
     overview,
     queue,
     recurring,
@@ -40,6 +42,7 @@ PAGES: Mapping[str, View] = {
     "/search": job_lists.search,
     "/sets": job_sets.list_sets,
     "/set": job_sets.show_set,
+    "/new-job": new_job.show_form,
     "/workers": workers.list_workers,
     "/worker": workers.show_worker,
     "/recurring": recurring.list_recurring,
