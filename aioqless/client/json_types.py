@@ -53,7 +53,7 @@ class JsonType(Generic[T]):
     """
 
     def __init__(self, hint: type[T] | Hint, path: str = "$") -> None:
-        self._hint = hint
+        self.hint = hint
         self._path = path
 
     @cached_property
@@ -62,9 +62,9 @@ class JsonType(Generic[T]):
 
         Made when it is first used: a class may refer to others that are defined after it.
         """
-        if is_pydantic(self._hint):
-            return partial(_validate, _make_adapter(self._hint), self._path)
-        return msgspec.json.Decoder(self._hint, dec_hook=_decode_other).decode
+        if is_pydantic(self.hint):
+            return partial(_validate, _make_adapter(self.hint), self._path)
+        return msgspec.json.Decoder(self.hint, dec_hook=_decode_other).decode
 
     def find_problem(self, *, optional: bool = False) -> str | None:
         """Return why values of the type can't be written as JSON; None if they can.
@@ -74,12 +74,12 @@ class JsonType(Generic[T]):
         Args:
             optional: There may be no value. Then only types that can't be read at all are problems.
         """
-        if self._hint in _PLAIN_TYPES:
+        if self.hint in _PLAIN_TYPES:
             return None
         try:
-            if is_pydantic(self._hint):
-                return _find_pydantic_problem(self._hint)
-            info = inspect.type_info(self._hint)
+            if is_pydantic(self.hint):
+                return _find_pydantic_problem(self.hint)
+            info = inspect.type_info(self.hint)
         except (NameError, AttributeError):
             return None
         except TypeError as error:

@@ -129,11 +129,13 @@ def respond(value: object, status: int = 200) -> Response:
 
 def create_app(routes: Sequence[BaseRoute], middleware: Sequence[Middleware] = ()) -> Starlette:
     """Return an application whose own refusals, such as of a path, are JSON, too."""
-    return Starlette(
+    app = Starlette(
         routes=routes,
         exception_handlers={HTTPException: _not_routed},
         middleware=[Middleware(FramingMiddleware), *middleware],
     )
+    app.router.redirect_slashes = False  # not every client follows, and none with its body
+    return app
 
 
 def _error(refused: RequestRefused) -> Response:

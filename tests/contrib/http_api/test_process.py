@@ -1,0 +1,59 @@
+"""`aioqless api` as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from aioqless import Client
+from tests.contrib.dashboard.test_process import start
+from tests.contrib.http_api.conftest import SHOP
+
+TOML = f'[shop]\nsecret = "{SHOP}"\nmay_put = ["shop.*"]\n'
+JOBS = "tests.contrib.http_api.jobs"
+
+
+async def test_server_runs_until_sigterm(client: Client, redis_url: str, tmp_path: Path) -> None:
+    (tmp_path / "tokens.toml").write_text(TOML)
+    process = start(
+        *("api", JOBS, "--tokens", str(tmp_path / "tokens.toml"), "--port", "0", "--log-json"),
+        *("--url", redis_url, "--namespace", client.namespace, "--origin", "https://shop.example"),
+    )
+    assert process.stderr
+    lines = iter(process.stderr.readline, "")
+    url = next(
+        each["url"] for each in map(json.loads, lines) if each["event"] == "http_api.started"
+    )
+    headers = {"Authorization": f"Bearer {SHOP}", "Origin": "https://shop.example"}
+    async with httpx.AsyncClient(base_url=url, trust_env=False, headers=headers) as http:
+        answer = await http.post("/klasses/shop.greet", json={"name": "Ada"})
+        assert answer.headers["access-control-allow-origin"] == "https://shop.example"
+        found = await client.jobs.get(answer.json()["jid"])
+        assert found and found.data == {"name": "Ada"}
+        path = f"/klasses/shop.greet/results/{found.jid}"
+        waiting = asyncio.create_task(http.get(path, params={"wait": 60}))
+        await http.get("/health")  # which the server answers after it has begun to wait
+        process.send_signal(signal.SIGTERM)
+        _, rest = await asyncio.to_thread(process.communicate, timeout=60)
+        assert (await waiting).status_code == 503
+    assert process.returncode == 0 and "Traceback" not in rest and SHOP not in rest
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [("", "must have a token"), ('[shop]\nsecret = "x"', "at least 32"), ("[shop", "AIOQLESS_API")],
+)
+def test_tokens_are_checked_before_redis_is_contacted(tokens: str, said: str) -> None:
+    process = start("api", JOBS, "--url", "redis://127.0.0.1:1", AIOQLESS_API_TOKENS=tokens)
+    assert said in process.communicate(timeout=60)[1] and process.returncode == 2
+
+
+def test_missing_file_of_tokens_is_named() -> None:
+    process = start("api", JOBS, "--tokens", "/nowhere/tokens.toml")
+    assert "/nowhere/tokens.toml: No such file" in process.communicate(timeout=60)[1]
+    assert process.returncode
