@@ -107,6 +107,13 @@ def answers(session: nox.Session) -> None:
 
 
 @nox.session
+def http_api(session: nox.Session) -> None:
+    """Run the HTTP API with a worker, and print a request to try."""
+    install(session, extras="[private-redis,web]")
+    session.run("python", "-m", "examples.http_api", *session.posargs)
+
+
+@nox.session
 def fair(session: nox.Session) -> None:
     """Import files of several customers with fair turns and without, and draw the waits."""
     install(session, extras="[private-redis]")

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "docs/django.md": "contrib/django/test_page.py",
     "docs/embedding.md": "embedding/test_page.py",
     "docs/faq.md": "examples/test_coming_from.py",
+    "docs/http-api.md": "contrib/http_api/test_page.py",
     "docs/human-tasks.md": "contrib/human_tasks/test_page.py",
     "docs/testing.md": "guides/test_testing_page.py",
     "docs/coming-from": "examples/test_coming_from.py",

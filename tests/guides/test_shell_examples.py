@@ -46,9 +46,9 @@ LINES: Final = sorted(
     }
 )
 WORKERS: Final = [line for line in LINES if line.startswith("worker ")]
-DASHBOARDS: Final = [line for line in LINES if line.split()[0] == "web"]
+SERVERS: Final = [line for line in LINES if line.split()[0] in ("api", "web")]
 OF_PRIVATE_REDIS: Final = [line for line in LINES if line.split()[0] == "redis"]
-COMMANDS: Final = sorted({*LINES} - {*WORKERS, *DASHBOARDS, *OF_PRIVATE_REDIS})
+COMMANDS: Final = sorted({*LINES} - {*WORKERS, *SERVERS, *OF_PRIVATE_REDIS})
 
 # What the page sets before the command, or the command asks for.
 VARIABLES: Final = (
@@ -114,7 +114,7 @@ async def words_of(line: str, folder: Path) -> list[str]:
         async with engine.begin() as connection:
             await connection.run_sync(Outbox().table.metadata.create_all)
         await engine.dispose()
-    return words + {"worker": ["--burst"], "web": ["--port", "0"]}.get(
+    return words + {"worker": ["--burst"], "api": ["--port", "0"], "web": ["--port", "0"]}.get(
         words[0], ["--once"] if words[0] in ("import", "outbox") else []
     )
 
@@ -149,11 +149,12 @@ async def test_worker_runs_until_nothing_is_left(
     assert ended.code == 0, ended.err
 
 
-@pytest.mark.parametrize("line", DASHBOARDS)
-async def test_dashboard_is_served(line: str, environment: dict[str, str], folder: Path) -> None:
+@pytest.mark.parametrize("line", SERVERS)
+async def test_server_starts(line: str, environment: dict[str, str], folder: Path) -> None:
     from aioqless.contrib.dashboard.passwords import make_hash
 
     (folder / "users.txt").write_text(f"ada admin {make_hash('correct horse')}\n")
+    (folder / "tokens.toml").write_text(f'[shop]\nsecret = "{"x" * 32}"\nmay_put = ["app.*"]\n')
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "aioqless", *await words_of(line, folder)),
         cwd=folder,

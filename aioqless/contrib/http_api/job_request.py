@@ -50,7 +50,7 @@ class JobRequest:
         return f"{self.grant.owner}-{name}"
 
     def new_jid(self) -> str:
-        """Return a jid that nobody has, or that of the idempotency key."""
+        """Return a new jid, or that of the idempotency key."""
         name = secrets.token_hex(16) if self.key is None else _digest(self.key.encode())
         return self.own_name(name)
 

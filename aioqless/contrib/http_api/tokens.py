@@ -44,7 +44,7 @@ class Token:
         secret: At least 32 characters, which its holder sends. Of several, all are valid, and the
             first signs the tokens of browsers.
         may_put: Klasses that it may put, as patterns such as `app.jobs.*`.
-        may_read: Klasses of which it sees all jobs, whoever put them.
+        may_read: Klasses of which it sees all jobs, also those of other clients.
 
     Raises:
         ValueError: The name or a secret is refused.
@@ -169,7 +169,7 @@ class Tokens:
                 raise ValueError(f"two tokens have the name {token.name}")
             self._digests += [(_digest(each), token) for each in token.secrets]
         if not self._by_name:
-            raise ValueError("tokens must not be empty: nobody could send a request")
+            raise ValueError("tokens must not be empty: each request needs one")
         if len({digest for digest, _ in self._digests}) < len(self._digests):
             raise ValueError("two tokens have the same secret")
 

@@ -1,0 +1,16 @@
+"""The API: a shop, written in another language, puts receipts and reads their results."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+
+import aioqless
+from aioqless.contrib.http_api import Token, create_api
+
+from . import jobs
+
+
+def make_app(client: aioqless.Client, secret: str) -> Starlette:
+    """Return the API, with one token."""
+    shop = Token("shop", secret, may_put=["shop.*"])
+    return create_api(client, jobs, tokens=[shop], title="Shop")
