@@ -81,8 +81,10 @@ class PydanticSchemas:
             return {}
         from pydantic import TypeAdapter
 
-        schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
-        self.components |= schema.pop("$defs", {})
+        prefix = re.sub(r"[^\w.-]", "_", f"{kind.__module__}.{kind.__qualname__}.")
+        template = f"#/components/schemas/{prefix}{{model}}"
+        schema = TypeAdapter(kind).json_schema(ref_template=template)
+        self.components |= {prefix + name: each for name, each in schema.pop("$defs", {}).items()}
         return schema
 
 

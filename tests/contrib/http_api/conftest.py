@@ -39,6 +39,14 @@ class Program(httpx.AsyncClient):
         headers = {"Idempotency-Key": key} if key else {}
         return await self.post(f"/klasses/{klass}", json=data, params=query, headers=headers)
 
+    async def find(self, **query: str) -> list[str]:
+        found, cursor = [], "0"
+        while cursor:
+            page = (await self.get("/jobs", params={**query, "cursor": cursor})).json()
+            found += [each["jid"] for each in page["jobs"]]
+            cursor = page.get("cursor", "")
+        return found
+
 
 def refusal(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]

@@ -331,18 +331,10 @@ async def test_jobs_are_found_by_klass_tag_and_state(client: Client, shop: Progr
     delayed = (await shop.put("shop.greet", {"name": "A"}, delay=60, tags=["x"]))["jid"]
     await client.put(jobs.greet.data(name="A"), tags=["x"])  # of another program
 
-    async def find(**query: str) -> list[str]:
-        found, cursor = [], "0"
-        while cursor:
-            page = (await shop.get("/jobs", params={**query, "cursor": cursor})).json()
-            found += [each["jid"] for each in page["jobs"]]
-            cursor = page.get("cursor", "")
-        return found
-
-    assert sorted(await find(tag="x")) == sorted([*jids, delayed])
-    assert set(await find(klass="shop.greet")) == {*jids, delayed}
-    assert await find(klass="shop.greet", tag="x", state="scheduled") == [delayed]
-    assert await find(klass="shop.total", tag="x") == await find(klass="shop.total") == []
+    assert {*await shop.find(tag="x")} == {*jids, delayed}
+    assert set(await shop.find(klass="shop.greet")) == {*jids, delayed}
+    assert await shop.find(klass="shop.greet", tag="x", state="scheduled") == [delayed]
+    assert await shop.find(klass="shop.total", tag="x") == await shop.find(klass="shop.total") == []
     for query in ({}, {"tag": "x", "cursor": "-1"}, {"tag": "x", "state": "none"}, {"tag": ""}):
         assert refusal(await shop.get("/jobs", params=query)) == (400, "request")
 
