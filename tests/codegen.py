@@ -105,7 +105,7 @@ class {name}Commands(ExtensionCommands):
 _IMPORTS = {
     "collections.abc": ["Sequence"],
     "typing": ["NotRequired", "TypedDict"],
-    "aioqless.store": ["Call", "ExtensionCommands", "Json"],
+    "aioqless.store": ["Call", "ExtensionCommands", "Json", "Reply"],
     "aioqless.store.call": [
         *("BatchEncoder", "encode", "encode_optional", "read_answers", "read_count", "read_json"),
         *("read_list", "read_nothing", "read_number", "read_text", "read_texts"),

@@ -129,6 +129,7 @@ def _read_settings(options: WorkerOptions) -> Settings:
         kill_after=options.kill_after,
         max_jobs=options.max_jobs,
         max_memory=options.max_memory,
+        version_label=options.version_label,
         reconnect=ReconnectDelays(first=options.reconnect, longest=options.reconnect_max),
     )
 

@@ -167,6 +167,12 @@ class WorkerOptions:
         metavar="ADDRESS",
     )
     name: str | None = _option(None, "The worker's name; default: host-pid-nonce.", metavar="NAME")
+    version_label: str | None = _option(
+        None,
+        "Version of the application, which marks its deploy; default: what GIT_SHA and variables "
+        "of common platforms say.",
+        metavar="VERSION",
+    )
     log_level: str = _option("info", "debug, info, warning or error.", metavar="LEVEL")
     log_json: bool | None = _option(
         None, "Default: JSON unless on a terminal.", off="--log-console"

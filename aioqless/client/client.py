@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self, cast
 from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
@@ -21,7 +21,7 @@ from redis.credentials import CredentialProvider
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client import job_data
+from aioqless.client import extensions, job_data
 from aioqless.client.access import RedisAccess
 from aioqless.client.archive import Archive
 from aioqless.client.codec import Codec
@@ -29,7 +29,6 @@ from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.coverage import Coverage, find_wait, read_coverage
 from aioqless.client.events import Events
-from aioqless.client.extensions import codec_from_environment
 from aioqless.client.internals import Internals
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
@@ -55,6 +54,9 @@ from aioqless.redis.durability import Durability
 from aioqless.redis.resp_protocol import OTHER_LOOP
 from aioqless.store import ScriptStore, TickRow
 from aioqless.validation import Seconds
+
+if TYPE_CHECKING:  # no more of an extension is known here
+    from aioqless.contrib.metrics import Metrics
 
 QUEUES_PER_CALL = 250  # with their totals: 3 ms of Redis
 
@@ -133,7 +135,7 @@ class Client:
         )
         self.name = validation.check_name("name", worker_name() if name is None else name)
         self.max_data = int(validation.check_number("max_data", max_data, least=1))
-        self.codec = codec or codec_from_environment()
+        self.codec = codec or extensions.codec_from_environment()
         self.on_put = list(on_put)
         self._access = access or RedisAccess(
             find_url(url),
@@ -228,6 +230,11 @@ class Client:
     def archive(self) -> Archive:
         """The stream of ended jobs."""
         return Archive(self._open.store)
+
+    @property
+    def metrics(self) -> Metrics:
+        """What has run by klass and queue, and deploy marks."""
+        return cast("Metrics", extensions.load("metrics").Metrics(self._open.store))
 
     def queue(self, name: str) -> Queue:
         """Return a queue; it needn't exist yet.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from aioqless.client.codec import Codec, PlainCodec
@@ -15,7 +16,7 @@ def ensure_private_server() -> tuple[str, dict[str, str]]:
     Raises:
         ServerUnavailable: It can't be found, started or reached.
     """
-    server = import_module("aioqless.contrib.private_redis").ensure()
+    server = load("private_redis").ensure()
     return server.url, {"program": server.program, "data": str(server.data_dir)}
 
 
@@ -23,21 +24,16 @@ def codec_from_environment() -> Codec:
     """Return the codec that AIOQLESS_ENCRYPTION_KEYS asks for; without it, one for plain data."""
     if not os.environ.get("AIOQLESS_ENCRYPTION_KEYS"):
         return PlainCodec()
-    encryption = import_module("aioqless.contrib.encryption")
+    encryption = load("encryption")
     codec: Codec | None = encryption.Encryption.from_environment()
     return codec or PlainCodec()
 
 
-def output() -> ModuleType:
-    """Return the module of jobs' output."""
-    return import_module("aioqless.contrib.output")
+def load(name: str) -> ModuleType:
+    """Return the module of an extension."""
+    return import_module(f"aioqless.contrib.{name}")
 
 
-def job_sets() -> ModuleType:
-    """Return the module of job sets."""
-    return import_module("aioqless.contrib.job_sets")
-
-
-def durable() -> ModuleType:
-    """Return the module of steps and cursors."""
-    return import_module("aioqless.contrib.durable")
+def find_worker_metrics() -> ModuleType | None:
+    """Return the module with which workers count their runs, unless there is no such extension."""
+    return load("metrics.worker_metrics") if find_spec("aioqless.contrib.metrics") else None

@@ -58,7 +58,7 @@ class JobSet:
         self.name = validation.check_name("name", name)
         self._backend = backend
         self._sender = sender
-        self._commands = extensions.job_sets().JobSetsCommands(backend.store)
+        self._commands = extensions.load("job_sets").JobSetsCommands(backend.store)
         self._on_end: dict[str, str] = {}
         for option, branch in (("then_put", then), ("when_ended", when_ended)):
             if branch is not None:
@@ -330,7 +330,7 @@ async def list_sets(backend: JobBackend, offset: int = 0, count: int = 25) -> li
         offset: Number of sets to skip.
         count: Maximum number of sets, at most 100.
     """
-    commands = extensions.job_sets().JobSetsCommands(backend.store)
+    commands = extensions.load("job_sets").JobSetsCommands(backend.store)
     return [
         decode_status(each) for each in await commands.set_status_page(offset=offset, most=count)
     ]

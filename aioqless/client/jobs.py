@@ -345,7 +345,7 @@ class Jobs:
         Raises:
             DecryptionError: A value can't be decrypted.
         """
-        steps: list[StoredStep] = await extensions.durable().read_steps(self._backend, jid)
+        steps: list[StoredStep] = await extensions.load("durable").read_steps(self._backend, jid)
         return steps
 
     def output(
@@ -379,7 +379,7 @@ class Jobs:
             NoSuchJob: There is no such job.
             DecryptionError: A value can't be decrypted.
         """
-        output: AsyncGenerator[Output, None] = extensions.output().read_output(
+        output: AsyncGenerator[Output, None] = extensions.load("output").read_output(
             self._backend, jid, after, latest=latest, follow=follow
         )
         return output
@@ -402,7 +402,9 @@ class Jobs:
             NoSuchJob: There is no such job.
             InvalidData: The value can't be encoded.
         """
-        await extensions.durable().send_signal(self._backend, jid, name, value, replace=replace)
+        await extensions.load("durable").send_signal(
+            self._backend, jid, name, value, replace=replace
+        )
 
     async def retry_group(
         self,

@@ -13,6 +13,7 @@ keys.py             Keys          the same keys for Python code that reads them 
 acl.py                            users of Redis who may do what a role needs
 """
 
+from aioqless.redis.connection import Reply
 from aioqless.redis.encoding import Json
 from aioqless.store.call import Call
 from aioqless.store.commands import (
@@ -41,6 +42,7 @@ __all__ = [
     "PopManyRow",
     "PutFlowRow",
     "PutManyRow",
+    "Reply",
     "ScriptStore",
     "Store",
     "TickRow",

@@ -45,6 +45,7 @@ KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen
 OUTCOME_TIMEOUT = 4.0
 # Seconds. A third of a longer lock has not gone before the lock renewer looks at it by itself.
 SHORT_LOCK = 3.0
+NO_SERIES = ("", "")  # of klasses without a handler, in metrics
 MOST_UNKNOWN = 1000  # unknown klasses that are logged: their names come from Redis
 
 
@@ -77,6 +78,7 @@ class Runner:
         self._threads = shared.threads
         self._processes = shared.processes
         self._logged = shared.logged_klasses
+        self._metrics = shared.metrics
         self._context = RunContext(
             asyncio.get_running_loop(),
             lambda: context.lifecycle.stopping,
@@ -216,9 +218,13 @@ class Runner:
                 reply = await self._writer.store(run, outcome)
             run.job.settle()
         if end := end_of(run, outcome, reply):
+            seconds = time.monotonic() - run.started
+            if self._metrics:
+                series = (run.job.queue, run.job.klass) if run.handler else NO_SERIES
+                self._metrics.count(series, end.event, seconds, run.job.waited)
             has_hooks = bool(self._middleware.hooks[end.event])
             if has_hooks or log.is_enabled(end.level, end.event):
-                fields = {**end.fields, "seconds": round(time.monotonic() - run.started, 6)}
+                fields = {**end.fields, "seconds": round(seconds, 6)}
                 log.write(end.level, end.event, fields)
                 if has_hooks:
                     await self._middleware.call_hooks(run.job, end.event, fields)

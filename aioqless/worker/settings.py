@@ -68,6 +68,8 @@ class Settings:
             fresh worker; None: never.
         max_memory: Stop when the process uses more than this many bytes; None: never.
         reconnect: Delays while Redis is unreachable.
+        version_label: Version of the application, of which the first worker is a deploy mark;
+            default: what GIT_SHA and variables of common platforms say.
 
     Raises:
         ValueError: A value is out of range.
@@ -94,6 +96,7 @@ class Settings:
     max_jobs: int | None = None
     max_memory: int | None = None
     reconnect: ReconnectDelays = field(default_factory=ReconnectDelays)
+    version_label: str | None = None
 
     def __post_init__(self) -> None:
         parse_subscriptions(self.queues, self.order)

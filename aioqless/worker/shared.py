@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from aioqless import validation
-from aioqless.client import Client, worker_name
+from aioqless.client import Client, extensions, worker_name
 from aioqless.handlers import (
     Handlers,
     Hook,
@@ -67,6 +67,10 @@ class Shared:
         self.middleware = _middleware_stack(jobs, self.handlers, client)
         self.lifecycle = Lifecycle(self.name, settings, on_stopping)
         self.running = RunningJobs(self.name, settings.concurrency)
+        found = extensions.find_worker_metrics()
+        self.metrics = found and found.WorkerMetrics(
+            self.name, self.running, settings.version_label
+        )
         self.threads = ThreadPool(settings.threads)
         self.processes = ProcessPool(self.handlers, settings)
         self.watchdog = LoopWatchdog()
@@ -74,6 +78,7 @@ class Shared:
         self.logged_queues: set[str] = set()  # queues that were logged as misspelled
         self.logged_klasses: set[str] = set()  # klasses without a handler that were logged
         self.opening = False  # resources are being opened, and nothing runs yet
+        self._client = client
         self._opened = contextlib.AsyncExitStack()
 
     def stop(self) -> None:
@@ -96,6 +101,8 @@ class Shared:
             self.opening = False
             await stack.enter_async_context(self.renewer_thread)
             stack.push_async_callback(self.processes.aclose)
+            if self.metrics:
+                await stack.enter_async_context(self.metrics.reporting(self._client))
             self._opened = stack.pop_all()
         return self
 

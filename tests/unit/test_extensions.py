@@ -16,7 +16,11 @@ from tests.unit.source import PACKAGE
 
 EXTENSIONS = sorted(each.parent.name for each in (PACKAGE / "contrib").glob("*/__init__.py"))
 # These cannot be imported without another one, and are deleted with it.
-DEPENDENTS = {"archive": ("lake",), "http": ("dashboard", "http_api", "human_tasks")}
+DEPENDENTS = {
+    "archive": ("lake",),
+    "http": ("dashboard", "http_api", "human_tasks"),
+    "metrics": ("dashboard", "top"),
+}
 # Of the core, without a server: the one of the tests is found by the private Redis.
 FAST_TESTS = [
     f"tests/unit/test_{name}.py"

@@ -505,7 +505,7 @@ class Job(JobFields, Generic[Data]):
             AioqlessError: No worker runs the job.
         """
         if self._output is None:
-            self._output = extensions.output().open_output(self, self._backend, self._context)
+            self._output = extensions.load("output").open_output(self, self._backend, self._context)
         assert self._output is not None
         self._output.emit(value)
 
@@ -832,7 +832,7 @@ class Job(JobFields, Generic[Data]):
                 f"job {self.jid!r} is a member of no job set, or no worker runs it: "
                 "jobs are put into a set by client.job_set(name).put"
             )
-        handle: SetHandle = extensions.job_sets().set_of(self, self.set_name)
+        handle: SetHandle = extensions.load("job_sets").set_of(self, self.set_name)
         return handle
 
     def wake(self, name: str) -> None:
@@ -843,7 +843,9 @@ class Job(JobFields, Generic[Data]):
     @property
     def _run(self) -> Any:
         if self._durable is None:
-            self._durable = extensions.durable().DurableRun(self, self._backend, self._context)
+            self._durable = extensions.load("durable").DurableRun(
+                self, self._backend, self._context
+            )
         return self._durable
 
     @property

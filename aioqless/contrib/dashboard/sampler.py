@@ -13,9 +13,10 @@ from redis import exceptions
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.coverage import Coverage, read_coverage
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.queue_statistics import QueueOverview, rates_between
+from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.redis_server import ServerInfo
 from aioqless.client.workers import WorkerCounts
+from aioqless.contrib.metrics.rates import rates_between
 
 MAX_SAMPLES = 90
 MAX_QUEUES = 10_000

@@ -13,7 +13,8 @@ from redis import exceptions
 
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerSummary
-from aioqless.client.queue_statistics import QueueOverview, Rates, rates_between
+from aioqless.client.queue_statistics import QueueOverview
+from aioqless.contrib.metrics.rates import Rates, rates_between
 
 MAX_SAMPLES = 60
 WORKERS_PER_CALL = 100

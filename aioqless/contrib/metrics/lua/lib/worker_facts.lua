@@ -1,0 +1,28 @@
+-- worker_facts: what each worker is and uses, for as long as its history is kept.
+
+local HISTORY = 480  -- minutes
+
+-- Whether a worker has sent this report before.
+function worker_facts.has_report(worker, report)
+  return redis.call('HGET', keys.worker_facts(worker), 'report') == report
+end
+
+function worker_facts.store(worker, report, facts, memory, busy, now)
+  local key, history = keys.worker_facts(worker), keys.worker_history(worker)
+  redis.call('HSET', key, 'facts', facts, 'report', report)
+  redis.call('EXPIRE', key, HISTORY * 60)
+  local minute = math.floor(now / 60)
+  local sample = string.format('%d %d %d', minute, memory, busy)
+  local last = redis.call('LINDEX', history, -1)
+  if last and tonumber(string.match(last, '^%d+')) >= minute then
+    redis.call('LSET', history, -1, sample)
+  else
+    redis.call('RPUSH', history, sample)
+    redis.call('LTRIM', history, -HISTORY, -1)
+    redis.call('EXPIRE', history, HISTORY * 60)
+  end
+end
+
+function worker_facts.drop(worker)
+  redis.call('UNLINK', keys.worker_facts(worker), keys.worker_history(worker))
+end

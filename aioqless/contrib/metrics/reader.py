@@ -1,0 +1,302 @@
+"""Metrics: what has run by klass and queue, in periods of time, and deploy marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import cast
+
+import msgspec
+
+from aioqless import validation
+from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.store import Store
+from aioqless.validation import Seconds
+
+OTHERS = "others"  # klass and queue of runs that are not counted by their own
+KEPT = {60: 8 * 3600, 600: 3 * 86400, 3600: 30 * 86400}  # seconds, by the length of a period
+LONGEST = {60: 2 * 3600, 600: 86400}  # for which a read takes periods of this length by itself
+SERIES_PER_CALL = 50
+UNITS = 10_000  # of stored sums, in a second
+# Buckets of durations in each doubling: bucket n begins at 2 ** (_FIRST + n / buckets) s. The first
+# and the last have all that is beyond.
+RUN_BUCKETS, WAIT_BUCKETS = 1.5, 1.0
+WAITS = 64  # what is added to the bucket of a wait where runs and waits are counted together
+_FIRST, _LAST = -13, 19
+
+
+def bucket_of(seconds: float, buckets: float) -> int:
+    """Return the bucket of a duration.
+
+    Args:
+        seconds: The duration.
+        buckets: RUN_BUCKETS or WAIT_BUCKETS.
+    """
+    exponent = math.log2(seconds) if seconds > 0 else _FIRST
+    return int((min(max(exponent, _FIRST), _LAST - 1e-6) - _FIRST) * buckets)
+
+
+class Quantiles(msgspec.Struct, frozen=True, gc=False):
+    """How long something took, in seconds; None where nothing was measured.
+
+    Attributes:
+        count: How many were measured.
+        mean: Mean duration.
+        p50: Median.
+        p95: 95th percentile.
+        p99: 99th percentile.
+    """
+
+    count: int
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What has run in a time.
+
+    Attributes:
+        start: When the time began, in seconds since 1970.
+        end: When it ended.
+        runs: Runs, however they ended.
+        failures: Runs after which the job failed.
+        retries: Runs after which the job was retried.
+        run_seconds: Sum of how long they took.
+        wait_seconds: Sum of how long their jobs had waited.
+        run_buckets: How many took how long, by `bucket_of`.
+        wait_buckets: How many jobs had waited how long.
+    """
+
+    start: float
+    end: float
+    runs: int = 0
+    failures: int = 0
+    retries: int = 0
+    run_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    run_buckets: dict[int, int] = {}
+    wait_buckets: dict[int, int] = {}
+
+    @property
+    def rate(self) -> float:
+        """Runs per second."""
+        return self.runs / (self.end - self.start) if self.end > self.start else 0.0
+
+    @property
+    def failure_rate(self) -> float:
+        """Share of the runs after which the job failed."""
+        return self.failures / self.runs if self.runs else 0.0
+
+    @property
+    def run(self) -> Quantiles:
+        """How long the runs took."""
+        return _quantiles(self.run_buckets, self.run_seconds, RUN_BUCKETS)
+
+    @property
+    def wait(self) -> Quantiles:
+        """How long their jobs had waited."""
+        return _quantiles(self.wait_buckets, self.wait_seconds, WAIT_BUCKETS)
+
+    @classmethod
+    def sum(cls, totals: Iterable[RunTotals], *, start: float, end: float) -> RunTotals:
+        """Return what has run in several times."""
+        listed = list(totals)
+        run_buckets: dict[int, int] = {}
+        wait_buckets: dict[int, int] = {}
+        for each in listed:
+            for bucket, count in each.run_buckets.items():
+                run_buckets[bucket] = run_buckets.get(bucket, 0) + count
+            for bucket, count in each.wait_buckets.items():
+                wait_buckets[bucket] = wait_buckets.get(bucket, 0) + count
+        return RunTotals(
+            start=start,
+            end=end,
+            runs=sum(each.runs for each in listed),
+            failures=sum(each.failures for each in listed),
+            retries=sum(each.retries for each in listed),
+            run_seconds=sum(each.run_seconds for each in listed),
+            wait_seconds=sum(each.wait_seconds for each in listed),
+            run_buckets=run_buckets,
+            wait_buckets=wait_buckets,
+        )
+
+
+class KlassMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """What has run of a klass in a queue.
+
+    Attributes:
+        klass: Name of the klass; "others" for klasses without a handler, and beyond the first
+            1,000 pairs of klass and queue.
+        queue: Name of the queue; "others" with them.
+        step: Seconds of a period.
+        periods: The periods in which something ended, oldest first.
+        total: All of them.
+    """
+
+    klass: str
+    queue: str
+    step: int
+    periods: tuple[RunTotals, ...]
+    total: RunTotals
+
+    def between(self, start: float, end: float) -> RunTotals:
+        """Return what has run in the periods that began in a time.
+
+        Args:
+            start: Its begin, in seconds since 1970.
+            end: Its end.
+        """
+        inside = (each for each in self.periods if start <= each.start < end)
+        return RunTotals.sum(inside, start=start, end=end)
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A moment that charts show.
+
+    Attributes:
+        at: The moment, in seconds since 1970.
+        text: What happened; for a deploy the version.
+        deploy: Whether a worker has reported a new version.
+    """
+
+    at: float
+    text: str
+    deploy: bool
+
+
+class Metrics:
+    """What workers have counted: they report it every 10 seconds, and when they stop."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._commands = MetricsCommands(store)
+
+    async def klasses(
+        self,
+        since: Seconds = 8 * 3600,
+        *,
+        queue: str | None = None,
+        klass: str | None = None,
+        step: int | None = None,
+    ) -> list[KlassMetrics]:
+        """Return what has run, by klass and queue; what took most time first.
+
+        Args:
+            since: How long ago the time began, at most 30 days. Its begin is rounded down to that
+                of a period.
+            queue: Only this queue.
+            klass: Only this klass.
+            step: Seconds of a period: 60 (kept for 8 hours), 600 (3 days) or 3600 (30 days);
+                default: 60 for up to 2 hours, 600 for up to a day.
+
+        Raises:
+            ValueError: Periods of this length are not kept for so long.
+        """
+        seconds = validation.check_seconds("since", since)
+        step = step or next((each for each, most in LONGEST.items() if seconds <= most), 3600)
+        if not seconds <= KEPT.get(step, 0):
+            raise ValueError(f"since is {seconds:g} s, and step {step}: {_KEPT_TEXT}")
+        now = await self._store.now()
+        begin = (now - seconds) // step * step
+        names: dict[str, tuple[str, str]] = {}
+        for name in await self._commands.metrics_series():
+            found_queue, found_klass = _parse_series(name)
+            if queue in (None, found_queue) and klass in (None, found_klass):
+                names[name] = found_queue, found_klass
+        listed, found = list(names), list[KlassMetrics]()
+        for first in range(0, len(listed), SERIES_PER_CALL):
+            asked = listed[first : first + SERIES_PER_CALL]
+            replies = await self._commands.metrics_periods(
+                seconds=step, since=begin, now=now, series=asked
+            )
+            for name, records in zip(asked, replies, strict=True):
+                periods = tuple(
+                    each
+                    for each in (_decode_record(record, step) for record in records)
+                    if each.start >= begin
+                )
+                if periods:
+                    in_queue, of_klass = names[name]
+                    total = RunTotals.sum(periods, start=begin, end=max(now, periods[-1].start))
+                    found.append(
+                        KlassMetrics(
+                            klass=of_klass, queue=in_queue, step=step, periods=periods, total=total
+                        )
+                    )
+        return sorted(found, key=lambda each: -each.total.run_seconds)
+
+    async def marks(self, since: Seconds = 30 * 86400) -> list[Mark]:
+        """Return the latest 200 marks, newest first.
+
+        Args:
+            since: Maximum age of a mark.
+        """
+        begin = await self._store.now() - validation.check_seconds("since", since)
+        marks = [
+            msgspec.json.decode(text, type=Mark) for text in await self._commands.metrics_marks()
+        ]
+        return [mark for mark in marks if mark.at >= begin]
+
+    async def mark(self, text: str) -> None:
+        """Mark this moment in charts.
+
+        Args:
+            text: What happens, in at most 512 bytes.
+        """
+        await self._commands.mark(text=validation.check_name("text", text))
+
+
+_KEPT_TEXT = "periods of 60 s are kept for 8 hours, of 600 s for 3 days, of 3600 s for 30 days"
+
+
+def _parse_series(name: str) -> tuple[str, str]:
+    """Return the queue and the klass of a series."""
+    length, _, rest = name.encode("utf-8", "surrogateescape").partition(b":")
+    queue, klass = rest[: int(length)], rest[int(length) + 1 :]
+    if not klass:
+        return OTHERS, OTHERS
+    return queue.decode("utf-8", "surrogateescape"), klass.decode("utf-8", "surrogateescape")
+
+
+def _decode_record(record: bytes, step: int) -> RunTotals:
+    """Decode a record, as run_metrics.lua has it."""
+    numbers = iter(cast("list[int]", msgspec.msgpack.decode(record)))
+    period, failures, retries, run_units, wait_units = islice(numbers, 5)
+    run_buckets, wait_buckets = _read_histogram(numbers), _read_histogram(numbers)
+    return RunTotals(
+        start=period * step,
+        end=(period + 1) * step,
+        runs=sum(run_buckets.values()),
+        failures=failures,
+        retries=retries,
+        run_seconds=run_units / UNITS,
+        wait_seconds=wait_units / UNITS,
+        run_buckets=run_buckets,
+        wait_buckets={each - WAITS: count for each, count in wait_buckets.items()},
+    )
+
+
+def _read_histogram(numbers: Iterator[int]) -> dict[int, int]:
+    """Read the first bucket, the number of buckets, and their counts."""
+    first, many = islice(numbers, 2)
+    return {first + i: count for i, count in enumerate(islice(numbers, many)) if count}
+
+
+def _quantiles(counts: Mapping[int, int], seconds: float, buckets: float) -> Quantiles:
+    count = sum(counts.values())
+    if not count:
+        return Quantiles(0, None, None, None, None)
+    p50, p95, p99 = (_quantile(counts, share * count, buckets) for share in (0.5, 0.95, 0.99))
+    return Quantiles(count, seconds / count, p50, p95, p99)
+
+
+def _quantile(counts: Mapping[int, int], rank: float, buckets: float) -> float:
+    """Return the duration of this rank, as if those of a bucket were spread evenly in it."""
+    below, bucket = 0, min(counts)
+    while below + counts.get(bucket, 0) < rank:
+        below += counts.get(bucket, 0)
+        bucket += 1
+    return math.pow(2, _FIRST + (bucket + (rank - below) / counts[bucket]) / buckets)

@@ -1,0 +1,193 @@
+"""What workers have run, as `client.metrics` returns it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from aioqless import Client, Fail, Job, Next, Retry, Settings, SyncClient, Worker, job
+from aioqless.contrib.metrics import KlassMetrics
+from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.reader import WAITS
+from aioqless.testing import Clock
+
+HOUR, DAY = 3600, 86400
+START = 1_800_000_000.0  # the beginning of an hour
+
+
+@job(klass="Send", queue="mail")
+async def send(job: Job, how: str = "well") -> object:
+    await asyncio.sleep(0.05)
+    match how:
+        case "badly":
+            raise Fail("it is broken")
+        case "again" if job.remaining == job.retries:
+            raise Retry("not yet", delay=0)
+        case "on" if job.queue == "mail":
+            return Next("sent")
+    return None
+
+
+@job(klass="Log", queue="sent")
+def log(job: Job) -> None: ...
+
+
+async def run_all(client: Client, **settings: object) -> None:
+    given = {"queues": ["mail", "sent"], "unknown_klass_timeout": 0, **settings}
+    await Worker(client, [send, log], settings=Settings(burst=True, **given)).run()  # type: ignore[arg-type]
+
+
+async def find(client: Client, klass: str) -> KlassMetrics:
+    (found,) = await client.metrics.klasses(HOUR, klass=klass)
+    return found
+
+
+def values(runs: int, *, failures: int = 0, seconds: float = 1.0) -> bytes:
+    """Return what a worker reports of runs of a second."""
+    return msgspec.msgpack.encode(
+        [failures, 0, round(runs * seconds * 1e4), 0, 19, runs, WAITS + 3, runs]
+    )
+
+
+async def report(
+    client: Client, now: float, *klasses: str, id: str | None = None, runs: int = 1, **more: str
+) -> None:
+    await MetricsCommands(client.internals.store).metrics_report(
+        worker="ann", report=id or f"at {now}", now=now, facts="{}", memory=1 << 20, busy=2,
+        batch=[{"queue": "mail", "klass": klass, "values": values(runs)} for klass in klasses],
+        **more,
+    )  # fmt: skip
+
+
+async def test_runs_are_counted_by_klass_and_queue_and_by_how_they_end(client: Client) -> None:
+    for how in ("well", "well", "badly", "again", "on"):
+        await client.put(send.data(how=how))
+    await client.put("Log", {}, queue="sent")
+    await run_all(client)
+    found = {
+        (each.klass, each.queue): each for each in await client.metrics.klasses(timedelta(hours=1))
+    }
+    mail = found["Send", "mail"].total
+    assert found.keys() == {("Send", "mail"), ("Send", "sent"), ("Log", "sent")}
+    assert (mail.runs, mail.failures, mail.retries) == (6, 1, 1)
+    assert mail.run.count == 6 and 0.04 < (mail.run.p50 or 0) < 10
+    assert mail.wait.count == 6 and (mail.wait.p95 or 0) > 0
+    assert sum(each.runs for each in found["Send", "mail"].periods) == 6
+    listed = await client.metrics.klasses(queue="sent")
+    assert {each.klass: each.total.runs for each in listed} == {"Send": 1, "Log": 1}
+
+
+async def test_figures_agree_with_those_of_the_archive(client: Client) -> None:
+    await client.config.set("archive", "on")
+    for _ in range(40):
+        await client.put(send.data())
+    await run_all(client, concurrency=4)
+    entries = await client.redis.xrange(f"{client.namespace}:x:archive")
+    runs = [float(entry[b"ended"]) - float(entry[b"popped"]) for _, entry in entries]
+    waits = [float(entry[b"popped"]) - float(entry[b"put"]) for _, entry in entries]
+    total = (await find(client, "Send")).total
+    assert total.runs == len(runs) == 40
+    assert total.wait_seconds == pytest.approx(sum(waits), rel=0.01)
+    assert total.run_seconds == pytest.approx(sum(runs), rel=0.05)
+    assert total.run.p50 == pytest.approx(sorted(runs)[20], rel=0.6)  # the width of a bucket
+
+
+async def test_a_synchronous_client_reads_metrics(client: Client, redis_url: str) -> None:
+    await client.put(send.data())
+    await run_all(client)
+    with SyncClient(redis_url, namespace=client.namespace) as blocking:
+        (found,) = await asyncio.to_thread(
+            blocking.call, lambda client: client.metrics.klasses(klass="Send")
+        )
+    assert found.total.runs == 1
+
+
+async def test_klasses_without_a_handler_are_counted_as_others(client: Client) -> None:
+    await client.put("Unknown", {}, queue="mail")
+    await run_all(client)
+    (found,) = await client.metrics.klasses()
+    assert (found.klass, found.queue, found.total.failures) == ("others", "others", 1)
+
+
+async def test_a_report_that_is_sent_again_adds_nothing(client: Client) -> None:
+    now = time.time()
+    await report(client, now, "Send", id="first", runs=3)
+    await report(client, now, "Send", id="first", runs=3)
+    assert (await find(client, "Send")).total.runs == 3
+
+
+async def test_periods_are_kept_for_as_long_as_their_length_says(
+    redis_url: str, namespace: str
+) -> None:
+    clock = Clock(START)
+    async with Client(redis_url, namespace=namespace, clock=clock) as client:
+        for age in (29 * DAY, 2 * DAY, 7 * HOUR, 7 * HOUR - 10, 30):
+            await report(client, START - age, "Send")
+        for since, step, runs in (
+            *((30 * DAY, 3600, 5), (3 * DAY, 600, 4), (8 * HOUR, 60, 3)),
+            *((1 * HOUR, None, 1), (6 * HOUR, None, 1), (8 * HOUR, None, 3), (3 * DAY, None, 4)),
+        ):
+            (found,) = await client.metrics.klasses(since, step=step)
+            assert found.total.runs == runs, (since, step)
+        for since, step in ((9 * HOUR, 60), (4 * DAY, 600), (31 * DAY, None), (HOUR, 7)):
+            with pytest.raises(ValueError, match="are kept for"):
+                await client.metrics.klasses(since, step=step)
+
+
+async def test_periods_beyond_those_kept_are_dropped(client: Client) -> None:
+    now = time.time() // 60 * 60
+    for minute in range(483):
+        await report(client, now - (482 - minute) * 60, "Send")
+    key = f"{client.namespace}:x:periods:60:4:mail:Send"
+    assert await client.redis.llen(key) == 481
+    assert 8 * HOUR < await client.redis.ttl(key) <= 8 * HOUR + 60
+
+
+async def test_what_ran_around_a_mark_can_be_compared(redis_url: str, namespace: str) -> None:
+    clock = Clock(START)
+    async with Client(redis_url, namespace=namespace, clock=clock) as client:
+        await report(client, START - 600, "Send", runs=2)
+        clock.move(60)
+        await client.metrics.mark("database moved")
+        await report(client, START + 60, "Send", runs=3)
+        (mark,) = await client.metrics.marks()
+        (found,) = await client.metrics.klasses(HOUR)
+        before, after = found.between(0, mark.at), found.between(mark.at, clock() + 1)
+        assert (mark.text, mark.deploy, before.runs, after.runs) == ("database moved", False, 2, 3)
+        assert await client.metrics.marks(since=0) == [mark]
+
+
+async def test_more_than_1000_pairs_of_klass_and_queue_are_counted_as_others(
+    client: Client,
+) -> None:
+    now = time.time()
+    for first in range(0, 1100, 100):
+        await report(client, now + first, *[f"K{first + each}" for each in range(100)])
+    await report(client, now + 2000, "K7", "K1077")
+    found = {each.klass: each.total.runs for each in await client.metrics.klasses()}
+    assert len(found) == 1001 and found["others"] == 101 and found["K7"] == 2
+    # Those that have not run for 30 days make room.
+    await report(client, now + 40 * DAY, "New")
+    assert await client.redis.zrange(f"{client.namespace}:x:series", 0, -1) == [b"4:mail:New"]
+
+
+async def test_first_worker_of_a_new_version_makes_a_mark(client: Client) -> None:
+    now = time.time() - HOUR
+    reports = [
+        *((0, "a"), (10, "a"), (20, "b"), (25, "a"), (30, "b")),  # a rolling deploy
+        *((200, "b"),),  # a restart of all workers
+        *((400, "a"),),  # the former version is deployed again
+    ]
+    for at, version in reports:
+        await report(client, now + at, version=version)
+    marks = await client.metrics.marks()
+    assert [(round(mark.at - now), mark.text) for mark in marks] == [
+        (400, "a"),
+        (20, "b"),
+        (0, "a"),
+    ]
+    assert all(mark.deploy for mark in marks)
