@@ -15,7 +15,7 @@ from starlette.authentication import AuthCredentials, AuthenticationBackend, Sim
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 
-from aioqless import Client
+from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib import private_redis
 from aioqless.contrib.encryption import Encryption
 from aioqless.testing import RunCompleted, perform
@@ -43,6 +43,10 @@ BANK = """
 class bank:
     async def settle(invoice): return True
 """
+
+
+@job(klass="Greet")
+def greet(job: Job) -> None: ...
 
 
 @pytest.fixture(autouse=True)
@@ -124,11 +128,24 @@ async def test_fencing_token_is_written(client: Client) -> None:
 
 
 def test_logging_of_the_page_shows_the_job() -> None:
-    basic, configured = blocks(ROOT / "docs" / "monitoring.md", "python")
+    basic, configured, *_ = blocks(ROOT / "docs" / "monitoring.md", "python")
     line = "logging.getLogger('app').info('sent')"
     bound = f"import structlog; structlog.contextvars.bind_contextvars(jid='4f2a')\n{line}"
     assert python(basic + line) == "INFO:app:sent\n"
     assert python(configured + bound) == "INFO app [4f2a] sent\n"
+
+
+async def test_metrics_of_the_page_show_klasses_before_and_after_a_deploy(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, listing, comparison = blocks(ROOT / "docs" / "monitoring.md", "python")
+    await client.put(greet.data())
+    await Worker(client, [greet], settings=Settings(burst=True, version_label="v1")).run()
+    names: dict[str, Any] = {}
+    exec(listing + comparison, names)
+    await names["main"]()
+    await names["compare"](client)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["Greet"] * 2
 
 
 async def test_scratch_folder_holds_a_download(client: Client) -> None:
