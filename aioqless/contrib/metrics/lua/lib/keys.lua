@@ -2,7 +2,7 @@
 
 -- Z series, `length:queue:klass`, by when they were last added to
 function keys.series() return ns .. ':x:series' end
--- L what ran in each period of so many seconds, a record each, oldest first; expires
+-- L what ran in each period of this length in seconds, oldest first; expires
 function keys.periods(seconds, series) return ns .. ':x:periods:' .. seconds .. ':' .. series end
 -- H what a worker is, as JSON, and the id of its latest report; expires
 function keys.worker_facts(worker) return ns .. ':x:worker-facts:' .. worker end

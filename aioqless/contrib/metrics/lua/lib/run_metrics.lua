@@ -13,7 +13,7 @@ local SUMS = 4
 local HISTOGRAMS = {{0, 47}, {64, 95}}
 local MOST_READ = 50
 
--- Parse what is to be added: the sums, then pairs of a bucket and its count.
+-- Parse the values of a report: the sums, then pairs of a bucket and its count.
 function run_metrics.parse(text)
   local valid, numbers = pcall(cmsgpack.unpack, text)
   valid = valid and type(numbers) == 'table' and #numbers >= SUMS and #numbers <= MOST_NUMBERS
