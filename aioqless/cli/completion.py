@@ -47,6 +47,25 @@ def complete_tag(context: typer.Context, incomplete: str) -> list[str]:
     return _complete(context, incomplete, lambda client: client.jobs.tags())
 
 
+def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
+    """Complete a word of a filter: its key, or the name behind it."""
+    from aioqless.client import extensions  # its imports delay no other command
+
+    language = extensions.load("job_filter")
+    key, colon, _ = incomplete.partition(":")
+    words = [f"{each}:" for each in language.KEYS if each != "text"]
+    words += [f"state:{each}" for each in language.STATES] if colon else []
+    if not colon or key == "state":
+        return [word for word in words if word.startswith(incomplete)]
+    if (read := _READ_NAMES.get(key)) is None:
+        return []
+
+    async def read_words(client: Client) -> list[str]:
+        return [f"{key}:{name}" for name in await read(client)]
+
+    return _complete(context, incomplete, read_words)
+
+
 def complete_option(context: typer.Context, incomplete: str) -> list[str]:
     """Complete the name of a configuration option."""
     return _complete(context, incomplete, lambda client: client.config.all())
@@ -85,3 +104,11 @@ async def _read_queues(client: Client) -> Iterable[str]:
 
 async def _read_workers(client: Client) -> Iterable[str]:
     return [counts.name for counts in await client.workers.counts()]
+
+
+_READ_NAMES: dict[str, Callable[[Client], Awaitable[Iterable[str]]]] = {
+    "queue": _read_queues,
+    "worker": _read_workers,
+    "group": lambda client: client.jobs.failed_counts(),
+    "tag": lambda client: client.jobs.tags(),
+}

@@ -27,7 +27,7 @@ COMMANDS = {
     "Inspect": {
         "failed": "Show the failure groups, or the failed jobs of one.",
         "get": "Show a job: state, failure, data, history.",
-        "jobs": "List jobs by queue, state, failure group, or tag.",
+        "jobs": "List jobs that match a filter.",
         "queues": "Show how many jobs each queue has in each state.",
         "stats": "Show how long jobs of a day waited and ran, and how many failed or were retried.",
         "tail": "Print events of jobs until Ctrl-C.",
@@ -36,11 +36,11 @@ COMMANDS = {
         "or show one.",
     },
     "Manage jobs": {
-        "cancel": "Delete jobs by jid, failure group, tag, klass or job set.",
+        "cancel": "Delete jobs by jid, failure group, filter or job set.",
         "edit": "Change the data of a failed job, and retry it.",
         "move": "Move jobs to another queue, to run there.",
         "put": "Put a job; print its jid.",
-        "retry": "Retry failed jobs by jid, group, tag, klass, job set, or all.",
+        "retry": "Retry failed jobs by jid, group, filter, job set, or all.",
         "signal": "Send a signal to a job, which waits for it now or later.",
         "tag": "Tag a job and show its tags.",
         "track": "Track jobs: publish their events one by one (`aioqless tail --tracked`).",

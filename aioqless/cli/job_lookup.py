@@ -1,19 +1,21 @@
-"""Finds jobs by jid, by the beginning of the jid of a recently failed job, and by state."""
+"""Finds jobs by jid, by the beginning of the jid of a recently failed job, and by a filter."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
+from aioqless.cli.presentation.printing import print_text
 from aioqless.cli.presentation.prompts import show_progress
-from aioqless.client import Client
+from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
+from aioqless.client import Client, extensions
 from aioqless.client.job import Job
 from aioqless.errors import AioqlessError
+from aioqless.validation import plain
 
-IN_QUEUES = ("running", "stalled", "waiting", "scheduled", "depends")
-STATES = (*IN_QUEUES, "complete", "failed")
 MIN_PREFIX = 4  # characters
 MAX_GROUPS, MAX_PER_GROUP = 50, 1000  # of recently failed jobs
+PAGE = 1000  # jobs
 
 
 async def find_job(client: Client, jid: str) -> Job:
@@ -48,61 +50,47 @@ async def read_recently_failed_jids(client: Client) -> list[str]:
     return [jid for page in pages for jid in page]
 
 
-async def select_jids(
-    client: Client,
-    *states: str,
-    group: str | None = None,
-    tag: str | None = None,
-    klass: str | None = None,
-) -> list[str]:
-    """Return all jobs of a group, tag or klass, in some states or in any."""
-    with show_progress("looking", None) as advance:
-        return await client.jobs.select(
-            group=group, tag=tag, klass=klass, states=states or None, step=advance
-        )
+def quote(name: str) -> str:
+    """Return a name as a value of a filter."""
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+async def explain_unknown_name(client: Client, words: str) -> str:
+    """Return why a queue or failure group of a filter may be misspelled; empty if none is."""
+    wanted = extensions.load("job_filter").JobFilter.parse(words)
+    for queue in wanted.values("queue"):
+        if problem := await describe_unknown_queue(client, queue):
+            return problem
+    known = await client.jobs.failed_counts() if (groups := wanted.values("group")) else {}
+    unknown = [each for each in groups if each not in known]
+    if not unknown:
+        return ""
+    return f"there are no failed jobs in {plain(unknown[0])}{suggest(unknown[0], known)}"
+
+
+async def select_jids(client: Client, words: str) -> list[str]:
+    """Return all jobs that match a filter, after a search of which the progress is shown."""
+    found: dict[str, None] = {}
+    page = await client.jobs.search(words, count=PAGE)
+    with show_progress(f"searching {page.total:,} jobs", page.total) as advance:
+        advance(searched := page.searched)
+        found |= dict.fromkeys(page.jids)
+        while page.cursor:
+            page = await client.jobs.search(words, cursor=page.cursor, count=PAGE)
+            advance(page.searched - searched)
+            searched = page.searched
+            found |= dict.fromkeys(page.jids)
+    if page.encrypted:
+        print_text(explain_encrypted(page.encrypted))
+    return list(found)
+
+
+def explain_encrypted(count: int) -> str:
+    """Say how many jobs a search left out."""
+    jobs = "1 job was" if count == 1 else f"{count:,} jobs were"
+    return f"{jobs} left out: encrypted data can't be searched"
 
 
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:
     """Return the state of each of these jobs that exists."""
     return {job.jid: job.state for job in await client.jobs.multiget(*jids)} if jids else {}
-
-
-async def read_jids(
-    client: Client, queue: str | None, state: str | None, offset: int, count: int
-) -> list[str]:
-    """Return a page of jids: queue by queue, in each in the order of the states."""
-    if state == "complete":
-        if queue is not None:
-            raise AioqlessError("a complete job is in no queue: leave it out")
-        return await client.jobs.complete_jids(offset=offset, count=count)
-    if state == "failed":
-        return await _read_failed_jids(client, queue, offset, count)
-    names = [queue] if queue is not None else [counts.name for counts in await client.queues()]
-    found: list[str] = []
-    for name in names:
-        counts = await client.queue(name).counts()
-        for each in [state] if state else IN_QUEUES:
-            if getattr(counts, each) > offset:
-                found += await client.queue(name).jids(
-                    each, offset=offset, count=count - len(found)
-                )
-            offset = max(0, offset - getattr(counts, each))
-            if len(found) >= count:
-                return found
-    return found
-
-
-async def _read_failed_jids(
-    client: Client, queue: str | None, offset: int, count: int
-) -> list[str]:
-    found: list[str] = []
-    for group, jobs in sorted((await client.jobs.failed_counts()).items()):
-        for first in range(0, jobs, MAX_PER_GROUP):
-            jids = await client.jobs.failed_jids(group, offset=first, count=MAX_PER_GROUP)
-            if queue is not None:
-                summaries = await client.jobs.summaries(*jids)
-                jids = [each.jid for each in summaries if each.queue == queue]
-            found += jids
-            if len(found) >= offset + count:
-                return found[offset : offset + count]
-    return found[offset:]

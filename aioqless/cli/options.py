@@ -10,7 +10,6 @@ from aioqless.cli.completion import (
     complete_failed_jid,
     complete_group,
     complete_queue,
-    complete_tag,
 )
 from aioqless.cli.connect import PARTITIONS_VARIABLE
 from aioqless.cli.exit_codes import JOB_FAILED
@@ -74,10 +73,14 @@ FailedGroup = Annotated[
 InSet = Annotated[
     str | None, typer.Option("--set", metavar="NAME", help="Members of this job set.")
 ]
-Tagged = Annotated[
-    str | None, typer.Option("--tag", help="All jobs with this tag.", autocompletion=complete_tag)
+Filtered = Annotated[
+    str | None,
+    typer.Option(
+        "--filter",
+        metavar="FILTER",
+        help="All jobs that match, such as 'state:failed tag:news' (see aioqless jobs --help).",
+    ),
 ]
-OfKlass = Annotated[str | None, typer.Option("--klass", help="All jobs of this klass.")]
 Data = Annotated[
     str,
     typer.Argument(metavar="DATA", help="JSON; - reads standard input, @FILE reads a file."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -15,15 +15,14 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.job.job import read_position, read_result, wait_for_result
 from aioqless.client.job.state import ENDED, Output, Position, StoredStep
-from aioqless.client.job.summaries import FailureGroup, JobSummary
+from aioqless.client.job.summaries import FailureGroup, JobSummary, SearchPage
 from aioqless.client.put import Klass
 from aioqless.errors import HasDependents, NoSuchJob, WrongState
-from aioqless.store import Call
 from aioqless.validation import Seconds
 
 R = TypeVar("R")
 
-JOBS_PER_CALL, JIDS_PER_CALL, CALLS_PER_WRITE = 200, 1000, 50
+JOBS_PER_CALL, CALLS_PER_WRITE = 200, 50
 
 
 class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,71 +236,37 @@ class Jobs:
         records = await self._store.failures(names=groups)
         return [FailureGroup.from_record(record) for record in records]
 
-    async def find(
-        self, klass: str, *, cursor: str = "0", count: int = 1000
-    ) -> tuple[str, list[str]]:
-        """Search all jobs for a part of their klass, ignoring case, a portion per call.
+    async def search(
+        self, filter: str, *, cursor: str = "", stop: str = "", count: int = 100
+    ) -> SearchPage:
+        """Search a bounded portion of the jobs; the next call continues behind it.
 
-        A job that exists during the whole search is found, perhaps twice.
-
-        Args:
-            klass: Part of the klass.
-            cursor: "0", or the one that the previous call returned.
-            count: About how many keys to look at.
-
-        Returns:
-            The cursor for the next call, "0" at the end, and the jids found.
-        """
-        page = await self._store.find(klass=klass, cursor=cursor, count=count)
-        return page["cursor"], page["found"]
-
-    async def select(
-        self,
-        *,
-        tag: str | None = None,
-        klass: str | None = None,
-        group: str | None = None,
-        states: Collection[str] | None = None,
-        step: Callable[[int], object] = lambda _: None,
-    ) -> list[str]:
-        """Return the jids of all jobs with a tag, of a klass, or in a failure group.
-
-        They are read in calls of a bounded size. `cancel_many`, `retry_many` and `move_many` change
-        them; jobs that come meanwhile are left.
+        A job that stays in its state during the whole search is found once. One that moves may be
+        missed, or found again.
 
         Args:
-            tag: The tag.
-            klass: The whole klass; all jobs of the namespace are searched.
-            group: The failure group.
-            states: Only jobs in these states.
-            step: Called after each call with the number of jobs it found.
+            filter: What is searched for, such as `state:failed klass:app.mail age:<1h`.
+            cursor: The cursor of the previous page; default: start.
+            stop: A cursor at which the search ends.
+            count: Maximum number of jobs to find, at most 1,000.
 
         Raises:
-            TypeError: It isn't one of the three.
+            ValueError: The filter or a cursor is malformed.
         """
-        if sum(each is not None for each in (tag, klass, group)) != 1:
-            raise TypeError("select takes one of tag, klass and group")
-        found: dict[str, None] = {}
-        cursor, offset, more = "0", 0, True
-        while more:
-            if klass is not None:
-                page = await self._store.find(
-                    klass=klass, cursor=cursor, count=JIDS_PER_CALL, exact="exact"
-                )
-                cursor, jids = page["cursor"], page["found"]
-                more = cursor != "0"
-            else:
-                if tag is not None:
-                    _, jids = await self.tagged_jids(tag, offset=offset, count=JIDS_PER_CALL)
-                else:
-                    jids = await self.failed_jids(group or "", offset=offset, count=JIDS_PER_CALL)
-                offset, more = offset + len(jids), len(jids) == JIDS_PER_CALL
-            if states is not None and jids:
-                known = zip(jids, await self._store.states(jids=jids), strict=True)
-                jids = [jid for jid, state in known if state in states]
-            found |= dict.fromkeys(jids)
-            step(len(jids))
-        return list(found)
+        page: SearchPage = await extensions.load("job_filter").search(
+            self._backend, filter, cursor=cursor, stop=stop, count=count
+        )
+        return page
+
+    async def filter(
+        self, filter: str, *, cursor: str = "", stop: str = "", count: int = 100
+    ) -> AsyncGenerator[SearchPage, None]:
+        """Iterate over the pages of a search until its end; see `search`."""
+        while True:
+            page = await self.search(filter, cursor=cursor, stop=stop, count=count)
+            yield page
+            if not (cursor := page.cursor):
+                return
 
     async def retry(
         self,
@@ -522,6 +487,31 @@ class Jobs:
             jids, lambda jid: self._store.move(queue=queue, jid=jid), step
         )
 
+    async def tag_many(self, jids: Sequence[str], *tags: str) -> int:
+        """Add tags to those of the jobs that exist.
+
+        Args:
+            jids: Jids of the jobs.
+            tags: The tags.
+
+        Returns:
+            How many jobs have the tags now.
+        """
+        return await self._change_each(jids, lambda jid: self._store.tag_add(jid=jid, tags=tags))
+
+    async def set_priority_many(self, jids: Sequence[str], priority: float) -> int:
+        """Change the priority of those of the jobs that exist.
+
+        Args:
+            jids: Jids of the jobs.
+            priority: Lower runs sooner.
+
+        Returns:
+            How many jobs have it now.
+        """
+        change = self._store.priority
+        return await self._change_each(jids, lambda jid: change(jid=jid, priority=priority))
+
     async def unlock(self, *jids: str) -> None:
         """Take running jobs from their workers. They are next in their queues.
 
@@ -533,16 +523,16 @@ class Jobs:
     async def _change_each(
         self,
         jids: Sequence[str],
-        change: Callable[[str], Call[int]],
-        step: Callable[[int], object],
+        change: Callable[[str], Awaitable[object]],
+        step: Callable[[int], object] = lambda _: None,
     ) -> int:
-        """Call a command for each job, some in a write; return the sum of the replies."""
+        """Call a command for each job, some in a write; return how many of them it changed."""
         count = 0
         for start in range(0, len(jids), CALLS_PER_WRITE):
             portion = jids[start : start + CALLS_PER_WRITE]
             for reply in await asyncio.gather(*map(change, portion), return_exceptions=True):
-                if isinstance(reply, int):
-                    count += reply
+                if not isinstance(reply, BaseException):
+                    count += reply if isinstance(reply, int) else 1
                 elif not isinstance(reply, NoSuchJob | WrongState):
                     raise reply
             step(len(portion))

@@ -112,8 +112,7 @@ class SyncJobs(SyncPart[Jobs]):
     tags = _sync(Jobs.tags)
     summaries = _sync(Jobs.summaries)
     failure_groups = _sync(Jobs.failure_groups)
-    find = _sync(Jobs.find)
-    select = _sync(Jobs.select)
+    search = _sync(Jobs.search)
     retry = _sync(Jobs.retry)
     steps = _sync(Jobs.steps)
     retry_group = _sync(Jobs.retry_group)
@@ -121,6 +120,8 @@ class SyncJobs(SyncPart[Jobs]):
     cancel_many = _sync(Jobs.cancel_many)
     retry_many = _sync(Jobs.retry_many)
     move_many = _sync(Jobs.move_many)
+    tag_many = _sync(Jobs.tag_many)
+    set_priority_many = _sync(Jobs.set_priority_many)
     unlock = _sync(Jobs.unlock)
     signal = _sync(Jobs.signal)
 

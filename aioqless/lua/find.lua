@@ -1,24 +1,20 @@
--- find: search jobs by their klass or a part of it, a bounded number of keys per call.
+-- find: search jobs by a filter, a bounded portion per call, in an order that stays.
 --
--- @arg     klass    string        case-insensitive
+-- A job that stays where it is during the whole search is found once. One that moves may be missed,
+-- or found again.
+--
+-- @arg     conditions  string     a JSON list of what lib/job_filter.lua describes
+-- @arg     now      time
 -- @arg     cursor   string?       from the previous call; empty or 0: start
--- @arg     count    count?        about how many keys to read, at most 10,000; 1,000 unless given
--- @arg     exact    text?         given: the whole klass, case-sensitive
+-- @arg     stop     string?       a cursor of the same filter, at which to end
+-- @arg     count    count?        maximum number of jobs to find, at most 1,000; 100 unless given
 -- @flags   no-writes
--- @returns json                   {cursor, found: [jid]}; the cursor is "0" at the end
+-- @returns json                   {cursor, searched, total, encrypted, found: [jid]}: the cursor is
+--                                 "0" at the end, `total` counts the jobs to search and is 0 with a
+--                                 cursor, `encrypted` those whose data can't be read
 
-if cursor and not keyspace_scan.is_cursor(cursor) then
-  errors.bad_argument('cursor', cursor, 'is not a cursor of find')
-end
-local found, wanted = {}, exact and klass or string.lower(klass)
-local prefix = string.gsub(ns, '[%*%?%[%]\\^-]', '\\%0') .. ':j:'
-local step = redis.call('SCAN', cursor or '0', 'MATCH', prefix .. '*', 'COUNT',
-  math.min(math.max(count or 1000, 1), 10000), 'TYPE', 'hash')
-for _, key in ipairs(step[2]) do
-  local jid = string.sub(key, #ns + 4)
-  local name = redis.call('HGET', keys.job(jid), 'klass')
-  local is_found = name == wanted
-    or name and not exact and string.find(string.lower(name), wanted, 1, true)
-  if is_found then found[#found + 1] = jid end
-end
-return '{"cursor":' .. cjson.encode(step[1]) .. ',"found":' .. json.texts(found) .. '}'
+return job_search.run({
+  conditions = job_filter.parse(conditions), now = now,
+  most = math.max(1, math.min(count or 100, constants.MAX_BATCH)),
+},
+  cursor, stop)

@@ -492,12 +492,13 @@ class Store(Commands, ABC):
         return Call(self.send, "failures", read_json, [encode(self.namespace)], argv)
 
     def find(
-        self, *, klass: str, cursor: str | None = None, count: int | None = None,
-        exact: str | None = None,
+        self, *, conditions: str, now: float | None = None, cursor: str | None = None,
+        stop: str | None = None, count: int | None = None,
     ) -> Call[Json]:
-        """Search jobs by their klass or a part of it, a bounded number of keys per call."""
+        """Search jobs by a filter, a bounded portion per call, in an order that stays."""
         argv = [
-            encode(klass), encode_optional(cursor), encode_optional(count), encode_optional(exact),
+            encode(conditions), self._encode_time(now), encode_optional(cursor),
+            encode_optional(stop), encode_optional(count),
         ]
         return Call(self.send, "find", read_json, [encode(self.namespace)], argv)
 

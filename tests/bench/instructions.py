@@ -154,7 +154,7 @@ MEASURED: dict[str, _Each] = {
     "glances": ("glances", None, {}, lambda n: {"jids": [f"w{n}", f"r{n}"]}),
     "jobs": ("jobs", None, {"state": "running", "now": None, "queue": "run"}, _none),
     "peek": ("peek", None, {"queue": "mail", "count": 5, "now": None}, _none),
-    "find": ("find", None, {"klass": "Greet"}, _none),
+    "find": ("find", None, {"conditions": '[{"key":"klass","values":[["Greet"]]}]'}, _none),
     "failed": ("failed", None, {}, _none),
     "failures": ("failures", None, {"names": ["g"]}, _none),
     "group": ("group", None, {"group": "g"}, _none),

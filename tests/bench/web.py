@@ -28,7 +28,7 @@ from aioqless.testing import server
 QUEUES, WORKERS, GROUPS = 1_000, 500, 200
 TOKEN = "what lets a measurement in"
 PORTION = 5_000
-LOOK = ("/", "/queues", "/workers", "/search")  # pages that read all queues, workers or jobs
+LOOK = ("/", "/queues", "/workers", "/jobs")  # pages that read all queues, workers or jobs
 _FILL = """
 local ns, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local now, total = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -108,11 +108,14 @@ def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
         "failures": "/failures", "failures, last page": "/failures?offset=175",
         "failure group": "/group?name=queue-7-ValueError",
         "failed job": f"/job?jid={jid}", "job with 30 dependencies": f"/job?jid={held}",
-        "completed": "/completed", "completed, offset 50,000": f"/completed?offset={jobs // 20}",
+        "completed": "/jobs?filter=state:complete",
+        "completed, a minute": "/jobs?filter=state:complete+age:>10m+age:<11m",
+        "all jobs by data": "/jobs?filter=customer:4711",
+        "all jobs, to be deleted": "/jobs?filter=-state:complete&act=cancel",
         "workers": "/workers", "worker": "/worker?name=worker-7", "tags": "/tags",
-        "tag": "/tag?name=welcome",
-        "search for a jid": f"/search?q={jid}", "search for a klass": "/search?q=send49",
-        "search without a result": "/search?q=nothing-like-it",
+        "tag": "/jobs?filter=tag:welcome",
+        "search for a jid": f"/jobs?filter={jid}", "search for a klass": "/jobs?filter=send49",
+        "search without a result": "/jobs?filter=nothing-like-it",
         "recurring": "/recurring", "tracked": "/tracked", "redis": "/redis",
         "configuration": "/config", "audit log": "/audit-log",
     }  # fmt: skip

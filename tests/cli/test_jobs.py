@@ -61,8 +61,8 @@ async def test_control_characters_in_jobs_are_escaped(client: Client, cli: Aioql
         ["get", "a"],
         ["failed"],
         ["failed", "[red]group"],
-        ["jobs", "--group", "[red]group"],
-        ["jobs", "--tag", "[blink]tag"],
+        ["jobs", "group:[red]group"],
+        ["jobs", "tag:[blink]tag"],
     ):
         ended = await cli(*command)
         assert ended.code == 0 and not set("\x1b\x07\u202e") & set(ended.out), command
@@ -70,35 +70,28 @@ async def test_control_characters_in_jobs_are_escaped(client: Client, cli: Aioql
     assert "\\x1b[2J" in (await cli("get", "a")).out
 
 
-async def test_jobs_are_listed_by_queue_state_group_and_tag_in_pages(
-    client: Client, cli: Aioqless
-) -> None:
+async def test_jobs_are_listed_by_a_filter(client: Client, cli: Aioqless) -> None:
     async def listed(*arguments: str) -> list[str]:
         return [job["jid"] for job in json.loads((await cli("jobs", *arguments, "--json")).out)]
 
     await failing(client, "f")
     for jid in "abc":
-        await client.queue("mail").put("Greet", jid=jid)
+        await client.queue("mail").put("Greet", {"customer": ord(jid)}, jid=jid)
     await client.queue("mail").put("Greet", jid="later", delay=600)
     await client.queue("post").put("Greet", jid="p", tags=["news"])
     await client.queue("mail").pop()
-    assert await listed() == ["a", "b", "c", "later", "p"]
-    assert await listed("mail", "--state", "waiting") == ["b", "c"]
-    assert (await listed("--count", "2"), await listed("--count", "2", "--offset", "2")) == (
-        ["a", "b"],
-        ["c", "later"],
-    )
-    assert await listed("--offset", "4") == ["p"]
-    assert await listed("--group", "typo") == ["f"]
-    assert sorted(await listed("--tag", "news")) == ["f", "p"]
-    assert await listed("--state", "complete") == []
-    await failing(client, "g", queue="crm", group="other")
-    await failing(client, "h", queue="crm", group="typo")
-    assert await listed("--state", "failed") == ["g", "h", "f"]
-    assert await listed("--state", "failed", "--offset", "1", "--count", "1") == ["h"]
-    assert await listed("crm", "--state", "failed") == ["g", "h"]
-    assert (await cli("jobs", "--state", "nosuch")).code == 2
-    assert (await cli("jobs", "mail", "--tag", "x")).code == 2
+    assert await listed() == ["a", "b", "c", "p", "later", "f"]
+    assert await listed("queue:mail", "state:waiting") == ["b", "c"]
+    assert await listed("--count", "2") == ["a", "b"]
+    assert await listed("group:typo") == ["f"]
+    assert sorted(await listed("tag:news")) == ["f", "p"]
+    assert await listed("state:complete") == []
+    assert await listed("customer:98") == ["b"]
+    first = await client.jobs.search("state:waiting", count=1)
+    assert await listed("state:waiting", "--cursor", first.cursor) == ["c", "p"]
+    unknown = await cli("jobs", "stat:failed")
+    assert unknown.code == 2 and "did you mean 'state'?" in unknown.err
+    assert (await cli("jobs", "--cursor", "x")).code == 2
 
 
 async def test_retry_uses_the_queue_of_the_failure_or_another(
@@ -222,7 +215,9 @@ async def test_jid_prefix_finds_a_recently_failed_job(client: Client, cli: Aioql
 
 async def test_cancel_asks_for_confirmation(client: Client, cli: Aioqless) -> None:
     await failing(client, "a", "b")
-    assert (await cli("cancel", "--tag", "news", "--dry-run")).out == "2 jobs would be deleted\n"
+    assert (
+        await cli("cancel", "--filter", "tag:news", "--dry-run")
+    ).out == "2 jobs would be deleted\n"
     refused = await cli("cancel", "a")
     assert refused.code == 1 and "pass --yes" in refused.err and await client.jobs.get("a")
     assert (await cli("cancel", "a", "-y")).out == "1 job deleted\n"
@@ -240,11 +235,11 @@ async def test_cancel_counts_only_the_jobs_that_it_deletes(client: Client, cli: 
     for job in await mail.pop(count=3):
         await job.complete()
     left = ", 3 complete jobs left\n"
-    dry = await cli("cancel", "--tag", "news", "--dry-run")
+    dry = await cli("cancel", "--filter", "tag:news", "--dry-run")
     assert (dry.code, dry.out) == (0, f"2 jobs would be deleted{left}")
-    assert "Delete 2 jobs?" in (await cli("cancel", "--tag", "news")).err
-    assert (await cli("cancel", "--tag", "news", "--yes")).out == f"2 jobs deleted{left}"
-    nothing = await cli("cancel", "--tag", "news")
+    assert "Delete 2 jobs?" in (await cli("cancel", "--filter", "tag:news")).err
+    assert (await cli("cancel", "--filter", "tag:news", "--yes")).out == f"2 jobs deleted{left}"
+    nothing = await cli("cancel", "--filter", "tag:news")
     assert (nothing.code, nothing.out) == (0, f"0 jobs deleted{left}")
 
 
@@ -253,7 +248,7 @@ async def test_cancel_of_many_jobs_keeps_those_with_dependents(
 ) -> None:
     await client.queue("mail").put_many(_events(count) for count in range(450))
     await client.queue("mail").put("Greet", jid="waits", depends=["n7"])
-    ended = await cli("cancel", "--tag", "news", "--yes")
+    ended = await cli("cancel", "--filter", "tag:news", "--yes")
     assert (ended.code, ended.out) == (
         1,
         "449 jobs deleted\n",
@@ -270,19 +265,21 @@ def _events(count: int) -> Any:
     return NewJob("Greet", None, jid=f"n{count}", tags=["news"])
 
 
-async def test_jobs_are_moved_and_retried_by_tag_and_klass(client: Client, cli: Aioqless) -> None:
+async def test_jobs_are_moved_and_retried_by_a_filter(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put_many(_events(count) for count in range(3))
     await client.queue("mail").put("Greeting", jid="other")
     (job,) = await client.queue("mail").pop()
     await job.fail("no such word", group="typo")
-    dry = await cli("move", "slow", "--tag", "news", "--dry-run")
+    dry = await cli("move", "slow", "--filter", "tag:news", "--dry-run")
     assert dry.out == "2 jobs would be moved to slow\n"
-    assert (await cli("move", "slow", "--klass", "Greet")).out == "2 jobs moved to slow\n"
+    assert (await cli("move", "slow", "--filter", "klass:Greet")).out == "2 jobs moved to slow\n"
     assert sorted(await client.queue("slow").jids("waiting")) == ["n1", "n2"]
-    assert (await cli("retry", "--klass", "Greet", "--dry-run")).out == "1 job would be retried\n"
-    assert (await cli("retry", "--tag", "news")).out == "1 job retried\n"
+    assert (
+        await cli("retry", "--filter", "klass:Greet", "--dry-run")
+    ).out == "1 job would be retried\n"
+    assert (await cli("retry", "--filter", "tag:news")).out == "1 job retried\n"
     assert await client.queue("mail").jids("waiting") == ["other", "n0"]
-    assert (await cli("cancel", "--klass", "Greet", "--yes")).out == "3 jobs deleted\n"
+    assert (await cli("cancel", "--filter", "klass:Greet", "--yes")).out == "3 jobs deleted\n"
     assert (await cli("move", "slow")).code == 2
 
 

@@ -538,6 +538,6 @@ async def test_terminal_output_shortens_data_and_keeps_jids_whole(
     given = {"environment": environment, "folder": tmp_path, "size": (80, 24)}
     async with terminal("get", jid, "--namespace", client.namespace, **given) as screen:  # type: ignore[arg-type]
         await screen.shows("more characters: aioqless get", "put        queue mail")
-    async with terminal("jobs", "mail", "--namespace", client.namespace, **given) as screen:  # type: ignore[arg-type]
+    async with terminal("jobs", "queue:mail", "--namespace", client.namespace, **given) as screen:  # type: ignore[arg-type]
         await screen.shows(f"{jid}  shop.")
     assert "x" * 100_000 in (await cli("get", jid)).out

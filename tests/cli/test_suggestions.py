@@ -15,13 +15,13 @@ async def test_misspelled_queue_is_distinguished_from_an_empty_one(
     client: Client, cli: Aioqless
 ) -> None:
     await client.queue("mail").put("Greet", jid="a")
-    for command in ("stats", "jobs"):
-        ended = await cli(command, "mial")
+    for command, name in (("stats", "mial"), ("jobs", "queue:mial")):
+        ended = await cli(command, name)
         assert (ended.code, ended.err) == (
             1,
             "aioqless: no job was ever put into mial; did you mean mail?\n",
         )
-        ended = await cli(command, "mial", "--json")
+        ended = await cli(command, name, "--json")
         assert (
             ended.code == 1
             and json.loads(ended.out) is not None
@@ -39,7 +39,7 @@ async def test_misspelled_queue_is_distinguished_from_an_empty_one(
     assert (await cli("resume", "new")).out == "new resumed\n"
     await client.jobs.cancel("a")
     assert (
-        "No such jobs" in (await cli("jobs", "mail")).out
+        "No such jobs" in (await cli("jobs", "queue:mail")).out
         and "never" not in (await cli("stats", "mail")).out
     )
 
@@ -67,8 +67,8 @@ async def test_misspelled_failure_group_gets_a_suggestion(client: Client, cli: A
     for command in (
         ["failed", "tpyo"],
         ["failed", "tpyo", "--json"],
-        ["jobs", "--group", "tpyo"],
-        ["jobs", "--group", "tpyo", "--json"],
+        ["jobs", "group:tpyo"],
+        ["jobs", "group:tpyo", "--json"],
         ["retry", "--group", "tpyo"],
         ["retry", "--group", "tpyo", "--dry-run"],
         ["unfail", "mail", "tpyo"],

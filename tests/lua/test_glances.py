@@ -169,19 +169,6 @@ async def test_jobs_of_a_worker_are_listed_by_soonest_expiry(story: Story) -> No
     assert (ann["jobs"], ann["stalled"]) == (1, 1)
 
 
-async def test_jobs_are_found_by_a_part_of_their_klass_in_steps(story: Story) -> None:
-    for number in range(60):
-        await story.put(f"j{number}", 0, klass="shop.Mail" if number % 3 else "shop.[odd]")
-    found, cursor, calls = set(), "0", 0
-    while calls == 0 or cursor != "0":
-        step = await story.store.find(klass="[ODD]", cursor=cursor, count=10)
-        cursor, calls = step["cursor"], calls + 1
-        found |= set(step["found"])
-    assert found == {f"j{number}" for number in range(0, 60, 3)}
-    async with story.refused(InvalidArgument, argument="cursor"):
-        await story.store.find(klass="x", cursor="1 MATCH *")
-
-
 async def test_audit_log_keeps_the_latest_actions_newest_first(story: Story) -> None:
     for number in range(3):
         await DashboardCommands(story.store).audit_log_add(

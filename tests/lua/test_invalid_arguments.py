@@ -129,7 +129,7 @@ NAMED = {
     "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0",
     "pairs": "priority", "worker": "ann", "next": "3600",
     "side": "right", "missing": "done", "if_dependency_fails": "fail",
-    "result": "60 {}", "id": "1-0", "from": "0",
+    "result": "60 {}", "id": "1-0", "from": "0", "conditions": "[]", "stop": "0",
     "before": "1-0", "totals": "today",
     "states": "waiting", "place": "open", "kind": "cursor", "wait_kind": "wait", "position": "1-1",
 }  # fmt: skip

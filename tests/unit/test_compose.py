@@ -98,7 +98,7 @@ def test_every_library_function_is_used_by_a_command() -> None:
             ), block.path
 
 
-def test_only_check_and_find_use_the_consistency_libraries() -> None:
+def test_only_check_uses_the_consistency_libraries() -> None:
     libraries = library_linker.known_libraries()
     only = {name for name, file in libraries.items() if file.startswith("lib/check/")}
     reach = {
@@ -106,7 +106,7 @@ def test_only_check_and_find_use_the_consistency_libraries() -> None:
         for name in command_names()
         if any(library in only for library, _ in MENTION.findall(script_composer.source(name)))
     }
-    assert reach == {"check", "find"}
+    assert reach == {"check"}
 
 
 def test_functions_beside_the_usual_ones_are_defined_when_first_needed() -> None:

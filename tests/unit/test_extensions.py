@@ -19,6 +19,7 @@ EXTENSIONS = sorted(each.parent.name for each in (PACKAGE / "contrib").glob("*/_
 DEPENDENTS = {
     "archive": ("lake",),
     "http": ("dashboard", "http_api", "human_tasks"),
+    "job_filter": ("dashboard", "http_api", "top"),
     "metrics": ("dashboard", "top"),
 }
 # Of the core, without a server: the one of the tests is found by the private Redis.

@@ -16,14 +16,13 @@ from aioqless.cli.options import (
     Count,
     DryRun,
     FailedGroup,
+    Filtered,
     InSet,
     Jid,
     Jids,
     Json,
     Offset,
-    OfKlass,
     QueueName,
-    Tagged,
     Wait,
     Yes,
 )
@@ -102,8 +101,7 @@ async def failed(
 def retry(
     jid: Jids = None,
     group: FailedGroup = None,
-    tag: Tagged = None,
-    klass: OfKlass = None,
+    chosen: Filtered = None,
     in_set: InSet = None,
     everything: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
     queue: Into = None,
@@ -116,14 +114,13 @@ def retry(
     wait: Wait = False,
     yes: Yes = False,
 ) -> Act:
-    """Retry failed jobs by jid, group, tag, klass, job set, or all."""
-    chosen = (bool(jid), everything, *(each is not None for each in (group, tag, klass, in_set)))
-    if sum(chosen) != 1:
-        raise typer.BadParameter("choose one: jids, --group, --tag, --klass, --set or --all")
-    of_any_queue = (in_set, tag, klass) != (None, None, None)
+    """Retry failed jobs by jid, group, filter, job set, or all."""
+    if sum((bool(jid), everything, *(each is not None for each in (group, chosen, in_set)))) != 1:
+        raise typer.BadParameter("choose one: jids, --group, --filter, --set or --all")
+    of_any_queue = in_set is not None or chosen is not None
     if (queue and of_any_queue) or (count and in_set is not None):
         raise typer.BadParameter(
-            "--set, --tag and --klass retry each job in its queue, and --set all of them"
+            "--set and --filter retry each job in its queue, and --set all of them"
         )
     if wait and not jid:
         raise typer.BadParameter("--wait is for jobs by jid")
@@ -140,8 +137,8 @@ def retry(
             await _retry_group(client, group, queue, count, dry_run)
         elif in_set is not None:
             await _retry_set(client, in_set, dry_run)
-        elif tag is not None or klass is not None:
-            await _retry_selected(client, tag, klass, count, dry_run)
+        elif chosen is not None:
+            await _retry_selected(client, f"{chosen} state:failed", count, dry_run)
         else:
             await _retry_all(client, queue, count, dry_run, yes)
 
@@ -241,10 +238,8 @@ async def _retry_group(
         print_text(f"{pluralize(done, 'job')} of {plain(group)} retried")
 
 
-async def _retry_selected(
-    client: Client, tag: str | None, klass: str | None, count: int | None, dry_run: bool
-) -> None:
-    jids = (await select_jids(client, "failed", tag=tag, klass=klass))[:count]
+async def _retry_selected(client: Client, words: str, count: int | None, dry_run: bool) -> None:
+    jids = (await select_jids(client, words))[:count]
     if dry_run:
         print_text(f"{pluralize(len(jids), 'job')} would be retried")
         return

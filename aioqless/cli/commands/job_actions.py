@@ -12,20 +12,19 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_failed_jid, complete_tag
 from aioqless.cli.connect import Act
-from aioqless.cli.job_lookup import find_job, select_jids
+from aioqless.cli.job_lookup import find_job, quote, select_jids
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import (
     Count,
     DryRun,
     FailedGroup,
+    Filtered,
     InSet,
     Jid,
     Jids,
     Json,
     Offset,
-    OfKlass,
     QueueName,
-    Tagged,
     Yes,
 )
 from aioqless.cli.presentation.formatting import pluralize, shorten
@@ -46,23 +45,23 @@ BATCH, PAGE = 200, 1000  # jobs
 def cancel(
     jid: Jids = None,
     group: FailedGroup = None,
-    tag: Tagged = None,
-    klass: OfKlass = None,
+    chosen: Filtered = None,
     in_set: InSet = None,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> Act:
-    """Delete jobs by jid, failure group, tag, klass or job set. Complete jobs stay."""
-    if sum((bool(jid), *(each is not None for each in (group, tag, klass, in_set)))) != 1:
-        raise typer.BadParameter("choose one: jids, --group, --tag, --klass or --set")
+    """Delete jobs by jid, failure group, filter or job set. Complete jobs stay."""
+    if sum((bool(jid), *(each is not None for each in (group, chosen, in_set)))) != 1:
+        raise typer.BadParameter("choose one: jids, --group, --filter or --set")
     if in_set is not None:
         return partial(_cancel_set, name=in_set, dry_run=dry_run, yes=yes)
+    words = chosen if group is None else f"group:{quote(group)}"
 
     async def act(client: Client) -> None:
         if jid:
             jids = [(await find_job(client, each)).jid for each in jid]
         else:
-            jids = await select_jids(client, group=group, tag=tag, klass=klass)
+            jids = await select_jids(client, words or "")
         if not jids:
             print_text("no such jobs")
             return
@@ -123,14 +122,13 @@ async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:
 
 @app.command(
     rich_help_panel=Section.JOBS,
-    epilog="Examples: aioqless move 4f2a… urgent; aioqless move --tag news slow --dry-run",
+    epilog="Examples: aioqless move 4f2a… urgent; aioqless move --filter tag:news slow --dry-run",
 )
 def move(
     jid: Jids = None,
     *,
     queue: QueueName,
-    tag: Tagged = None,
-    klass: OfKlass = None,
+    chosen: Filtered = None,
     delay: Annotated[float, typer.Option(help="Seconds until a job by jid may run.")] = 0,
     priority: Annotated[
         float | None,
@@ -141,18 +139,19 @@ def move(
 ) -> Act:
     """Move jobs to another queue, to run there.
 
-    By jid: in any state; a running job is taken from its worker, after confirmation. By tag or
-    klass: the waiting and scheduled jobs.
+    By jid: in any state; a running job is taken from its worker, after confirmation. By filter:
+    the waiting and scheduled jobs.
     """
-    if sum((bool(jid), tag is not None, klass is not None)) != 1:
-        raise typer.BadParameter("choose one: jids, --tag or --klass")
+    if bool(jid) == (chosen is not None):
+        raise typer.BadParameter("choose one: jids or --filter")
+    words = f"{chosen} state:waiting,scheduled -queue:{quote(queue)}"
 
     async def act(client: Client) -> None:
         if jid:
             for each in jid:
                 await _move(client, each, queue, delay, priority, dry_run, yes)
             return
-        jids = await select_jids(client, "waiting", "scheduled", tag=tag, klass=klass)
+        jids = await select_jids(client, words)
         if dry_run:
             print_text(f"{pluralize(len(jids), 'job')} would be moved to {plain(queue)}")
             return

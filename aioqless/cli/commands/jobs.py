@@ -8,43 +8,32 @@ from typing import Annotated
 import typer
 
 from aioqless.cli.app import Section, app
-from aioqless.cli.completion import complete_queue
+from aioqless.cli.completion import complete_filter
 from aioqless.cli.connect import Act
-from aioqless.cli.job_lookup import STATES, find_job, read_jids, read_job_states
-from aioqless.cli.json_input import read_data, validate_json
-from aioqless.cli.options import (
-    Count,
-    Data,
-    FailedGroup,
-    Jid,
-    Json,
-    Offset,
-    QueueName,
-    Tagged,
-    Wait,
+from aioqless.cli.job_lookup import (
+    explain_encrypted,
+    explain_unknown_name,
+    find_job,
+    read_job_states,
 )
+from aioqless.cli.json_input import read_data, validate_json
+from aioqless.cli.options import Count, Data, Jid, Json, QueueName, Wait
 from aioqless.cli.presentation.formatting import shorten
 from aioqless.cli.presentation.job_detail import print_job, suggest_next_steps
 from aioqless.cli.presentation.json_output import data_text, job_details, job_summary
-from aioqless.cli.presentation.printing import print_hint, print_json, print_table
-from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
+from aioqless.cli.presentation.printing import print_hint, print_json, print_table, print_text
+from aioqless.cli.presentation.prompts import show_progress
 from aioqless.cli.watch import warn_if_left, watch_jobs
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.client.job import Job
+from aioqless.client.job.summaries import SearchPage
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import Missing
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers
-from aioqless.validation import plain
 
 MAX_RELATED = 200  # dependencies and dependents whose states are read
-NO_JOBS = (
-    "No such jobs. Complete ones are listed by --state complete, failed ones by --state failed."
-)
-State = Annotated[
-    str | None, typer.Option(help=f"{', '.join(STATES)}.", autocompletion=lambda: list(STATES))
-]
 
 
 @app.command(
@@ -127,62 +116,63 @@ async def get(client: Client, jid: Jid, json: Json = False) -> None:
 
 @app.command(
     rich_help_panel=Section.INSPECT,
-    epilog="Examples: aioqless jobs mail --state running; aioqless jobs --tag welcome; "
-    "aioqless jobs --state complete",
+    epilog="Examples: aioqless jobs state:failed klass:app.greet 'age:<1h'; "
+    "aioqless jobs queue:mail -tag:vip items.0.sku:abc",
 )
 def jobs(
-    queue: Annotated[
-        str | None, typer.Argument(metavar="[QUEUE]", autocompletion=complete_queue)
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILTER]...", autocompletion=complete_filter),
     ] = None,
-    state: State = None,
-    group: FailedGroup = None,
-    tag: Tagged = None,
     count: Count = 25,
-    offset: Offset = 0,
+    cursor: Annotated[
+        str, typer.Option(help="Continue an earlier search, which printed the cursor.")
+    ] = "",
     json: Json = False,
 ) -> Act:
-    """List jobs by queue, state, failure group, or tag."""
-    if state is not None and state not in STATES:
-        raise typer.BadParameter(f"{state!r} is none of {', '.join(STATES)}", param_hint="--state")
-    if sum(each is not None for each in (queue or state, group, tag)) > 1:
-        raise typer.BadParameter("a queue or state, --group and --tag can't be combined")
+    """List jobs that match a filter.
+
+    Its words are state, klass, jid, tag, group, queue, worker, age, since, until and run, each with
+    a value behind a colon, or a path in the data (customer:4711). A word alone is a jid or a part
+    of a klass; -word excludes.
+    """
+    wanted = " ".join(words or ())
 
     async def act(client: Client) -> None:
-        total: int | None = None
-        problem = ""
-        if group is not None:
-            total, page = await client.jobs.failed_in(group, offset=offset, count=count)
-            if not total:
-                similar = suggest(group, await client.jobs.failed_counts())
-                problem = f"there are no failed jobs in {plain(group)}{similar}"
-        elif tag is not None:
-            total, jids = await client.jobs.tagged_jids(tag, offset=offset, count=count)
-            page = await client.jobs.multiget(*jids)
-        else:
-            jids = await read_jids(client, queue, state, offset, count)
-            page = await client.jobs.multiget(*jids)
-            if queue is not None and not page:
-                problem = await describe_unknown_queue(client, queue)
+        first = await client.jobs.search(wanted, cursor=cursor, count=count)
+        last, jids = first, list(first.jids)
+        with show_progress(f"searching {first.total:,} jobs", first.total) as advance:
+            advance(first.searched)
+            while last.cursor and len(jids) < count:
+                page = await client.jobs.search(wanted, cursor=last.cursor, count=count - len(jids))
+                advance(page.searched - last.searched)
+                last, jids = page, jids + page.jids
+        problem = "" if jids else await explain_unknown_name(client, wanted)
         if json or not problem:
-            _print_jobs(page, json, total, offset)
+            _print_jobs(await client.jobs.multiget(*jids), json, last)
         if problem:
             raise AioqlessError(problem)
 
     return act
 
 
-def _print_jobs(page: list[Job], json: bool, total: int | None, offset: int) -> None:
+def _print_jobs(page: list[Job], json: bool, search: SearchPage) -> None:
     if json:
         print_json([job_summary(job) for job in page])
         return
     columns = ["jid", "klass", "state", "queue", "data"]
     rows: list[tuple[object, ...]] = [
-        (job.jid, job.klass, str(job.state), job.queue, shorten(data_text(job), 60)) for job in page
+        (job.jid, job.klass, str(job.state), job.last_queue, shorten(data_text(job), 60))
+        for job in page
     ]
     if any(job.priority for job in page):
         columns.insert(4, "priority")
         rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
-    print_table(columns, rows, empty=NO_JOBS)
-    end = offset + len(page)
-    if total is not None and total > end:
-        print_hint(f"{end:,} of {total:,}; use --offset {end} for more")
+    print_table(columns, rows, empty="No such jobs.")
+    if search.encrypted:
+        print_text(explain_encrypted(search.encrypted))
+    if search.cursor:
+        print_hint(
+            f"{search.searched:,} of at least {search.total:,} jobs searched; "
+            f"--cursor {search.cursor} continues"
+        )

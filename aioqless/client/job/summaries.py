@@ -71,6 +71,26 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.group.removeprefix(f"{self.queue}-")
 
 
+class SearchPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A portion of a search of `Jobs.search`. The counts are those of the search up to its end.
+
+    Attributes:
+        jids: The jobs that the portion has found.
+        searched: Number of jobs that were searched.
+        total: How many jobs there were to search when the search began.
+        encrypted: Number of jobs that were left out, since their data is encrypted or signed.
+        found: Number of jobs that were found.
+        cursor: Where the next call continues; empty at the end.
+    """
+
+    jids: list[str]
+    searched: int
+    total: int
+    encrypted: int
+    found: int
+    cursor: str
+
+
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
     """The failed jobs of a group.
 

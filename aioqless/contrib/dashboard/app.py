@@ -189,7 +189,9 @@ class Endpoints:
     async def _record(
         self, user: Identity, action: str, form: dict[str, str], outcome: str
     ) -> None:
-        fields = {name: value for name, value in form.items() if name not in ("back", "then")}
+        fields = {
+            name: value for name, value in form.items() if name not in ("back", "then", "stop")
+        }
         try:
             await audit_log.record(self._dashboard.client, user, action, fields, outcome)
         except (AioqlessError, *REDIS_UNAVAILABLE) as error:

@@ -8,6 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from aioqless.contrib.job_filter import Condition, Text
+
 MAX_DETAILS = 1000  # characters
 EVENTS = {
     "put": "Enqueued in {q}",
@@ -63,6 +65,8 @@ ACTIONS = {
     "cancel-all": "Delete group",
     "select-retry": "Retry jobs",
     "select-move": "Move jobs",
+    "select-tag": "Tag jobs",
+    "select-priority": "Set priority of jobs",
     "select-cancel": "Delete jobs",
     "set-retry": "Retry set",
     "set-cancel": "Cancel set",
@@ -89,7 +93,6 @@ ACTIONS = {
 }
 FIELDS = {
     "jid": "Job",
-    "dry_run": "Only counted",
     "how": "Saved as",
     "then": "Next page",
     "other": "Dependency",
@@ -105,6 +108,11 @@ def action_name(action: str) -> str:
 def field_name(name: str) -> str:
     """Return the label of a form's field."""
     return FIELDS.get(name, name.replace("-", " ").capitalize())
+
+
+def filter_word(name: str, key: str) -> str:
+    """Return the filter for the jobs that have a name under a key such as `tag`."""
+    return str(Condition(key, (Text(name),)))
 
 
 def state_name(state: str) -> str:

@@ -42,6 +42,10 @@ class Redaction:
             "|".join(translate(pattern.lower()) for pattern in patterns) or r"(?!)"
         )
 
+    def is_hidden(self, name: str) -> bool:
+        """Return whether the values of a name are hidden."""
+        return self._hidden.fullmatch(name.lower()) is not None
+
     def format(self, text: str, *, indent: int = 2) -> str:
         """Return job data as indented JSON without its secrets, each number as it is stored.
 

@@ -41,11 +41,11 @@ from aioqless.contrib.http_api.schemas import (
     info_of,
     progress_of,
 )
-from aioqless.errors import JobExists, NoResult
+from aioqless.contrib.job_filter import Condition, JobFilter, Text
+from aioqless.errors import InvalidArgument, JobExists, NoResult
 from aioqless.handlers import Handler
 
-JIDS_PER_PAGE = 100
-KEYS_PER_PAGE = 1_000  # of Redis, of which some are jobs
+JOBS_PER_PAGE = 100
 MAX_ITEMS = 1_000  # of an output
 
 
@@ -155,27 +155,21 @@ async def find(request: JobRequest) -> JobPage:
     """Find jobs that the token sees, a portion per request."""
     query: FindQuery = request.query
     jobs, grant = request.client.jobs, request.grant
-    if isinstance(query.tag, str):
-        offset = int(query.cursor)
-        _, jids = await jobs.tagged_jids(query.tag, offset=offset, count=JIDS_PER_PAGE)
-        cursor = str(offset + len(jids)) if len(jids) == JIDS_PER_PAGE else "0"
-    elif isinstance(query.klass, str):
-        page = await request.client.internals.store.find(
-            klass=query.klass, cursor=query.cursor, count=KEYS_PER_PAGE, exact="exact"
-        )
-        jids, cursor = page["found"], page["cursor"]
-    else:
+    given = ((name, getattr(query, name)) for name in ("klass", "tag", "state"))
+    words = tuple(Condition(name, (Text(text),)) for name, text in given if text is not UNSET)
+    if not words or words[0].key == "state":
         raise RequestRefused(400, "request", "Say which jobs: ?klass=... or ?tag=...")
-    jids = [jid for jid in jids if grant.may_find(jid)]
+    try:
+        page = await jobs.search(str(JobFilter(words)), cursor=query.cursor, count=JOBS_PER_PAGE)
+    except (ValueError, InvalidArgument) as error:
+        raise RequestRefused(400, "request", f"The cursor is wrong: {error}") from None
+    jids = [jid for jid in page.jids if grant.may_find(jid)]
     found = [
         info_of(each)
-        for start in range(0, len(jids), MAX_JOBS)
-        for each in await jobs.summaries(*jids[start : start + MAX_JOBS])
+        for each in (await jobs.summaries(*jids) if jids else ())
         if grant.may_see(each.jid, each.klass)
-        and query.klass in (UNSET, each.klass)
-        and query.state in (UNSET, each.state)
     ]
-    return JobPage(found, UNSET if cursor == "0" else cursor)
+    return JobPage(found, page.cursor or UNSET)
 
 
 async def output(request: JobRequest) -> OutputPage:

@@ -63,7 +63,7 @@ class FindQuery(msgspec.Struct, forbid_unknown_fields=True):
         Literal["waiting", "scheduled", "depends", "running", "stalled", "failed", "complete"]
         | UnsetType
     ) = UNSET
-    cursor: Annotated[str, Meta(pattern=r"^[0-9]{1,18}$")] = "0"
+    cursor: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_=-]*$", max_length=8000)] = ""
 
 
 class Signal(msgspec.Struct, forbid_unknown_fields=True):

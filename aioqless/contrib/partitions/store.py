@@ -113,7 +113,10 @@ class PartitionedStore(Store):
             send = self._send_to_jobs
         elif name.startswith("config_"):
             send = self._send_config
-        elif name in PAGES and _is_page(name, given):
+        elif name in PAGES and (
+            (name != "failed" or given.get("group"))
+            and (name != "queues" or not given.get("queue"))
+        ):  # without a group, `failed` counts all groups
             send = self._read_page
         elif name in SUMS:
             send = self._send_to_all
@@ -222,6 +225,10 @@ class PartitionedStore(Store):
             return reply
         number, _, cursor = str(given.get("cursor") or "0").partition(":")
         at, given = int(number), given | {"cursor": cursor or "0"}
+        until, _, stop = str(given.get("stop") or f"{count}:0").partition(":")
+        last = int(until) - (stop == "0")
+        if name == "find":
+            given["stop"] = stop if at == last else ""
         replies = await self._ask(
             lambda number: self._send_to(number, name, given), [at], partly=name == "check"
         )
@@ -230,7 +237,7 @@ class PartitionedStore(Store):
             reply["found"] = [each | {"partition": at} for each in reply["found"]]
         if reply["cursor"] != "0":
             reply["cursor"] = f"{at}:{reply['cursor']}"
-        elif at + 1 < count:
+        elif at < last:
             reply["cursor"] = f"{at + 1}:0"
         elif name == "check" and 0 not in (away := self._away()):
             present = {n: store for n, store in enumerate(self.stores) if n not in away}
@@ -336,10 +343,3 @@ for _name in _PARAMETERS:
 
 def _works_on_one(name: str) -> AioqlessError:
     return AioqlessError(f"{name} works on one partition at a time: use one of client.partitions")
-
-
-def _is_page(name: str, given: Named) -> bool:
-    """Return whether a call wants a page; without a group, `failed` counts all groups."""
-    return (
-        bool(given.get("group")) if name == "failed" else not given.get("queue") or name != "queues"
-    )

@@ -14,11 +14,12 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
-from aioqless.cli.job_lookup import read_jids, read_job_states
+from aioqless.cli.job_lookup import read_job_states
 from aioqless.cli.presentation.formatting import STYLES, shorten
 from aioqless.cli.presentation.json_output import data_text
 from aioqless.client import Client
 from aioqless.client.job import Job
+from aioqless.contrib.job_filter import Text
 from aioqless.contrib.top.dialogs import DataEditor, JobDetails, Question
 from aioqless.contrib.top.live_table import LiveTable, number, words
 from aioqless.errors import AioqlessError
@@ -49,8 +50,12 @@ def jobs_of(client: Client, table: str, name: str) -> JobList:
         held = await client.workers.jobs(name)
         return [*held.stalled, *held.jobs][:MAX_JOBS]
 
+    async def of_queue() -> list[str]:
+        wanted = f"queue:{Text(name)} -state:complete,failed"
+        return (await client.jobs.search(wanted, count=MAX_JOBS)).jids
+
     if table == "queues":
-        return JobList(f"queue {name}", lambda: read_jids(client, name, None, 0, MAX_JOBS))
+        return JobList(f"queue {name}", of_queue)
     if table == "failures":
         return JobList(f"failed: {name}", lambda: client.jobs.failed_jids(name, count=MAX_JOBS))
     return JobList(f"worker {name}", of_worker)

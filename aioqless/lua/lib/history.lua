@@ -2,6 +2,7 @@
 -- live clients write and read it; the fraction of a second is ours, and omitted if zero.
 
 local STAGE_EVENTS = {'put', 'popped', 'failed', 'done'}
+local LATEST = 20
 
 -- A batch has the same event for each of its jobs.
 function history.encode(now, what, extra)
@@ -58,6 +59,22 @@ end
 function history.read_time(event)
   local fraction = type(event[4]) == 'number' and event[4] >= 0 and event[4] <= 1 and event[4] or 0
   return (tonumber(event[1]) or 0) + fraction
+end
+
+-- The queue and worker of a job's last run, when it started and ended, as far as is known.
+function history.read_last_run(jid)
+  local run = {}
+  for _, item in ipairs(redis.call('LRANGE', keys.history(jid), -LATEST, -1)) do
+    local event = json.parse_list(item)
+    local more = type(event[3]) == 'table' and event[3] or {}
+    run.queue = json.to_text(more.q) ~= '' and json.to_text(more.q) or run.queue
+    if event[2] == 'popped' then
+      run.worker, run.started, run.ended = json.to_text(more.worker), history.read_time(event), nil
+    elseif event[2] == 'done' or event[2] == 'failed' then
+      run.ended = history.read_time(event)
+    end
+  end
+  return run
 end
 
 -- The names of the job's latest holders, the present one first, as one text.

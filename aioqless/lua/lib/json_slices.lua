@@ -52,3 +52,30 @@ function json_slices.find_members(text, wanted)
   end
   return found
 end
+
+-- The item of a JSON list at an index from 0; nil beyond its end.
+function json_slices.find_item(text, index)
+  local at = string.find(text, '%S', string.find(text, '[', 1, true) + 1)
+  while string.sub(text, at, at) ~= ']' do
+    local last = json_slices.find_value_end(text, at)
+    if index == 0 then return string.sub(text, at, last) end
+    index, at = index - 1, string.find(text, '[^%s,]', last + 1)
+  end
+end
+
+-- The text of the string, number, true, false or null at a path of names and indexes; nil if there
+-- is none.
+function json_slices.read_scalar(text, path)
+  for _, name in ipairs(path) do
+    local opening = string.match(text, '^%s*([%[{])')
+    if opening == '{' then
+      text = json_slices.find_members(text, {[name] = true})[name]
+    else
+      local index = opening and string.find(name, '^%d+$') and tonumber(name)
+      text = index and json_slices.find_item(text, index)
+    end
+    if not text then return nil end
+  end
+  if string.find(text, '^[%[{]') then return nil end
+  return string.sub(text, 1, 1) == '"' and cjson.decode('[' .. text .. ']')[1] or text
+end

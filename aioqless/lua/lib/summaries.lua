@@ -4,7 +4,6 @@
 local MESSAGE = 1000
 local HEAD, LAST, ENDING, LINE = 250, 600, 700, 200
 local DATA = 2000
-local EVENTS = 20
 
 -- The beginning of a string, without cutting a character.
 function summaries.truncate(text, most)
@@ -62,22 +61,13 @@ function summaries.job(jid)
     .. ',"size":' .. #data .. ran .. '}'
 end
 
--- The queue and worker of a complete job's last run and how long it took, as far as the last events
--- say.
+-- The queue and worker of a complete job's last run and how long it took, as far as known.
 function summaries.describe_last_run(jid)
-  local queue, worker, started, ended
-  for _, item in ipairs(redis.call('LRANGE', keys.history(jid), -EVENTS, -1)) do
-    local event = json.parse_list(item)
-    local more = type(event[3]) == 'table' and event[3] or {}
-    queue = json.to_text(more.q) ~= '' and json.to_text(more.q) or queue
-    if event[2] == 'popped' then
-      worker, started = json.to_text(more.worker), history.read_time(event)
-    end
-    if event[2] == 'done' then ended = history.read_time(event) end
-  end
-  return ',"last_queue":' .. cjson.encode(queue or '') .. ',"last_worker":'
-    .. cjson.encode(worker or '')
-    .. (started and ended and ',"ran":' .. json.number(math.max(0, ended - started)) or '')
+  local run = history.read_last_run(jid)
+  return ',"last_queue":' .. cjson.encode(run.queue or '') .. ',"last_worker":'
+    .. cjson.encode(run.worker or '')
+    .. (run.started and run.ended
+      and ',"ran":' .. json.number(math.max(0, run.ended - run.started)) or '')
 end
 
 -- When the job at a rank of a group failed.

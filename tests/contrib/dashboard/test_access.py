@@ -346,7 +346,7 @@ async def test_data_requires_its_role_and_secrets_are_always_hidden(client: Clie
     )
     async with client_of(create_app(client, access=Access(users=USERS))) as http:
         await log_in(http, "rita")
-        for path in (f"/job?jid={jid}", "/queue?name=mail", "/search?q=Greet"):
+        for path in (f"/job?jid={jid}", "/queue?name=mail", "/jobs?filter=Greet"):
             assert "Ada" not in (await http.get(path)).text
         assert "you may not see the data" not in await do(http, "put-again", jid=jid, data="{}")
     async with client_of(create_app(client, access=Access(users=USERS))) as http:

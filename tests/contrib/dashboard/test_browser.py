@@ -338,5 +338,5 @@ async def test_jobs_are_found_by_jid_tag_klass_queue_and_group(page: Page, shop:
         await page.keyboard.type(wanted)
         await page.keyboard.press("Enter")
         await expect(page.locator("main")).to_contain_text(found)
-    await page.goto("/search?q=nothing-like-this")
+    await page.goto("/jobs?filter=nothing-like-this")
     await expect(page.locator(".empty")).to_contain_text("No results")

@@ -287,7 +287,7 @@ async def test_live_pages_leave_half_of_the_process_to_requests(
     async with served(app) as site, AsyncExitStack() as stack:
         http = await stack.enter_async_context(entered(site))
         pages = [
-            await stack.enter_async_context(stream(http, f"/search?q={number}"))
+            await stack.enter_async_context(stream(http, f"/jobs?filter={number}"))
             for number in range(MAX_STREAMS_PER_READER)
         ]
         for page in pages:

@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from aioqless import Client
+from aioqless.contrib.job_filter import Condition, Text
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -35,8 +36,9 @@ async def test_markup_in_every_field_is_shown_as_text(page: Page, client: Client
     await job.log(MARKUP, more=MARKUP)
     job.progress(0.5, MARKUP)
     looked = [f"/job?jid={_quoted(jid)}", f"/recurring-job?jid={_quoted('r' + NAME)}"]
-    looked += [f"/{each}?name={_quoted(NAME)}" for each in ("queue", "group", "tag", "worker")] + [
-        f"/search?q={_quoted(NAME)}"
+    looked += [f"/{each}?name={_quoted(NAME)}" for each in ("queue", "group", "worker")] + [
+        f"/jobs?filter={_quoted(str(Text(NAME)))}",
+        f"/jobs?filter={_quoted(str(Condition('tag', (Text(NAME),))))}",
     ]
     await _look(page, [*(each for each in EVERY_PAGE if "none" not in each), *looked])
     await (await queue_job(client, jid)).fail(f"Traceback\n  {MARKUP}\n{MARKUP}", group=NAME)
@@ -60,14 +62,14 @@ async def test_invisible_and_bidirectional_characters_are_escaped_and_submitted_
     (job,) = await queue.pop(worker=name)
     await job.log(HIDING)
     await job.fail(f"Traceback\n\tline {HIDING}", group=name)
-    looked = [f"/{each}?name={_quoted(name)}" for each in ("queue", "group", "tag")]
+    looked = [f"/{each}?name={_quoted(name)}" for each in ("queue", "group")]
     for address in [
         "/",
         "/queues",
         "/failures",
         "/tags",
         f"/job?jid={_quoted(jid)}",
-        f"/search?q={_quoted(name)}",
+        f"/jobs?filter={_quoted(str(Condition('tag', (Text(name),))))}",
         *looked,
     ]:
         await page.goto(address, wait_until="domcontentloaded")

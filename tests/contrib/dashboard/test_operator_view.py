@@ -47,7 +47,7 @@ async def test_completed_job_is_listed_with_its_queue_worker_and_run_time(
     await client.queue("mail").put("Greet", {})
     (job,) = await earlier.queue("mail").pop(worker="ann")
     await client.internals.store.complete(jid=job.jid, worker="ann", queue="mail", fence=job.fence)
-    page = (await http.get("/completed")).text
+    page = (await http.get("/jobs?filter=state:complete")).text
     assert '<a href="/queue?name=mail">mail</a>' in page
     assert "ran 16 min 40 s" in page and '<a href="/worker?name=ann">ann</a>' in page
 

@@ -26,8 +26,8 @@ from tests.contrib.dashboard.test_access import client_of
 
 WITH = {
     "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError",
-    "/worker": "?name=ann", "/tag": "?name=welcome", "/set": "?name=none",
-    "/recurring-job": "?jid=none", "/search": "?q=mail",
+    "/worker": "?name=ann", "/set": "?name=none",
+    "/recurring-job": "?jid=none", "/jobs": "?filter=mail",
 }  # fmt: skip
 EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
 
@@ -35,7 +35,7 @@ EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
 async def test_every_page_of_an_empty_namespace_has_a_hint(http: httpx.AsyncClient) -> None:
     for page in EVERY_PAGE:
         answer = await http.get(page)
-        there = not page.startswith(("/job", "/recurring-job", "/set?"))
+        there = not page.startswith(("/job?", "/recurring-job", "/set?"))
         assert answer.status_code == (200 if there else 404), page
         assert page.startswith(("/config", "/redis")) or 'class="empty"' in answer.text, page
 
@@ -254,7 +254,7 @@ async def test_singular_and_plural_are_correct(http: httpx.AsyncClient, client: 
     for job in await client.queue("mail").pop():
         await job.fail("no", group="mail-ValueError")
     assert "1 job in 1 group<" in (await http.get("/failures")).text
-    assert "1 job<" in (await http.get("/tag?name=vip")).text
+    assert "1 job searched" in (await http.get("/jobs?filter=tag:vip")).text
 
 
 async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(

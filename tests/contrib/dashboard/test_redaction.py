@@ -100,8 +100,8 @@ async def test_no_page_shows_a_secret_of_a_failure_message(
         "/failures",
         "/group?name=mail-OSError",
         f"/job?jid={jid}",
-        "/tag?name=welcome",
-        "/search?q=Send",
+        "/jobs?filter=tag:welcome",
+        "/jobs?filter=Send",
     ):
         page = (await http.get(path)).text
         assert "Send" in page and "hunter2" not in page and "abcdef" not in page, path

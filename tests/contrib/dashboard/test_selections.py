@@ -1,41 +1,100 @@
-"""Actions on all jobs with a tag, or of a klass."""
+"""The Jobs page, and actions on all jobs that it has found."""
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import httpx
+import pytest
 
 from aioqless import Client, NewJob, Queue
+from aioqless.contrib.dashboard.access import Access, Identity, Role
+from aioqless.contrib.dashboard.app import create_app
 from aioqless.contrib.dashboard.bulk_actions import STEP
+from aioqless.contrib.dashboard.pages import job_lists
+from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.job_filter import STATES
 from tests.conftest import Until
 from tests.contrib.dashboard.steps import do
+from tests.contrib.dashboard.test_access import client_of
 
 
 async def has(queue: Queue, count: int) -> bool:
     return await queue.length() == count
 
 
-async def test_jobs_of_a_tag_or_klass_are_counted_moved_retried_and_deleted(
+async def chosen(http: httpx.AsyncClient, text: str, label: str) -> tuple[str, dict[str, str]]:
+    """Choose an action on the jobs of a filter; return the page, and the form's fields."""
+    page = (await http.get("/jobs", params={"filter": text})).text
+    link = re.search(rf'href="([^"]+)">{label}…</a>', page)
+    assert link, page
+    page = (await http.get(unescape(link[1]))).text
+    return page, fields_of(page)
+
+
+def fields_of(page: str) -> dict[str, str]:
+    found = re.findall(r'name="(filter|stop|found)" value="([^"]*)"', page.partition("/do/")[2])
+    return {name: unescape(value) for name, value in found}
+
+
+async def test_jobs_of_a_filter_are_counted_and_changed(
     http: httpx.AsyncClient, client: Client, until: Until
 ) -> None:
     mail, slow = client.queue("mail"), client.queue("slow")
-    await mail.put_many(NewJob("Greet", tags=["news"]) for _ in range(3))
+    await mail.put_many(NewJob("Greet", {"customer": n}, tags=["news"]) for n in range(3))
     await mail.put("Greeting", jid="other")
     (job,) = await mail.pop()
     await job.fail("no such word", group="typo")
-    assert "Only count" in (await http.get("/tag?name=news")).text
-    assert "Only count" in (await http.get("/search?q=Greet")).text
-    assert "Only count" not in (await http.get("/search?q=Gree")).text
-    move = {"tag": "news", "queue": "slow"}
-    assert "2 jobs of news would be moved" in await do(http, "select-move", **move, dry_run="1")
-    assert await slow.length() == 0
-    assert "2 jobs of news are being moved" in await do(http, "select-move", **move)
+
+    page, fields = await chosen(http, "tag:news", "Move")
+    assert "Move 2 jobs</button>" in page
+    assert "2 jobs are being moved" in await do(http, "select-move", **fields, queue="slow")
     assert await until(lambda: has(slow, 2))
-    await do(http, "select-retry", klass="Greet")
+    page, fields = await chosen(http, "klass:Greet", "Retry")
+    assert "Retry 1 job</button>" in page
+    await do(http, "select-retry", **fields)
     assert await until(lambda: has(mail, 2))
-    await do(http, "select-cancel", klass="Greet")
+    _, fields = await chosen(http, "customer:0", "Tag")
+    await do(http, "select-tag", **fields, tags="vip, urgent")
+    assert await until(lambda: client.jobs.tagged_jids("urgent"))
+    page, fields = await chosen(http, "Greet", "Set priority")
+    assert "Set priority of 4 jobs</button>" in page
+    await do(http, "select-priority", **fields, priority="-5")
+
+    async def is_changed() -> bool:
+        jobs = await mail.peek(count=1)
+        return jobs[0].priority == -5
+
+    assert await until(is_changed)
+    _, fields = await chosen(http, "klass:Greet", "Delete")
+    await do(http, "select-cancel", **fields)
     assert await until(lambda: has(slow, 0)) and await until(lambda: has(mail, 1))
-    assert "no job of Greet can be deleted" in await do(http, "select-cancel", klass="Greet")
-    assert "klass is missing" in await do(http, "select-cancel")
+    assert "no job was found" in await do(http, "select-cancel", filter="x", found="0")
+    assert "found is missing" not in await do(http, "select-cancel", filter="x", found="1")
+    assert "Filter" in (log := (await http.get("/audit-log")).text) and "klass:Greet" in log
+
+
+async def test_only_jobs_that_the_search_has_passed_are_changed(
+    http: httpx.AsyncClient, client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = client.queue("mail")
+    await mail.put_many(NewJob("Greet") for _ in range(1000))
+    monkeypatch.setattr(job_lists, "SEARCH_TIME", 0)
+    page, fields = await chosen(http, "klass:Greet", "Delete")
+    found = int(fields["found"])
+    assert 0 < found < 1000
+    assert "of at least 1,000" in page and "Only the jobs found so far are changed" in page
+    await mail.put_many(NewJob("Greet", priority=-5) for _ in range(7))
+    await do(http, "select-cancel", **fields)
+    assert await until(lambda: has(mail, 1007 - found))
+    page, fields = await chosen(http, "klass:Greet", "Delete")
+    following = re.search(r'href="([^"]+)">Continue', page)
+    assert following
+    fields = fields_of((await http.get(unescape(following[1]))).text)
+    assert fields["found"] == str(1007 - found) and not fields["stop"]
+    await do(http, "select-cancel", **fields)
+    assert await until(lambda: has(mail, 0))
 
 
 async def test_job_on_which_one_of_a_later_step_depends_is_deleted_with_it(
@@ -44,11 +103,70 @@ async def test_job_on_which_one_of_a_later_step_depends_is_deleted_with_it(
     mail = client.queue("mail")
     jids = [f"job-{n}" for n in range(STEP + 50)]
     await mail.put_many(NewJob("Greet", jid=jid, tags=["news"]) for jid in jids)
-    listed = await client.jobs.select(tag="news", states=("waiting",))
+    listed = (await client.jobs.search("tag:news state:waiting")).jids
     await mail.put("Greeting", jid="last", tags=["news"], depends=listed[:1])
-    await do(http, "select-cancel", tag="news")
+    _, fields = await chosen(http, "klass:Greet*", "Delete")
+    await do(http, "select-cancel", **fields)
 
     async def are_deleted() -> bool:
         return (await client.jobs.tagged_jids("news"))[0] == 0
 
     assert await until(are_deleted)
+
+
+async def test_search_says_how_much_it_has_searched_and_goes_on(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("mail").put_many(NewJob("Greet") for _ in range(120))
+    page = (await http.get("/jobs?filter=klass:Greet")).text
+    assert "<strong>50</strong> found in 50 jobs searched, of at least 120." in page
+    shown = set(re.findall(r'<code class="jid">(\w+)', page))
+    while following := re.search(r'rel="next" href="([^"]+)"', page):
+        page = (await http.get(unescape(following[1]))).text
+        shown |= set(re.findall(r'<code class="jid">(\w+)', page))
+    assert len(shown) == 120 and "<strong>120</strong> found in 120 jobs searched." in page
+
+
+async def test_filter_is_completed_and_a_malformed_one_explained(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("slow lane").put("Greet", tags=["news"])
+    await client.queue("mail").put("Greet", tags=["news"])
+    page = unescape((await http.get("/jobs?filter=Greet")).text)
+    for word in (f"state:{STATES[0]}", 'queue:"slow lane"', "tag:news", "age:"):
+        assert f'<option value="Greet {word}">' in page
+    page = unescape((await http.get("/jobs?filter=stat:failed")).text)
+    assert "unknown key 'stat'; did you mean 'state'?" in page
+    assert "is not a cursor" in unescape((await http.get("/jobs?filter=x&cursor=y")).text)
+
+
+async def test_encrypted_data_is_said_not_to_be_filtered(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    async with Client(
+        client.url, namespace=client.namespace, codec=Encryption("k" * 43 + "=")
+    ) as sealed:
+        await sealed.queue("mail").put("Greet", {"customer": 4711})
+    page = (await http.get("/jobs?filter=customer:4711")).text
+    assert "1 job left out: encrypted data can" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "refusal"),
+    [
+        ("-api_token:x*", Role.ADMIN, "api_token is hidden in the dashboard"),
+        ("a.API_TOKEN.b:x", Role.ADMIN, "a.API_TOKEN.b is hidden"),
+        ("customer:1", Role.OPERATE, "your role may not see job data"),
+    ],
+)
+async def test_hidden_data_cannot_be_found_out_by_a_filter(
+    client: Client, text: str, role: Role, refusal: str
+) -> None:
+    await client.queue("mail").put("Greet", {"api_token": "abc", "customer": 1})
+    access = Access(authenticate=lambda _: Identity("ann", role), data_for=Role.ADMIN)
+    async with client_of(create_app(client, access=access)) as http:
+        page = (await http.get("/jobs", params={"filter": text})).text
+        assert refusal in unescape(page) and "Greet" not in page
+        if role == Role.ADMIN:  # who has a form with the token
+            changed = await do(http, "select-tag", filter=text, found="1", tags="found")
+            assert refusal in unescape(changed)

@@ -40,11 +40,11 @@ class Program(httpx.AsyncClient):
         return await self.post(f"/klasses/{klass}", json=data, params=query, headers=headers)
 
     async def find(self, **query: str) -> list[str]:
-        found, cursor = [], "0"
-        while cursor:
+        page = (await self.get("/jobs", params=query)).json()
+        found = [each["jid"] for each in page["jobs"]]
+        while cursor := page.get("cursor"):
             page = (await self.get("/jobs", params={**query, "cursor": cursor})).json()
             found += [each["jid"] for each in page["jobs"]]
-            cursor = page.get("cursor", "")
         return found
 
 

@@ -71,9 +71,13 @@ async def test_jobs_of_all_partitions_are_selected_moved_retried_and_canceled(
     jids = await mail.put_many([NewJob("Greet", {"n": n}) for n in range(40)])
     for popped in await mail.pop(5):
         await popped.fail("no such word", group="typo")
-    assert sorted(await jobs.select(klass="Greet")) == sorted(jids)
-    failed = await jobs.select(tag="news", states=["failed"])
-    assert sorted(failed) == sorted(await jobs.select(group="typo")) and len(failed) == 5
+
+    async def select(text: str) -> list[str]:
+        return [jid async for page in jobs.filter(text) for jid in page.jids]
+
+    assert sorted(await select("klass:Greet")) == sorted(jids)
+    failed = await select("tag:news state:failed")
+    assert sorted(failed) == sorted(await select("group:typo")) and len(failed) == 5
     assert await jobs.retry_many(jids) == 5
     assert await jobs.move_many(jids, "slow") == 40 == await slow.length()
     positions = [await jobs.position(jid) for jid in jids]
@@ -268,11 +272,15 @@ async def test_queue_is_cleared_and_searched_in_all_partitions(
     partitioned: PartitionedClient,
 ) -> None:
     await partitioned.queue("mail").put_many([NewJob("Greet") for _ in range(50)])
-    found, cursor = [], ""
-    while cursor != "0":
-        cursor, page = await partitioned.jobs.find("greet", cursor=cursor or "0", count=10)
-        found += page
+    found, stop = list[str](), ""
+    async for page in partitioned.jobs.filter("greet", count=10):
+        found += page.jids
+        assert page.searched == len(found) <= page.total
+        stop = page.cursor if len(found) <= 30 else stop
     assert len(set(found)) == 50
+    until = [page async for page in partitioned.jobs.filter("greet", count=7, stop=stop)]
+    assert [jid for page in until for jid in page.jids] == found[: until[-1].found]
+    assert 20 <= until[-1].found <= 30 and not until[-1].cursor
     assert (await partitioned.queue("mail").clear(dry_run=True)).canceled == 50
     assert (await partitioned.queue("mail").clear()).canceled == 50
     assert await partitioned.check() == []

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.job_filter import JobFilter
 from tests.lua.bounds.many_jobs import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
 from tests.lua.story import Story
 
@@ -186,3 +187,30 @@ async def test_long_chain_of_dependents_has_a_bounded_cost(story: Story, gauge: 
         kept, offset = kept + reply["kept"], reply["offset"]
     assert len(kept) == MANY
     assert gauge.most <= 3_000 * 5
+
+
+FILTERS = {
+    "": 0,
+    "klass:nosuch": 0,
+    "customer:4711": 0.5,
+    "queue:nosuch state:complete": 2,
+    "run:>1h": 2,
+}
+
+
+@pytest.mark.parametrize(("text", "cost"), FILTERS.items())
+async def test_search_of_all_jobs_is_done_in_calls_of_a_bounded_cost(
+    story: Story, gauge: Gauge, text: str, cost: int
+) -> None:
+    await crowd(story, MANY, "completed", "complete", step=1e-6)
+    await crowd(story, MANY, "f:typo", "failed", failure=FAILURE, prefix="f")
+    await story.change("SADD", "failures", "typo")
+    conditions = JobFilter.parse(text).encode(10)
+    cursor, searched, calls, total = "0", 0, 0, 0
+    while calls == 0 or cursor != "0":
+        page = await gauge("find", conditions=conditions, cursor=cursor, count=1000, now=10)
+        cursor, searched, calls = page["cursor"], searched + page["searched"], calls + 1
+        total = total or page["total"]
+    assert searched == total >= MANY
+    assert gauge.most <= 1_100
+    assert calls <= 2 + searched * (1.1 + cost) / 500

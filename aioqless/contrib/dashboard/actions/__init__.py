@@ -4,7 +4,7 @@ action.py     Action, ActionRequest
 jobs.py       actions on a job
 failures.py   actions on a failure group
 job_sets.py   actions on a job set
-selections.py actions on all jobs with a tag, or of a klass
+selections.py actions on all jobs that a search has found
 queues.py     actions on a queue
 workers.py    actions on a worker
 recurring.py  actions on a recurring job
@@ -44,6 +44,8 @@ ACTIONS: dict[str, Action] = {
     "cancel-all": Action(failures.cancel_all, Role.ADMIN),
     "select-retry": Action(selections.retry),
     "select-move": Action(selections.move),
+    "select-tag": Action(selections.tag),
+    "select-priority": Action(selections.set_priority),
     "select-cancel": Action(selections.cancel, Role.ADMIN),
     "set-retry": Action(job_sets.retry),
     "set-cancel": Action(job_sets.cancel, Role.ADMIN),

@@ -50,9 +50,14 @@ class ActionRequest:
             raise ValueError(f"job {jid} no longer exists")
         return job
 
+    @property
+    def sees_data(self) -> bool:
+        """Whether the user may see the data of jobs."""
+        return self.user.role >= self.dashboard.access.data_for
+
     def check_may_see_data(self) -> None:
         """Raise PermissionError for users who would overwrite data that they can't see."""
-        if self.user.role < self.dashboard.access.data_for:
+        if not self.sees_data:
             raise PermissionError("your role may not see job data, so it may not change it")
 
 

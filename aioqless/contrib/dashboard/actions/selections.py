@@ -1,19 +1,19 @@
-"""Actions on all jobs with a tag, or of a klass, in steps with progress."""
+"""Actions on all jobs that a search has found, in steps with progress."""
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Awaitable, Callable
 
 from aioqless import validation
 from aioqless.contrib.dashboard.actions.action import ActionRequest
+from aioqless.contrib.dashboard.bulk_actions import STEP
+from aioqless.contrib.dashboard.pages.job_lists import ACTS, parse_filter
+from aioqless.contrib.job_filter import JobFilter, Text
 
 
 async def retry(request: ActionRequest) -> str:
     """Retry the failed jobs, each in its queue."""
-    change = request.client.jobs.retry_many
-    return await _act(request, "select-retry", "retried", ("failed",), change)
+    return _act(request, "retry", "retried", request.client.jobs.retry_many)
 
 
 async def move(request: ActionRequest) -> str:
@@ -23,7 +23,28 @@ async def move(request: ActionRequest) -> str:
     async def change(jids: list[str]) -> int:
         return await request.client.jobs.move_many(jids, queue)
 
-    return await _act(request, "select-move", "moved", ("waiting", "scheduled"), change)
+    return _act(request, "move", "moved", change, f"-queue:{Text(queue)}")
+
+
+async def tag(request: ActionRequest) -> str:
+    """Add tags to the jobs."""
+    names = [name for each in request.text("tags").split(",") if (name := each.strip())]
+    tags = validation.check_names("tags", names)
+
+    async def change(jids: list[str]) -> int:
+        return await request.client.jobs.tag_many(jids, *tags)
+
+    return _act(request, "tag", "tagged", change)
+
+
+async def set_priority(request: ActionRequest) -> str:
+    """Set the priority of the jobs that have not ended."""
+    priority = request.number("priority")
+
+    async def change(jids: list[str]) -> int:
+        return await request.client.jobs.set_priority_many(jids, priority)
+
+    return _act(request, "priority", "changed", change)
 
 
 async def cancel(request: ActionRequest) -> str:
@@ -35,41 +56,43 @@ async def cancel(request: ActionRequest) -> str:
         kept.extend(result.kept)
         return result.canceled
 
-    async def finish() -> int:
+    async def finish() -> int:  # deletes dependencies of jobs of a later step
         return (await request.client.jobs.cancel_many(kept)).canceled
 
-    states = ("waiting", "scheduled", "depends", "running", "stalled", "failed")
-    return await _act(request, "select-cancel", "deleted", states, change, finish)
+    return _act(request, "cancel", "deleted", change, finish=finish)
 
 
-async def _act(
+def _act(
     request: ActionRequest,
-    action: str,
+    name: str,
     verb: str,
-    states: tuple[str, ...],
     change: Callable[[list[str]], Awaitable[int]],
+    more: str = "",
     finish: Callable[[], Awaitable[int]] | None = None,
 ) -> str:
-    """Change the jobs in some states; with the field `dry_run`, only count them.
+    """Change the jobs that a search has found, up to the cursor at which it stopped.
 
-    `finish` is called after the last step: it deletes dependencies of jobs of a later step.
+    They are searched again, so that only jobs are changed that still match.
     """
-    tag = request.form.get("tag") or None
-    klass = request.text("klass") if tag is None else None
-    jids = await request.client.jobs.select(tag=tag, klass=klass, states=states)
-    total, name = len(jids), str(tag or klass)
-    if request.form.get("dry_run"):
-        return f"{total:,} jobs of {name} would be {verb}."
-    if not jids:
-        raise ValueError(f"no job of {name} can be {verb}")
-    left = iter(jids)
+    text, total = request.text("filter"), int(request.number("found"))
+    wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data)
+    wanted &= JobFilter.parse(f"{ACTS[name].condition} {more}")
+    if total < 1:
+        raise ValueError("no job was found")
+    stop, handled = request.form.get("stop", ""), 0
+    pages = request.client.jobs.filter(str(wanted), stop=stop, count=STEP)
 
     async def step(_skipped: int, count: int) -> tuple[int, int]:
-        portion = list(itertools.islice(left, count))
-        done = await change(portion)
-        if finish is not None and not operator.length_hint(left):
-            done += await finish()
-        return done, len(portion) - done
+        nonlocal handled
+        async for page in pages:
+            jids = page.jids[:count]
+            handled += len(jids)
+            done = await change(jids) if jids else 0
+            if finish is not None and (not page.cursor or handled >= total):
+                done += await finish()
+            if jids:
+                return done, len(jids) - done
+        return 0, 0
 
-    request.dashboard.bulk_actions.start(request.user, action, verb, name, total, step)
-    return f"{total:,} jobs of {name} are being {verb}."
+    request.dashboard.bulk_actions.start(request.user, f"select-{name}", verb, text, total, step)
+    return f"{total:,} jobs are being {verb}."

@@ -3,7 +3,7 @@
 overview.py   the overview; all queues
 queue.py      one queue
 job.py        one job; one recurring job
-job_lists.py  completed and tracked jobs, tags, search
+job_lists.py  jobs by a filter, tracked ones, tags
 job_sets.py   job sets and workflows, and one set
 new_job.py    a form for a new job
 failures.py   failure groups, and one of them
@@ -35,11 +35,9 @@ PAGES: Mapping[str, View] = {
     "/failures": failures.list_groups,
     "/group": failures.show_group,
     "/job": job.show_job,
-    "/completed": job_lists.list_completed,
+    "/jobs": job_lists.list_jobs,
     "/tracked": job_lists.list_tracked,
     "/tags": job_lists.list_tags,
-    "/tag": job_lists.show_tag,
-    "/search": job_lists.search,
     "/sets": job_sets.list_sets,
     "/set": job_sets.show_set,
     "/new-job": new_job.show_form,

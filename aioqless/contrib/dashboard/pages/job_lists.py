@@ -1,24 +1,120 @@
-"""Lists of jobs from all queues: completed, tracked, by tag, and search."""
+"""Lists of jobs from all queues: by a filter, tracked ones; tags."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from aioqless.client.job.summaries import SearchPage
+from aioqless.contrib.dashboard.access import Role
+from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.job_filter import KEYS, STATES, Condition, JobFilter, Text
 
-MAX_FOUND = 100
+SEARCH_TIME = 0.1  # seconds per request; the user continues the search from there
+PORTION = 1000  # jobs found by a command where all are changed, not listed
+MAX_LENGTH = 4000  # of a filter and of a cursor
+MAX_WORDS, MAX_NAMES = 300, 50  # that complete a filter
 MAX_NAMES_FOUND = 20
-SEARCH_TIME = 0.02  # seconds per request; the user continues the search from there
-SEARCH_STEP = 1000  # keys
 SAMPLE_AGE = 10.0  # seconds
 
 
-async def list_completed(request: PageRequest) -> Page:
-    """List the completed jobs, latest first."""
-    jids = await request.client.jobs.complete_jids(offset=request.offset, count=PAGE_SIZE + 1)
-    jobs = await request.client.jobs.summaries(*jids[:PAGE_SIZE]) if jids else []
-    values = {"jobs": jobs, "has_more": len(jids) > PAGE_SIZE}
-    return Page("completed.html", "Completed", values)
+@dataclass(frozen=True)
+class BulkAct:
+    """What users can do with all jobs that a filter finds.
+
+    Attributes:
+        condition: Which jobs it can be done with, as words of a filter.
+        field: The field of its form.
+    """
+
+    name: str
+    label: str
+    condition: str
+    explanation: str
+    field: str = ""
+    role: Role = Role.OPERATE
+
+
+ACTS = {
+    act.name: act
+    for act in (
+        BulkAct("retry", "Retry", "state:failed", "They run again at once, in their queues."),
+        BulkAct("move", "Move", "state:waiting,scheduled", "They go to another queue.", "queue"),
+        BulkAct("tag", "Tag", "", "They get the tags, separated by commas.", "tags"),
+        BulkAct(
+            "priority",
+            "Set priority of",
+            "-state:complete,failed",
+            "Jobs with a lower number run sooner.",
+            "priority",
+        ),
+        BulkAct(
+            "cancel",
+            "Delete",
+            "-state:complete",
+            "Running ones are deleted too, dependencies of other jobs aren't. "
+            "This cannot be undone.",
+            role=Role.ADMIN,
+        ),
+    )
+}
+
+
+def parse_filter(text: str, dashboard: Dashboard, *, sees_data: bool) -> JobFilter:
+    """Parse a filter of a user.
+
+    Raises:
+        ValueError: It is malformed, or would tell the user what is hidden.
+    """
+    wanted = JobFilter.parse(text[:MAX_LENGTH])
+    for path in wanted.paths:
+        if not sees_data:
+            raise ValueError("your role may not see job data, so it can't filter by it")
+        if any(map(dashboard.redaction.is_hidden, path.split("."))):
+            raise ValueError(f"{path} is hidden in the dashboard, so it can't be filtered by")
+    return wanted
+
+
+async def list_jobs(request: PageRequest) -> Page:
+    """List the jobs that match a filter, and change all of them."""
+    text = request.query.get("filter", "").strip()
+    act = ACTS.get(request.text("act"))
+    values: dict[str, object] = {
+        "text": text,
+        "problem": "",
+        "is_busy": False,
+        "act": act,
+        "states": ("", *(f"state:{each}" for each in STATES)),
+        "words": [],
+    }
+    try:
+        wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data)
+        if any(not each.ended for each in request.dashboard.bulk_actions.recent(text)):
+            values["is_busy"] = True
+            return Page("jobs.html", "Jobs", values)
+        search, jids, is_short = await _search(request, wanted, to_change=act is not None)
+    except ValueError as error:
+        values["problem"] = f"{error}."
+        return Page("jobs.html", "Jobs", values, live=False)
+    await request.dashboard.sampler.refresh(request.client, max_age=SAMPLE_AGE)
+    now = datetime.fromtimestamp(math.ceil(time.time() * 1000) / 1000, UTC)
+    until = f"until:{now.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+    values |= {
+        "search": search,
+        "jobs": await request.client.jobs.summaries(*jids) if jids else [],
+        "acts": [
+            (each.name, each.label.removesuffix(" of"), _narrow(wanted, each.condition, until))
+            for each in ACTS.values()
+            if request.may(each.role)
+        ],
+        "words": list(_list_words(text, request, await request.client.jobs.tags(count=MAX_NAMES))),
+        **await _find_names(request, text),
+    }
+    return Page("jobs.html", "Jobs", values, live=is_short and not act)
 
 
 async def list_tracked(request: PageRequest) -> Page:
@@ -37,49 +133,61 @@ async def list_tags(request: PageRequest) -> Page:
     return Page("tags.html", "Tags", values, live=False)
 
 
-async def show_tag(request: PageRequest) -> Page:
-    """List the jobs with a tag."""
-    name, tagged = request.text("name"), request.client.jobs.tagged_jids
-    total, jids = await tagged(name, offset=request.offset, count=PAGE_SIZE) if name else (0, [])
-    jobs = await request.client.jobs.summaries(*jids) if jids else []
-    return Page("tag.html", f"{name} · tag", {"name": name, "jobs": jobs, "total": total})
+async def _search(
+    request: PageRequest, wanted: JobFilter, *, to_change: bool
+) -> tuple[SearchPage, list[str], bool]:
+    """Search for a page of jobs or, to change them all, for as many as the time allows.
 
-
-async def search(request: PageRequest) -> Page:
-    """Search for a jid, a tag, a queue, a failure group, and for a part of klass names."""
-    text, jobs = request.text("q").strip(), request.client.jobs
-    values: dict[str, object] = {
-        "search": text,
-        "exact": [],
-        "jobs": [],
-        "cursor": "0",
-        "queues": [],
-        "groups": [],
-    }
-    if text:
-        sample = await request.dashboard.sampler.refresh(request.client, max_age=SAMPLE_AGE)
-        queues = [queue.name for queue in sample.queues if text.lower() in queue.name.lower()]
-        groups = [name for name in sample.failed if text.lower() in name.lower()]
-        total, _ = await jobs.tagged_jids(text, count=1)
-        cursor, jids = await _find_by_klass(request, text)
-        values |= {
-            "exact": await jobs.summaries(text),
-            "template": await request.client.recurring.get(text),
-            "tagged": total,
-            "queues": queues[:MAX_NAMES_FOUND],
-            "groups": groups[:MAX_NAMES_FOUND],
-            "jobs": await jobs.summaries(*jids[:MAX_FOUND]) if jids else [],
-            "cursor": cursor,
-        }
-    return Page("search.html", "Search", values, live=False)
-
-
-async def _find_by_klass(request: PageRequest, text: str) -> tuple[str, list[str]]:
-    cursor, found = request.text("cursor", "0"), dict[str, None]()
-    cursor = cursor if cursor.isascii() and cursor.isdigit() and len(cursor) < 20 else "0"
+    Returns:
+        The last portion, the jobs to show, and whether it was the only portion.
+    """
+    cursor, jids = request.query.get("cursor", "")[:MAX_LENGTH], list[str]()
     until = time.monotonic() + SEARCH_TIME
+    is_short = True
     while True:
-        cursor, jids = await request.client.jobs.find(text, cursor=cursor, count=SEARCH_STEP)
-        found |= dict.fromkeys(jids)
-        if cursor == "0" or len(found) >= MAX_FOUND or time.monotonic() > until:
-            return cursor, list(found)
+        count = PORTION if to_change else PAGE_SIZE - len(jids)
+        page = await request.client.jobs.search(str(wanted), cursor=cursor, count=count)
+        jids, cursor = (jids + page.jids)[:PAGE_SIZE], page.cursor
+        is_full = len(jids) == PAGE_SIZE and not to_change
+        if not cursor or is_full or time.monotonic() > until:
+            return page, jids, is_short
+        is_short = False
+
+
+def _narrow(wanted: JobFilter, condition: str, until: str) -> str:
+    """Return a filter for those of the jobs that an action can change, as they are now."""
+    has_end = any(each.key == "until" for each in wanted.conditions)
+    return str(wanted & JobFilter.parse(condition if has_end else f"{condition} {until}"))
+
+
+def _list_words(text: str, request: PageRequest, tags: list[str]) -> Iterator[str]:
+    """Yield the filter with one word more, as it may be completed."""
+    sample = request.dashboard.sampler.latest
+    names = {
+        "queue": [each.name for each in sample.queues],
+        "tag": tags,
+        "group": list(sample.failed),
+        "worker": [each.name for each in sample.workers],
+    }
+    words = [f"state:{state}" for state in STATES]
+    words += [f"{key}:" for key in KEYS if key not in ("state", "text", *names)]
+    for key, values in names.items():
+        words += [str(Condition(key, (Text(name),))) for name in values[:MAX_NAMES]]
+    for word in words[:MAX_WORDS]:
+        yield f"{text} {word}".lstrip()
+
+
+async def _find_names(request: PageRequest, text: str) -> dict[str, object]:
+    """Find jobs, tags, queues and groups by their name; the latter also by a part of it."""
+    if not text:
+        return dict.fromkeys(("exact", "template", "tagged", "queues", "groups"))
+    sample = request.dashboard.sampler.latest
+    queues = [queue.name for queue in sample.queues if text.lower() in queue.name.lower()]
+    groups = [name for name in sample.failed if text.lower() in name.lower()]
+    return {
+        "exact": await request.client.jobs.summaries(text),
+        "template": await request.client.recurring.get(text),
+        "tagged": (await request.client.jobs.tagged_jids(text, count=1))[0],
+        "queues": queues[:MAX_NAMES_FOUND],
+        "groups": groups[:MAX_NAMES_FOUND],
+    }
