@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from aioqless.client import Client
 from aioqless.client.workers import WorkerState
@@ -20,6 +22,9 @@ COOKIE = "aioqless"
 SESSION_LIFETIME = 12 * 3600  # seconds
 LOCAL = "local"  # the name of the user with the start-up token
 MAX_WORKER_STATES = 1000
+MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
+
+T = TypeVar("T")
 
 
 class Dashboard:
@@ -54,8 +59,16 @@ class Dashboard:
         self.redaction = Redaction(access.redact)
         self.sampler = Sampler(client)
         self.bulk_actions = BulkActions(client)
+        self._cached = BoundedDict[object, tuple[float, Any]](MAX_CACHED)
         # what workers replied when they were asked last
         self.worker_states = BoundedDict[str, WorkerState | None](MAX_WORKER_STATES)
+
+    async def cached(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what `read` returns, or what it returned for this key a few seconds ago."""
+        now = time.monotonic()
+        if (found := self._cached.get(key)) is None or found[0] < now - CACHED_FOR:
+            found = self._cached[key] = (now, await read())
+        return cast(T, found[1])
 
     def proof_of(self, name: str) -> str | None:
         """Return the secret that a user's session depends on; None for an unknown user.

@@ -44,6 +44,7 @@ NAVIGATION = (
     ("/queues", "Queues"),
     ("/jobs", "Jobs"),
     ("/failures", "Failures"),
+    ("/classes", "Classes"),
     ("/workers", "Workers"),
     ("/recurring", "Recurring"),
     ("/tracked", "Tracked"),
@@ -73,7 +74,14 @@ def _templates() -> Environment:
         "explain_failure": explain_failure,
         "exact": escape,
     }
-    environment.globals |= {"charts": charts, "Role": Role, "NAVIGATION": NAVIGATION}
+    environment.globals |= {
+        "charts": charts,
+        "duration": format_duration,
+        "short": formatting.short,
+        "size": formatting.size,
+        "Role": Role,
+        "NAVIGATION": NAVIGATION,
+    }
     return environment
 
 

@@ -11,11 +11,13 @@ import pytest
 from aioqless import Client, NewJob, chain, group
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.formatting import cron_words
+from aioqless.contrib.metrics.commands import MetricsCommands
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import OPEN, worked
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
+from tests.contrib.metrics.test_metrics import values
 
 
 async def fail(client: Client, queue: str, klass: str, error: str, worker: str = "ann") -> str:
@@ -212,3 +214,34 @@ async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Clien
     (jid,) = await client.queue("pictures").jids("waiting")
     job = await client.jobs.get(jid)
     assert job and (job.klass, job.data) == ("shop.pictures.resize", {"path": "42", "width": 7})
+
+
+async def report(client: Client, ago: float, version: str, runs: bytes) -> None:
+    """Report runs of a klass, as a worker does."""
+    await MetricsCommands(client.internals.store).metrics_report(
+        worker="ann", report=f"{ago}", now=time.time() - ago, facts="{}", memory=1 << 20, busy=2,
+        version=version, batch=[{"queue": "imports", "klass": "shop.load", "values": runs}],
+    )  # fmt: skip
+
+
+async def test_klass_is_compared_before_and_after_the_last_deploy(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    assert "No runs in this time" in (await http.get("/class?name=shop.load")).text
+    await report(client, 3000, "1.4.1", values(100, failures=1))
+    await report(client, 1500, "1.4.2", values(50, failures=10))
+    async with client_of(create_app(client, access=OPEN)) as http:
+        page = (await http.get("/class?name=shop.load&hours=1")).text
+        rows = {
+            label: re.findall(r"<td[^>]*>([\d,]+)<", row)
+            for label, row in re.findall(r'<th scope="row">([^<]*)<(.*?)</tr>', page, re.DOTALL)
+        }
+        assert rows["all"][0] == "150" and rows["since 1.4.2"][0] == "50"
+        assert "20 %" in page and page.count('class="mark"') == 8 and "Runs per minute" in page
+        assert "1 % → 20 %" in (await http.get("/classes?hours=1")).text
+        overview = (await http.get("/?hours=1")).text
+        assert "Failures per minute" in overview and "<title>1.4.2, " in overview
+        await fail(client, "imports", "shop.load", "KeyError")
+        assert "1 since 1.4.2" in (await http.get("/failures")).text
+        cause = (await http.get("/group?error=KeyError&klass=shop.load")).text
+        assert "failed since the deploy of 1.4.2 (~1)" in cause

@@ -27,7 +27,7 @@ from tests.contrib.dashboard.test_access import client_of
 WITH = {
     "/queue": "?name=mail", "/job": "?jid=none", "/group": "?name=mail-ValueError",
     "/worker": "?name=ann", "/set": "?name=none",
-    "/recurring-job": "?jid=none", "/jobs": "?filter=mail",
+    "/recurring-job": "?jid=none", "/class": "?name=Greet", "/jobs": "?filter=mail",
 }  # fmt: skip
 EVERY_PAGE = [path + WITH.get(path, "") for path in PAGES]
 

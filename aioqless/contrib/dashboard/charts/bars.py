@@ -1,18 +1,21 @@
-"""Bar charts: waiting and running times of a day, and the totals of the last days."""
+"""Bar charts: values over time, waiting and running times of a day, totals of the last days."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from markupsafe import Markup
 
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client.queue_statistics import DayTotals, Durations
 from aioqless.contrib.dashboard import formatting
+from aioqless.contrib.metrics import Mark
 
 WIDTH, HEIGHT, FOOT = 560, 120, 18
 WIDE = 1140
 LEFT, TOP = 52, 6  # the room for the numbers of the axis, and above the highest bar
+MAX_BARS, MAX_MARKS, MAX_MARK = 60, 12, 14
 LABELED = ("0 ms", "10 ms", "1 s", "10 s", "1 min", "1 h")
 FINE = ("100 ms", "5 min", "1 d")  # labels for which a phone has no room
 # the labels of the 10 counters of the first second
@@ -108,13 +111,94 @@ def fortnight(days: Sequence[DayTotals]) -> Markup:
     return _chart(f"{total} completed in the last {len(days)} days", WIDE, most, bars)
 
 
-def _chart(label: str, width: int, most: float, bars: Markup) -> Markup:
+def over_time(
+    values: Mapping[float, float],
+    begin: float,
+    end: float,
+    step: float,
+    label: str,
+    *,
+    kind: str = "run",
+    marks: Iterable[Mark] = (),
+    show: Callable[[float], str] = formatting.short,
+) -> Markup:
+    """Draw the values of periods, with their time on the x axis, and marks.
+
+    Args:
+        values: A value by the start of its period, in seconds since 1970; at most 60 bars are
+            drawn, each with the largest value of its periods.
+        begin: When the x axis begins.
+        end: When it ends.
+        step: Seconds of a period.
+        label: What is shown, with its unit.
+        kind: The color: `run`, `wait` or `bad`.
+        marks: Moments that are marked, such as deploys.
+        show: Formats a value.
+    """
+    together = step * math.ceil((end - begin) / step / MAX_BARS)
+    highest: dict[float, float] = {}
+    for start, value in values.items():
+        first = start // together * together
+        highest[first] = max(highest.get(first, 0.0), value)
+    most, scale = max(highest.values(), default=0) or 1, WIDTH / (end - begin)
+    bars = Markup("").join(
+        Markup(
+            '<g><title>{ago} ago: {value}</title><rect class="{kind}" x="{x:.1f}" y="{y:.1f}" '
+            'width="{w:.1f}" height="{h:.1f}" rx="1"/></g>'
+        ).format(
+            ago=format_duration(end - first),
+            value=show(value),
+            kind=kind,
+            x=left + 0.5,
+            y=HEIGHT - size,
+            w=max(1.0, right - left - 1),
+            h=size,
+        )
+        for first, value in sorted(highest.items())
+        if (right := min((first + together - begin) * scale, WIDTH))
+        > (left := max((first - begin) * scale, 0.0))
+        if (size := max(1.5, value / most * (HEIGHT - TOP)) if value else 0.0)
+    )
+    drawn = Markup("").join(
+        Markup(
+            '<g class="mark"><title>{text}, {ago} ago</title><line x1="{x:.1f}" y1="0" '
+            'x2="{x:.1f}" y2="{h}"/><text x="{x:.1f}" y="-4" text-anchor="middle">{short}</text>'
+            "</g>"
+        ).format(
+            text=mark.text,
+            ago=format_duration(end - mark.at),
+            x=(mark.at - begin) * scale,
+            h=HEIGHT,
+            short=mark.text if len(mark.text) <= MAX_MARK else mark.text[: MAX_MARK - 1] + "…",
+        )
+        for mark in [mark for mark in marks if begin <= mark.at <= end][:MAX_MARKS]
+    )
+    labels = Markup(
+        '<text x="0" y="{y}">{first} ago</text><text x="{middle}" y="{y}" text-anchor="middle">'
+        '{half} ago</text><text x="{w}" y="{y}" text-anchor="end">now</text>'
+    ).format(
+        y=HEIGHT + FOOT - 4,
+        w=WIDTH,
+        middle=WIDTH / 2,
+        first=format_duration(end - begin),
+        half=format_duration((end - begin) / 2),
+    )
+    return _chart(label, WIDTH, most, bars + drawn + labels, show)
+
+
+def _chart(
+    label: str,
+    width: int,
+    most: float,
+    bars: Markup,
+    show: Callable[[float], str] = formatting.short,
+) -> Markup:
     """Draw bars above an axis, with lines at the maximum, at half of it, and at 0."""
     lines = Markup("").join(
         Markup(
             '<line class="axis" x1="0" y1="{y:.1f}" x2="{w}" y2="{y:.1f}"/>'
             '<text class="y" x="-8" y="{text:.1f}">{value}</text>'
-        ).format(y=y, w=width, text=y + 4, value=formatting.short(value))
+        ).format(y=y, w=width, text=y + 4, value=show(value))
         for value in ((most, most / 2) if most >= 2 else (most,))
         if (y := HEIGHT - value / most * (HEIGHT - TOP))
     )

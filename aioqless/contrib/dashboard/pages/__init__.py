@@ -5,6 +5,7 @@ queue.py      one queue
 job.py        one job; one recurring job
 job_lists.py  jobs by a filter, tracked ones, tags
 job_sets.py   job sets and workflows, and one set
+klasses.py    what has run by klass, and of one of them
 new_job.py    a form for a new job
 failures.py   failure groups, and one of them
 workers.py    workers, and one of them
@@ -20,6 +21,7 @@ from aioqless.contrib.dashboard.pages import (
     job,
     job_lists,
     job_sets,
+    klasses,
     new_job,
     overview,
     queue,
@@ -40,6 +42,8 @@ PAGES: Mapping[str, View] = {
     "/tags": job_lists.list_tags,
     "/sets": job_sets.list_sets,
     "/set": job_sets.show_set,
+    "/classes": klasses.list_klasses,
+    "/class": klasses.show_klass,
     "/new-job": new_job.show_form,
     "/workers": workers.list_workers,
     "/worker": workers.show_worker,

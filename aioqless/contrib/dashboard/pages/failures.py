@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from aioqless.client import Client
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.metrics import Mark
 
 ROWS_PER_PAGE = 25
 MAX_GROUPS = 200  # of which jobs are sampled, the largest
@@ -92,6 +93,7 @@ async def list_groups(request: PageRequest) -> Page:
         "search": request.text("q"),
         "sort": request.one_of("sort", SORTS),
         "now": now,
+        "deploy": await find_deploy(request),
     }
     if by == "group":
         names = [name for name in names if search in name.lower()]
@@ -138,8 +140,19 @@ async def show_group(request: PageRequest) -> Page:
         "selected": {"error": error, "klass": klass} if error else {"group": name},
         "jobs": shown,
         "now": time.time(),
+        "deploy": await find_deploy(request),
     }
     return Page("group.html", f"{title} · failures", values)
+
+
+async def find_deploy(request: PageRequest) -> Mark | None:
+    """Return the last deploy of the last 24 hours."""
+
+    async def read() -> list[Mark]:
+        return await request.client.metrics.marks(24 * HOUR)
+
+    marks = await request.dashboard.cached("marks", read)
+    return next((mark for mark in marks if mark.deploy), None)
 
 
 def sort_causes(causes: list[Cause], now: float, by: str = "rising") -> None:

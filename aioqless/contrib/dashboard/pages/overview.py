@@ -8,6 +8,7 @@ from aioqless.client.coverage import Reason
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
 from aioqless.contrib.dashboard.pages.failures import find_causes, sort_causes
+from aioqless.contrib.dashboard.pages.klasses import read_runs
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
 MAX_QUEUES = 12
@@ -77,6 +78,7 @@ async def _show_overview(request: PageRequest) -> Page:
         "trend_groups": causes,
         "trend_size": len(groups),
         "workers": await client.workers.working(*workers, most=1),
+        "runs": await read_runs(request),
         "rates": sampler.rates(),
         "rates_of": sampler.rates,
         "problems": find_alarms(sample),

@@ -1,0 +1,148 @@
+"""What has run by klass: all klasses, and one of them, before and after the last deploy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.metrics import KlassMetrics, Mark, RunTotals
+
+HOURS = ("8", "1", "24", "168")
+MAX_COMPLETED = 500  # jobs among which the slowest are sought
+MAX_SLOWEST = 10
+SORTS = ("time", "runs", "failures", "p95")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What has run in the last hours.
+
+    Attributes:
+        hours: How many.
+        begin: When they began, in seconds since 1970.
+        end: Now.
+        step: Seconds of a period.
+        klasses: By klass and queue.
+        marks: Deploys and other marks, the newest first.
+    """
+
+    hours: int
+    begin: float
+    end: float
+    step: int
+    klasses: Sequence[KlassMetrics]
+    marks: Sequence[Mark]
+
+    @property
+    def periods(self) -> list[RunTotals]:
+        """The periods, each with what ended in it, oldest first."""
+        found: dict[float, list[RunTotals]] = {}
+        for each in self.klasses:
+            for period in each.periods:
+                found.setdefault(period.start, []).append(period)
+        return [
+            RunTotals.sum(found[start], start=start, end=start + self.step)
+            for start in sorted(found)
+        ]
+
+    @property
+    def total(self) -> RunTotals:
+        """What has run in all."""
+        return RunTotals.sum((each.total for each in self.klasses), start=self.begin, end=self.end)
+
+    @property
+    def deploy(self) -> Mark | None:
+        """The last deploy in this time."""
+        return next((mark for mark in self.marks if mark.deploy and mark.at > self.begin), None)
+
+    def around_deploy(self) -> tuple[RunTotals, RunTotals] | None:
+        """Return what ran before and after the last deploy, for as long; None without one."""
+        if (mark := self.deploy) is None:
+            return None
+        at = mark.at // self.step * self.step
+        before = max(self.begin, at - (self.end - at))
+        return tuple(  # type: ignore[return-value]
+            RunTotals.sum((each.between(start, end) for each in self.klasses), start=start, end=end)
+            for start, end in ((before, at), (at, self.end))
+        )
+
+    def of(self, name: str) -> dict[float, float]:
+        """Return a value of each period by its start.
+
+        Args:
+            name: runs or failures, per minute; or a quantile such as `run.p95`.
+        """
+        what, _, quantile = name.partition(".")
+        values: dict[float, float] = {}
+        for period in self.periods:
+            value = getattr(period, what)
+            if quantile:
+                values[period.start] = getattr(value, quantile) or 0.0
+            else:
+                values[period.start] = 60 * value / self.step
+        return values
+
+
+async def read_runs(
+    request: PageRequest, *, queue: str | None = None, klass: str | None = None
+) -> Runs:
+    """Read what has run in the hours that the page is asked for."""
+    hours = int(request.one_of("hours", HOURS))
+    step = 60 if hours <= 1 else 600 if hours <= 24 else 3600
+
+    async def read() -> Runs:
+        metrics, now = request.client.metrics, time.time()
+        since = hours * 3600
+        found = await metrics.klasses(since, queue=queue, klass=klass, step=step)
+        return Runs(hours, now - since, now, step, found, await metrics.marks(since))
+
+    return await request.dashboard.cached((hours, queue, klass), read)
+
+
+async def list_klasses(request: PageRequest) -> Page:
+    """List the klasses that have run."""
+    runs, search = await read_runs(request), request.text("q").lower()
+    by_klass: dict[str, list[KlassMetrics]] = {}
+    for each in runs.klasses:
+        if search in each.klass.lower():
+            by_klass.setdefault(each.klass, []).append(each)
+    rows = [
+        Runs(runs.hours, runs.begin, runs.end, runs.step, klasses, runs.marks)
+        for klasses in by_klass.values()
+    ]
+    sort = request.one_of("sort", SORTS)
+    keys: dict[str, Callable[[RunTotals], float]] = {
+        "time": lambda total: total.run_seconds,
+        "runs": lambda total: total.runs,
+        "failures": lambda total: total.failures,
+        "p95": lambda total: total.run.p95 or 0,
+    }
+    rows.sort(key=lambda row: -keys[sort](row.total))
+    values = {
+        "runs": runs,
+        "rows": rows[request.offset : request.offset + PAGE_SIZE],
+        "total": len(rows),
+        "search": request.text("q"),
+        "sort": sort,
+    }
+    return Page("klasses.html", "Classes", values)
+
+
+async def show_klass(request: PageRequest) -> Page:
+    """Show what has run of a klass."""
+    name = request.text("name")
+    if not name:
+        raise KeyError(name)
+    jobs = request.client.jobs
+    jids = await jobs.complete_jids(count=MAX_COMPLETED)
+    completed = [job for job in await jobs.summaries(*jids) if job.klass == name] if jids else []
+    completed.sort(key=lambda job: -(job.ran or 0))
+    values = {
+        "name": name,
+        "runs": await read_runs(request, klass=name),
+        "slowest": completed[:MAX_SLOWEST],
+        "read": len(jids),
+    }
+    return Page("klass.html", f"{name} · class", values, live=False)
