@@ -319,6 +319,23 @@ async def test_jobs_of_a_set_are_followed_and_canceled(client: Client, shop: Pro
     assert refusal(await shop.get("/sets/import-8")) == (404, "gone")
 
 
+async def test_repeated_key_finds_the_member_of_a_set(shop: Program) -> None:
+    put = [await shop.put("shop.greet", {"name": "Ada"}, "k", set="one") for _ in range(2)]
+    assert [each["existing"] for each in put] == [False, True]
+    for query in ({}, {"set": "two"}):
+        answer = await shop.ask_to_put("shop.greet", {"name": "Ada"}, "k", **query)
+        assert refusal(answer) in ((422, "key"), (409, "state"))
+    path, headers = "/klasses/shop.greet/many", {"Idempotency-Key": "m"}
+    many = [
+        (
+            await shop.post(path, json=[{"name": "Ada"}], params={"set": "one"}, headers=headers)
+        ).json()
+        for _ in range(2)
+    ]
+    assert [each["existing"] for each in many] == [False, True]
+    assert (await shop.get("/sets/one")).json()["added"] == 2
+
+
 async def test_sets_of_two_tokens_are_apart(shop: Program, other: Program) -> None:
     await shop.put("shop.greet", {"name": "Ada"}, set="one")
     for answer in (await other.get("/sets/one"), await other.post("/sets/one/cancel")):
@@ -368,6 +385,25 @@ async def test_large_body_in_chunks_is_refused(shop: Program) -> None:
     headers = {"Content-Type": "application/json"}
     answer = await shop.post("/klasses/shop.greet", content=chunks(), headers=headers)
     assert refusal(answer) == (413, "size")
+
+
+async def test_body_that_breaks_off_puts_nothing(client: Client, app: ASGIApp) -> None:
+    headers = {"authorization": f"Bearer {SHOP}", "content-type": "application/json"}
+    scope = {
+        "type": "http", "method": "POST", "path": "/klasses/shop.greet", "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+    part = {"type": "http.request", "body": b'{"name": "Ada"}', "more_body": True}
+    events, sent = iter([part, {"type": "http.disconnect"}]), []
+
+    async def receive() -> Mapping[str, Any]:
+        return next(events)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)  # type: ignore[arg-type]
+    assert sent[0]["status"] == 408 and await client.queues() == []
 
 
 async def test_large_numbers_are_kept_as_they_are(client: Client, shop: Program) -> None:
