@@ -738,7 +738,7 @@ class Job(JobFields, Generic[Data]):
             ValueError: The name was used before in this run.
             AioqlessError: The handler runs in a process.
         """
-        cursor: Cursor[V] = self._run.cursor(name, kind)
+        cursor: Cursor[V] = extensions.load("durable").Cursor(self._run, self, name, kind)
         return cursor
 
     @overload

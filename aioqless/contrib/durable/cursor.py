@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from redis import exceptions
 
 from aioqless.client.job import Job
+from aioqless.contrib.durable.run import DurableRun
 from aioqless.contrib.durable.values import ValueType
 from aioqless.errors import AioqlessError
 from aioqless.handlers.results import Parked
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
-
-if TYPE_CHECKING:
-    from aioqless.contrib.durable.run import DurableRun
 
 T = TypeVar("T")
 
@@ -36,13 +34,13 @@ class Cursor(Generic[T]):
 
     value: T | None
 
-    def __init__(self, run: DurableRun, job: Job, name: str, values: ValueType[T]) -> None:
+    def __init__(self, run: DurableRun, job: Job, name: str, hint: object) -> None:
         run.claim(name)
         self.value = None
         self._run = run
         self._job = job
         self._name = name
-        self._values = values
+        self._values: ValueType[T] = ValueType(f"cursor {name!r}", hint, job.max_data)
         self._text = b""  # of the value
         self._stored = b""
         self._storing = asyncio.Lock()

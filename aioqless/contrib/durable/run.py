@@ -21,7 +21,6 @@ from aioqless.client.job.job import HeldLock
 from aioqless.client.job.state import StoredStep
 from aioqless.client.put import NewJob, check_branch, encode_branch
 from aioqless.contrib.durable.commands import DurableCommands
-from aioqless.contrib.durable.cursor import Cursor
 from aioqless.contrib.durable.values import ValueType, type_returned_by
 from aioqless.contrib.durable.waits import Waits
 from aioqless.errors import (
@@ -119,12 +118,6 @@ class DurableRun:
     def _begin_step(self, name: str, function: Callable[..., Any]) -> ValueType[Any]:
         self.claim(name)
         return ValueType(f"step {name!r}", type_returned_by(function), self._job.max_data)
-
-    def cursor(self, name: str, hint: object) -> Cursor[Any]:
-        """Return a cursor; `Job.cursor` says more."""
-        return Cursor(
-            self, self._job, name, ValueType(f"cursor {name!r}", hint, self._job.max_data)
-        )
 
     def wait_for(self, name: str, hint: object, timeout: Seconds | None) -> Any:
         """Return the value of a signal; `Job.wait_for` says more."""
