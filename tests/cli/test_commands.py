@@ -171,8 +171,11 @@ async def test_workers_prints_held_jobs(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put("Greet")
     await client.queue("mail").pop(worker="ann")
     header, ann = (await cli("workers")).out.splitlines()
-    assert header.split() == ["name", "queues", "jobs", "stalled", "last", "seen", "doing"]
-    assert re.fullmatch(r"ann +- +1 +0 +\S+ m?s ago +Greet in mail *", ann)
+    assert header.split() == [
+        *("name", "queues", "jobs", "stalled", "slots", "memory", "up", "version", "last", "seen"),
+        "doing",
+    ]
+    assert re.fullmatch(r"ann +- +1 +0( +-){4} +\S+ m?s ago +Greet in mail *", ann)
 
 
 async def test_workers_prints_the_queues_that_each_serves(client: Client, cli: Aioqless) -> None:

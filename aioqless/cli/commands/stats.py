@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -13,7 +14,11 @@ from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue
 from aioqless.cli.connect import Act
 from aioqless.cli.options import Json
-from aioqless.cli.presentation.formatting import format_duration, pluralize
+from aioqless.cli.presentation.formatting import (
+    format_duration,
+    format_relative_time,
+    pluralize,
+)
 from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
@@ -39,10 +44,23 @@ Date = Annotated[str | None, typer.Option("--date", help="YYYY-MM-DD (UTC); defa
 def stats(
     queue: OptionalQueue = None,
     date: Date = None,
+    klass: Annotated[
+        bool, typer.Option("--klass", help="By klass and queue, of the last hours.")
+    ] = False,
+    hours: Annotated[
+        float, typer.Option(min=1 / 60, max=720, help="How many, with --klass or --deploy.")
+    ] = 8,
+    deploy: Annotated[
+        bool, typer.Option("--deploy", help="By klass, before and after the latest deploy.")
+    ] = False,
     json: Json = False,
 ) -> Act:
     """Show how long jobs of a day waited and ran, and how many failed or were retried."""
     day = _parse_day(date)
+    if deploy:
+        return report_missing_nodes(partial(_print_deploy, queue=queue, hours=hours, json=json))
+    if klass:
+        return report_missing_nodes(partial(_print_klasses, queue=queue, hours=hours, json=json))
 
     async def act(client: Client) -> None:
         if queue is None:
@@ -151,3 +169,79 @@ async def _print_all(client: Client, day: float, json: bool) -> None:
 
 def _format_mean(times: Durations) -> str:
     return format_duration(times.mean) if times.count else "-"
+
+
+async def _print_klasses(client: Client, queue: str | None, hours: float, json: bool) -> None:
+    """Print what has run by klass."""
+    found = await client.metrics.klasses(hours * 3600, queue=queue)
+    if json:
+        print_json(
+            [{"klass": each.klass, "queue": each.queue, **each.total.summarize()} for each in found]
+        )
+        return
+    print_table(
+        ["klass", "queue", "runs", "failures", "per min", "p50", "p95", "p99", "wait p95"],
+        [
+            (
+                *(each.klass, each.queue, each.total.runs, each.total.failures),
+                f"{each.total.rate * 60:,.1f}",
+                *map(_format_optional, (each.total.run.p50, each.total.run.p95)),
+                *map(_format_optional, (each.total.run.p99, each.total.wait.p95)),
+            )
+            for each in found
+        ],
+        empty=f"Nothing has run in the last {format_duration(hours * 3600)}.",
+    )
+
+
+async def _print_deploy(client: Client, queue: str | None, hours: float, json: bool) -> None:
+    """Print what ran before and after the latest deploy."""
+    mark = next((each for each in await client.metrics.marks() if each.deploy), None)
+    if mark is None:
+        raise AioqlessError(
+            "there is no deploy mark yet: `aioqless worker --version-label` adds one"
+        )
+    now = time.time()
+    since = min(max(hours * 3600, now - mark.at + hours * 3600), 30 * 86400)
+    found = [
+        (each, each.between(0, mark.at), each.between(mark.at, now))
+        for each in await client.metrics.klasses(since, queue=queue)
+    ]
+    if json:
+        klasses = [
+            {
+                "klass": each.klass,
+                "queue": each.queue,
+                "before": before.summarize(),
+                "after": after.summarize(),
+            }
+            for each, before, after in found
+        ]
+        print_json({"at": mark.at, "version": mark.text, "klasses": klasses})
+        return
+    print_text(f"{plain(mark.text)}, {format_relative_time(mark.at)}", style="bold")
+    print_table(
+        ["klass", "queue", "runs", "failures", "p50", "p95", "wait p95"],
+        [
+            (
+                each.klass,
+                each.queue,
+                f"{before.runs:,} → {after.runs:,}",
+                f"{before.failure_rate:.1%} → {after.failure_rate:.1%}",
+                *(
+                    " → ".join(map(_format_optional, pair))
+                    for pair in (
+                        (before.run.p50, after.run.p50),
+                        (before.run.p95, after.run.p95),
+                        (before.wait.p95, after.wait.p95),
+                    )
+                ),
+            )
+            for each, before, after in found
+        ],
+        empty="Nothing has run.",
+    )
+
+
+def _format_optional(seconds: float | None) -> str:
+    return "-" if seconds is None else format_duration(seconds)

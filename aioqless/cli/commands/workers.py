@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable
 from typing import Annotated
 
@@ -11,7 +12,11 @@ from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_queue, complete_worker
 from aioqless.cli.connect import Act
 from aioqless.cli.options import Json
-from aioqless.cli.presentation.formatting import format_relative_time, shorten
+from aioqless.cli.presentation.formatting import (
+    format_duration,
+    format_relative_time,
+    shorten,
+)
 from aioqless.cli.presentation.json_output import data_text, job_summary, worker_summary
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
@@ -37,6 +42,8 @@ OptionalWorker = Annotated[
         metavar="[WORKER]", help="Show the jobs of this worker.", autocompletion=complete_worker
     ),
 ]
+FACTS = ("slots", "memory", "up", "version")
+UNKNOWN = ("-",) * len(FACTS)
 MAX_JOBS = 100  # of one worker that are shown
 MAX_JOBS_IN_LIST = 10  # of each worker, in the JSON list of all
 WORKERS_PER_CALL = 100
@@ -59,28 +66,46 @@ async def workers(client: Client, worker: OptionalWorker = None, json: Json = Fa
         for first in range(0, len(names), step)
         for each in await client.workers.working(*names[first : first + step], most=most)
     ]
+    facts = await client.metrics.workers(*names)
     if json:
-        print_json([worker_summary(each, queues[each.name]) for each in found])
+        print_json(
+            [worker_summary(each, queues[each.name], facts.get(each.name)) for each in found]
+        )
         return
+    cells = {
+        name: _fact_cells(each.busy, each.slots, each.memory, each.started, each.version)
+        for name, each in facts.items()
+    }
     print_table(
-        ["name", "queues", "jobs", "stalled", "last seen", "doing"],
-        [_row(each, queues[each.name]) for each in found],
+        ["name", "queues", "jobs", "stalled", *FACTS, "last seen", "doing"],
+        [_row(each, queues[each.name], cells.get(each.name, UNKNOWN)) for each in found],
         empty="No workers. Start one: aioqless worker app.jobs",
     )
 
 
-def _row(worker: WorkerSummary, queues: list[str] | None) -> tuple[object, ...]:
+def _row(
+    worker: WorkerSummary, queues: list[str] | None, facts: tuple[str, ...]
+) -> tuple[object, ...]:
     doing = ", ".join(f"{plain(job.klass)} in {plain(job.queue)}" for job in worker.doing)
     more = f" and {worker.jobs - 1:,} more" if doing and worker.jobs > 1 else ""
     seen = format_relative_time(worker.seen)
     served = "-" if queues is None else shorten(" ".join(map(plain, queues)), 60)
-    return worker.name, served, worker.jobs, worker.stalled, seen, shorten(doing, 60) + more
+    return worker.name, served, worker.jobs, worker.stalled, *facts, seen, shorten(doing, 60) + more
+
+
+def _fact_cells(
+    busy: int, slots: int, memory: int, started: float, version: str | None
+) -> tuple[str, ...]:
+    """Format what a worker uses, and for how long it has run which version."""
+    age = format_duration(max(0.0, time.time() - started))
+    return f"{busy}/{slots}", f"{memory >> 20:,} MiB", age, shorten(version or "-", 20)
 
 
 async def _print_worker(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
     jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MAX_JOBS])
     known = {each.name: each.queues for each in await client.workers.counts()}
+    facts = (await client.metrics.workers(worker)).get(worker)
     if json:
         (glance,) = await client.workers.working(worker, most=0)
         doing = [job_summary(job) for job in jobs]
@@ -91,6 +116,7 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
                 "jobs": held.jobs,
                 "stalled": held.stalled,
                 "seen": glance.seen or None,
+                "facts": facts,
                 "doing": doing,
             }
         )
@@ -98,6 +124,11 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
         raise AioqlessError(f"there is no worker {plain(worker)}{suggest(worker, known)}")
     if json:
         return
+    if facts:
+        used = _fact_cells(facts.busy, facts.slots, facts.memory, facts.started, facts.version)
+        shown = [f"{name} {cell}" for name, cell in zip(FACTS, used, strict=True)]
+        where = f"{plain(facts.host)}, pid {facts.pid}, aioqless {plain(facts.aioqless)}"
+        print_text(", ".join([where, *shown]))
     stalled = set(held.stalled)
     rows = [
         (

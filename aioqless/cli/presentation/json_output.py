@@ -54,8 +54,10 @@ def job_details(job: Job) -> dict[str, object]:
     }
 
 
-def worker_summary(worker: WorkerSummary, queues: list[str] | None) -> dict[str, object]:
-    """Return a worker of a list, with its queues and the first few of its jobs."""
+def worker_summary(
+    worker: WorkerSummary, queues: list[str] | None, facts: object
+) -> dict[str, object]:
+    """Return a worker of a list, with its queues, facts and the first few of its jobs."""
     doing = [
         {
             "jid": job.jid,
@@ -72,5 +74,6 @@ def worker_summary(worker: WorkerSummary, queues: list[str] | None) -> dict[str,
         "jobs": worker.jobs,
         "stalled": worker.stalled,
         "seen": worker.seen or None,
+        "facts": facts,
         "doing": doing,
     }

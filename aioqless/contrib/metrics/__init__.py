@@ -6,6 +6,22 @@ rates.py             rates_between      rates of queues between two samples
 commands.py          MetricsCommands    the scripts in lua/
 """
 
-from aioqless.contrib.metrics.reader import KlassMetrics, Mark, Metrics, Quantiles, RunTotals
+from aioqless.contrib.metrics.reader import (
+    KlassMetrics,
+    Mark,
+    Metrics,
+    Quantiles,
+    RunTotals,
+    WorkerFacts,
+    WorkerSample,
+)
 
-__all__ = ["KlassMetrics", "Mark", "Metrics", "Quantiles", "RunTotals"]
+__all__ = [
+    "KlassMetrics",
+    "Mark",
+    "Metrics",
+    "Quantiles",
+    "RunTotals",
+    "WorkerFacts",
+    "WorkerSample",
+]

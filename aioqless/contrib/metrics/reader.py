@@ -100,6 +100,17 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
         """How long their jobs had waited."""
         return _quantiles(self.wait_buckets, self.wait_seconds, WAIT_BUCKETS)
 
+    def summarize(self) -> dict[str, object]:
+        """Return counts, rate and quantiles, as the command line prints them in JSON."""
+        return {
+            "runs": self.runs,
+            "failures": self.failures,
+            "retries": self.retries,
+            "rate": self.rate,
+            "run": self.run,
+            "wait": self.wait,
+        }
+
     @classmethod
     def sum(cls, totals: Iterable[RunTotals], *, start: float, end: float) -> RunTotals:
         """Return what has run in several times."""
@@ -167,6 +178,44 @@ class Mark(msgspec.Struct, frozen=True):
     deploy: bool
 
 
+class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a worker is and uses, as it said in the last 10 seconds, or before it was killed.
+
+    Attributes:
+        host: Name of its machine.
+        pid: Id of its process.
+        aioqless: Version of aioqless.
+        version: Version of the application, if it is known.
+        started: When it started, in seconds since 1970.
+        memory: Memory that its process uses, in bytes.
+        busy: Number of its slots that run jobs.
+        slots: Maximum number of jobs at once.
+    """
+
+    host: str
+    pid: int
+    aioqless: str
+    version: str | None
+    started: float
+    memory: int
+    busy: int
+    slots: int
+
+
+class WorkerSample(msgspec.Struct, frozen=True, gc=False):
+    """What a worker used in a minute, when it last said so.
+
+    Attributes:
+        start: When the minute began, in seconds since 1970.
+        memory: Memory of its process, in bytes.
+        busy: Number of its slots that ran jobs.
+    """
+
+    start: float
+    memory: int
+    busy: int
+
+
 class Metrics:
     """What workers have counted: they report it every 10 seconds, and when they stop."""
 
@@ -227,6 +276,30 @@ class Metrics:
                         )
                     )
         return sorted(found, key=lambda each: -each.total.run_seconds)
+
+    async def workers(self, *names: str) -> dict[str, WorkerFacts]:
+        """Return what workers are, of those that have said so in the last 8 hours.
+
+        Args:
+            names: Names of workers, at most 1,000.
+        """
+        texts = await self._commands.metrics_facts(workers=names)
+        return {
+            name: msgspec.json.decode(text, type=WorkerFacts)
+            for name, text in zip(names, texts, strict=True)
+            if text
+        }
+
+    async def worker_history(self, name: str) -> list[WorkerSample]:
+        """Return what a worker has used in the last 8 hours, oldest first; one sample per minute.
+
+        Args:
+            name: Name of the worker.
+        """
+        samples = [
+            map(int, text.split()) for text in await self._commands.metrics_history(worker=name)
+        ]
+        return [WorkerSample(60.0 * minute, memory, busy) for minute, memory, busy in samples]
 
     async def marks(self, since: Seconds = 30 * 86400) -> list[Mark]:
         """Return the latest 200 marks, newest first.

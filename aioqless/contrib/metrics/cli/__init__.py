@@ -1,0 +1,1 @@
+"""The command that adds marks; `aioqless.cli.commands` loads it from here."""
