@@ -87,6 +87,7 @@ async def list_jobs(request: PageRequest) -> Page:
         "text": text,
         "problem": "",
         "is_busy": False,
+        "follows": False,
         "act": act,
         "states": ("", *(f"state:{each}" for each in STATES)),
         "words": [],
@@ -105,6 +106,8 @@ async def list_jobs(request: PageRequest) -> Page:
     until = f"until:{now.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
     values |= {
         "search": search,
+        # without JavaScript, too: a search goes through portions in which it finds nothing
+        "follows": search.cursor and request.text("on") and (act or not jids),
         "jobs": await request.client.jobs.summaries(*jids) if jids else [],
         "acts": [
             (each.name, each.label.removesuffix(" of"), _narrow(wanted, each.condition, until))
