@@ -248,6 +248,11 @@ async def test_cancel_of_many_jobs_keeps_those_with_dependents(
 ) -> None:
     await client.queue("mail").put_many(_events(count) for count in range(450))
     await client.queue("mail").put("Greet", jid="waits", depends=["n7"])
+    kept = "1 job kept, since other jobs depend on them"
+    dry = await cli("cancel", "--filter", "tag:news", "--dry-run")
+    assert dry.out == f"449 jobs would be deleted, {kept}\n"
+    dry = await cli("cancel", "--filter", "jid:n7,n8", "--dry-run")
+    assert dry.out == f"1 job would be deleted, {kept}\n"
     ended = await cli("cancel", "--filter", "tag:news", "--yes")
     assert (ended.code, ended.out) == (
         1,

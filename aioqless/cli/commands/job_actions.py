@@ -68,13 +68,17 @@ def cancel(
         deletable = await _leave_complete(client, jids)
         left = len(jids) - len(deletable)
         stay = f", {pluralize(left, 'complete job')} left" if left else ""
-        which = f"job {plain(deletable[0])}" if len(deletable) == 1 else f"{len(deletable):,} jobs"
         if dry_run:
-            print_text(f"{which} would be deleted{stay}")
+            held = await _count_held(client, deletable)
+            kept = (
+                f", {pluralize(held, 'job')} kept, since other jobs depend on them" if held else ""
+            )
+            print_text(f"{pluralize(len(deletable) - held, 'job')} would be deleted{kept}{stay}")
             return
+        which = f"job {plain(deletable[0])}" if len(deletable) == 1 else f"{len(deletable):,} jobs"
         if deletable:
             confirm(f"Delete {which}?", yes=yes)
-        deleted, held = await _cancel(client, deletable)
+        deleted, held = await _cancel(client, deletable, all_or_none=bool(jid))
         print_text(f"{pluralize(deleted, 'job')} deleted{stay}")
         if held:
             raise AioqlessError(
@@ -109,10 +113,21 @@ async def _leave_complete(client: Client, jids: Sequence[str]) -> list[str]:
     return found
 
 
-async def _cancel(client: Client, jids: Sequence[str]) -> tuple[int, int]:
+async def _count_held(client: Client, jids: Sequence[str]) -> int:
+    """Return how many of the jobs would stay, since others depend on them."""
+    gone, dependents = set(jids), dict[str, Sequence[str]]()
+    for first in range(0, len(jids), BATCH):
+        for job in await client.jobs.multiget(*jids[first : first + BATCH]):
+            dependents[job.jid] = job.dependents
+    while held := {jid for jid in gone if not gone.issuperset(dependents.get(jid, ()))}:
+        gone -= held
+    return len(jids) - len(gone)
+
+
+async def _cancel(client: Client, jids: Sequence[str], *, all_or_none: bool) -> tuple[int, int]:
     """Cancel jobs; return how many were deleted, and how many stay since others depend on them."""
     with show_progress("deleting", len(jids)) as advance:
-        if len(jids) <= BATCH:  # all or none, and the error names the dependent
+        if all_or_none and len(jids) <= BATCH:  # the error names the dependent
             deleted = len(await client.jobs.cancel(*jids))
             advance(len(jids))
             return deleted, 0
