@@ -7,6 +7,7 @@ import re
 import time
 
 import httpx
+import msgspec
 import pytest
 
 from aioqless import Client, NewJob, chain, group
@@ -29,13 +30,16 @@ async def fail(client: Client, queue: str, klass: str, error: str, worker: str =
     return jid
 
 
-async def test_failures_of_an_error_and_class_are_one_row_across_queues(
+async def test_failures_of_an_error_are_one_row_across_queues(
     http: httpx.AsyncClient, client: Client
 ) -> None:
     for queue in ("crm", "imports"):
         await fail(client, queue, "shop.load", "KeyError", "new-1")
     await fail(client, "crm", "shop.other", "KeyError")
     page = (await http.get("/failures")).text
+    assert page.count(">KeyError</a>") == 1 and "shop.load, shop.other" in page
+    assert "<h1>KeyError <small>3 failed" in (await http.get("/group?error=KeyError")).text
+    page = (await http.get("/failures?by=class")).text
     assert page.count(">KeyError</a>") == 2 and "in crm, imports, on new-1" in page
     cause = (await http.get("/group?error=KeyError&klass=shop.load")).text
     assert ">2 failed" in cause and cause.count('<code class="jid">') == 2
@@ -149,7 +153,7 @@ async def test_graph_keeps_complete_jobs_with_their_run_times(
         assert graph.count('class="arrow"') == 6 and graph.count(" self") == 1
         assert re.search(r"complete · [\d.]+ m?s", graph)
     page = (await http.get("/sets")).text
-    assert "1 of 3" in page and "1 failed" in page and f"jid={flow.last[0]}" in page
+    assert "2 of 5" in page and "1 failed" in page and f"jid={flow.last[0]}" in page
 
 
 async def test_stack_of_a_running_job_is_shown_on_request(
@@ -220,10 +224,24 @@ async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Clien
     assert job and (job.klass, job.data) == ("shop.pictures.resize", {"path": "42", "width": 7})
 
 
+FACTS = msgspec.json.encode(
+    {
+        "host": "shop",
+        "pid": 77,
+        "version": "1.4.2",
+        "aioqless": "1",
+        "slots": 10,
+        "busy": 7,
+        "memory": 300 << 20,
+        "started": 1_000_000_000,
+    }
+)
+
+
 async def report(client: Client, ago: float, version: str, runs: bytes) -> None:
     """Report runs of a klass, as a worker does."""
     await MetricsCommands(client.internals.store).metrics_report(
-        worker="ann", report=f"{ago}", now=time.time() - ago, facts="{}", memory=1 << 20, busy=2,
+        worker="ann", report=f"{ago}", now=time.time() - ago, facts=FACTS, memory=1 << 20, busy=2,
         version=version, batch=[{"queue": "imports", "klass": "shop.load", "values": runs}],
     )  # fmt: skip
 
@@ -249,3 +267,22 @@ async def test_klass_is_compared_before_and_after_the_last_deploy(
         assert "1 since 1.4.2" in (await http.get("/failures")).text
         cause = (await http.get("/group?error=KeyError&klass=shop.load")).text
         assert "failed since the deploy of 1.4.2 (~1)" in cause
+
+
+async def test_worker_shows_its_memory_and_slots_over_time(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.queue("imports").put("Load", {})
+    await client.queue("imports").pop(worker="ann")
+    await client.internals.store.register(worker="ann", queues=["imports"])
+    for ago in (120, 0):
+        await MetricsCommands(client.internals.store).metrics_report(
+            worker="ann", report=f"{ago}", now=time.time() - ago, facts=FACTS,
+            memory=(300 - ago) << 20, busy=7, batch=[],
+        )  # fmt: skip
+    page = re.sub(r"<meter.*?</meter>", "", (await http.get("/worker?name=ann")).text)
+    for text in ("300 MiB", "7 of 10 busy", "1.4.2", "77 <small>on shop", "ago: 180 MiB"):
+        assert text in page, text
+    assert page.count('<svg class="chart"') == 2
+    assert "7 of 10<" in (await http.get("/workers")).text
+    assert "1 worker, 7 of 10 slots busy" in (await http.get("/queue?name=imports")).text

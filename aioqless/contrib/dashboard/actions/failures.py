@@ -1,4 +1,4 @@
-"""Actions on the jobs of a failure group, or of an error and a klass, in steps with progress."""
+"""Actions on the jobs of a failure group, or of an error, in steps with progress."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def _whole_group(request: ActionRequest) -> tuple[str, int]:
 async def _act_on_part(
     request: ActionRequest, action: str, verb: str, change: Callable[[list[str]], Awaitable[int]]
 ) -> str:
-    """Change the jobs of an error and a klass, or those of a group that failed since a time."""
+    """Change the jobs of an error, or those of a group that failed since a time."""
     jids, name = await _select(request)
     if not jids:
         raise ValueError(f"no job of {name} failed in this time")
@@ -95,8 +95,10 @@ async def _select(request: ActionRequest) -> tuple[list[str], str]:
             found += [
                 job.jid
                 for job in page
-                if job.failed >= since and (not error or (job.error, job.klass) == (error, klass))
+                if job.failed >= since
+                and (not error or job.error == error)
+                and (not klass or job.klass == klass)
             ]
             offset, read = offset + len(jids), read + len(jids)
             more = len(jids) == PORTION and not any(job.failed < since for job in page)
-    return found, f"{error} in {klass}" if error else groups[0]
+    return found, f"{error} in {klass}" if error and klass else error or groups[0]

@@ -1,4 +1,4 @@
-"""Failures by error and klass or by group, and the jobs of one of these."""
+"""Failures by error, by klass too, or by group; and the jobs of one of these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SORTS = ("rising", "count", "latest", "new")
 
 @dataclass
 class Cause:
-    """What failed jobs have in common: an error and a klass, or a group.
+    """What failed jobs have in common: an error, perhaps also a klass; or a group.
 
     Attributes:
         error: The group without the queue, or with it.
@@ -67,6 +67,11 @@ class Cause:
         """The queues of the sampled jobs."""
         return sorted({job.queue for job in self.jobs})
 
+    @property
+    def klasses(self) -> list[str]:
+        """The klasses of the sampled jobs, the most frequent first."""
+        return [klass for klass, _ in Counter(job.klass for job in self.jobs).most_common()]
+
     def count(self, attribute: str) -> list[tuple[str, int]]:
         """Return the values that sampled jobs have, the most frequent first."""
         return Counter(getattr(job, attribute) for job in self.jobs).most_common(8)
@@ -84,7 +89,7 @@ class Cause:
 async def list_groups(request: PageRequest) -> Page:
     """List what fails: by error and klass, or by group."""
     counts, now = await request.client.jobs.failed_counts(), time.time()
-    search, by = request.text("q").lower(), request.one_of("by", ("error", "group"))
+    search, by = request.text("q").lower(), request.one_of("by", ("error", "class", "group"))
     names = sorted(counts, key=lambda name: (-counts[name], name))
     values = {
         "all": sum(counts.values()),
@@ -103,8 +108,8 @@ async def list_groups(request: PageRequest) -> Page:
         return Page("failures.html", "Failures", values)
     causes = [
         each
-        for each in await find_causes(request.client, names)
-        if any(search in text.lower() for text in (each.error, each.klass, *each.queues))
+        for each in await find_causes(request.client, names, by_klass=by == "class")
+        if any(search in text.lower() for text in (each.error, *each.klasses, *each.queues))
     ]
     sort_causes(causes, now, str(values["sort"]))
     values |= {
@@ -117,15 +122,15 @@ async def list_groups(request: PageRequest) -> Page:
 
 
 async def show_group(request: PageRequest) -> Page:
-    """Show the jobs of a failure group, or those of an error and a klass in all groups."""
+    """Show the jobs of a failure group, or those of an error in all groups, perhaps of a klass."""
     name, error, klass = request.text("name"), request.text("error"), request.text("klass")
     jobs = request.client.jobs
     if error:
         names = find_groups(await jobs.failed_counts(), error)
-        found = await find_causes(request.client, names)
+        found = await find_causes(request.client, names, by_klass=bool(klass))
         cause = next((each for each in found if (each.error, each.klass) == (error, klass)), None)
         shown = cause.jobs[request.offset : request.offset + PAGE_SIZE] if cause else []
-        title = f"{error} in {klass}"
+        title = f"{error} in {klass}" if klass else error
     elif name:
         jids = await jobs.failed_jids(name, offset=request.offset, count=PAGE_SIZE)
         (group,) = await jobs.failure_groups(name)
@@ -134,7 +139,10 @@ async def show_group(request: PageRequest) -> Page:
         title = name
     else:
         raise KeyError(name)
+    workers = [worker for worker, _ in cause.count("failed_by") if worker] if cause else []
+    facts = await request.client.metrics.workers(*workers) if workers else {}
     values = {
+        "versions": sorted({each.version for each in facts.values() if each.version}),
         "title": title,
         "cause": cause,
         "selected": {"error": error, "klass": klass} if error else {"group": name},
@@ -171,13 +179,16 @@ def find_groups(names: Iterable[str], error: str) -> list[str]:
     return [name for name in names if name == error or name.endswith(f"-{error}")]
 
 
-async def find_causes(client: Client, names: Sequence[str], *, sample: int = SAMPLE) -> list[Cause]:
-    """Read a sample of the failed jobs of groups, and group them by error and klass.
+async def find_causes(
+    client: Client, names: Sequence[str], *, sample: int = SAMPLE, by_klass: bool = False
+) -> list[Cause]:
+    """Read a sample of the failed jobs of groups, and group them by error.
 
     Args:
         client: Reads the jobs.
         names: Failure groups, the largest first; those after the first 200 are left out.
         sample: About how many jobs.
+        by_klass: Group them by klass, too.
     """
     names = names[:MAX_GROUPS]
     count = max(LEAST, sample // max(1, len(names)))
@@ -195,11 +206,14 @@ async def find_causes(client: Client, names: Sequence[str], *, sample: int = SAM
     causes: dict[tuple[str, str], Cause] = {}
     for group in (each for page in groups for each in page):
         jobs = sampled.get(group.group, [])
-        for (error, klass), number in Counter((job.error, job.klass) for job in jobs).items():
-            cause = causes.setdefault((error, klass), Cause(error, klass))
-            cause.parts.append((group, number / len(jobs)))
-            cause.is_estimate |= number < len(jobs) < group.total
-            cause.jobs += [job for job in jobs if (job.error, job.klass) == (error, klass)]
+        parts: dict[tuple[str, str], list[JobSummary]] = {}
+        for job in jobs:
+            parts.setdefault((job.error, job.klass if by_klass else ""), []).append(job)
+        for key, part in parts.items():
+            cause = causes.setdefault(key, Cause(*key))
+            cause.parts.append((group, len(part) / len(jobs)))
+            cause.jobs += part
+            cause.is_estimate |= len(part) < len(jobs) < group.total
     for cause in causes.values():
         cause.jobs.sort(key=lambda job: -job.failed)
     return list(causes.values())

@@ -290,6 +290,12 @@ class DependencyGraph:
         self.edges: dict[tuple[str, str], None] = {}
         self.failures: list[tuple[str, str]] = []
         self.hidden: dict[int, int] = {}
+        self._unread = 0
+
+    @property
+    def total(self) -> int:
+        """The number of jobs, as far as their jids are known."""
+        return len(self._known) + self._unread
 
     def count(self, state: str) -> int:
         """Return the number of jobs in a state."""
@@ -351,6 +357,7 @@ class DependencyGraph:
             ):
                 found = unread.intersection(links)
                 unread -= found
+                self._unread += len(found)
                 if found:
                     column = columns[job.jid] - own + side
                     self.hidden[column] = self.hidden.get(column, 0) + len(found)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from aioqless.client.job import Job
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.pages.job import DependencyGraph
 from aioqless.errors import NoSuchSet
 
+MAX_WORKFLOWS = 10
 MAX_QUEUES, BLOCKED = 10, 20  # whose blocked jobs are read, and how many of each
 SAMPLE_AGE = 5.0  # seconds
 PLACES = ("failed", "open", "held", "canceled", "results")
@@ -19,17 +22,14 @@ async def list_sets(request: PageRequest) -> Page:
     values = {
         "sets": found[:PAGE_SIZE],
         "has_more": len(found) > PAGE_SIZE,
-        "workflows": await _find_workflows(request) if not request.offset else [],
+        "workflows": await request.dashboard.cached("workflows", partial(_find_workflows, request)),
         "read": MAX_QUEUES * BLOCKED,
     }
     return Page("job_sets.html", "Workflows", values)
 
 
-async def _find_workflows(request: PageRequest) -> list[tuple[Job, int]]:
-    """Return last steps of workflows among a sample of blocked jobs.
-
-    Each with the number of failed jobs that it waits for, of the first ten.
-    """
+async def _find_workflows(request: PageRequest) -> list[tuple[Job, DependencyGraph]]:
+    """Return last steps of workflows among a sample of blocked jobs, with the jobs before them."""
     client = request.client
     sample = await request.dashboard.sampler.refresh(client, max_age=SAMPLE_AGE)
     queues = sorted(sample.queues, key=lambda queue: -queue.depends)[:MAX_QUEUES]
@@ -38,11 +38,10 @@ async def _find_workflows(request: PageRequest) -> list[tuple[Job, int]]:
     )
     jids = [jid for page in pages for jid in page]
     blocked = await client.jobs.multiget(*jids) if jids else []
-    last = [job for job in blocked if not job.details.dependents_total][:PAGE_SIZE]
-    waits = {job.jid: job.dependencies[:10] for job in last}
-    others = list(dict.fromkeys(jid for each in waits.values() for jid in each))
-    states = dict(zip(others, await client.internals.store.states(jids=others), strict=True))
-    return [(job, sum(states[jid] == "failed" for jid in waits[job.jid])) for job in last]
+    last = [job for job in blocked if not job.details.dependents_total][:MAX_WORKFLOWS]
+    graphs = [DependencyGraph(job) for job in last]
+    await asyncio.gather(*(graph.read(client) for graph in graphs))
+    return list(zip(last, graphs, strict=True))
 
 
 async def show_set(request: PageRequest) -> Page:

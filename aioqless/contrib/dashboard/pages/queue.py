@@ -16,7 +16,7 @@ from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.redaction import HIDDEN
 
 DAY = 86_400
-MAX_SERVING = 12
+MAX_SERVING, MAX_FACTS = 12, 100  # workers that are named, and whose slots are read
 # The options of a queue by their ending, as the page calls them.
 ENDINGS = {
     "max-concurrency": "Concurrency limit",
@@ -51,6 +51,7 @@ async def show_queue(request: PageRequest) -> Page:
     workers, store = await request.client.workers.counts(), request.client.internals.store
     limits, now = await read_limits(store, [name]), await store.now()
     coverage = find_coverage([counts], workers, now, limits)
+    serving, metrics = find_serving(name, workers, now), request.client.metrics
     groups = await request.client.jobs.failed_counts()
     values: dict[str, object] = {
         "queue": counts,
@@ -63,7 +64,8 @@ async def show_queue(request: PageRequest) -> Page:
         "delay": coverage.delays.get(name),
         "lag": limits[name].lag,
         "limits": await _read_options(request, counts, limits[name]),
-        "serving": find_serving(name, workers, now),
+        "serving": serving,
+        "facts": await metrics.workers(*[each.name for each in serving[:MAX_FACTS]]),
         "max_serving": MAX_SERVING,
         "known": any(each.name == name for each in sampler.latest.queues),
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
 from aioqless.errors import CommandRefused, NoSuchWorker
 
 WORKERS_PER_PAGE = 50
 MAX_JOBS = 100
+HISTORY = 8 * 3600  # seconds
 ANSWER_TIMEOUT = 0.5  # seconds
 
 
@@ -19,6 +22,7 @@ async def list_workers(request: PageRequest) -> Page:
     page = names[request.offset : request.offset + WORKERS_PER_PAGE]
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
+        "facts": await request.client.metrics.workers(*page) if page else {},
         "total": len(names),
         "search": request.text("q"),
         "now": sample.when,
@@ -36,7 +40,18 @@ async def show_worker(request: PageRequest) -> Page:
     # asking takes a subscription, which a live page must not repeat with each update
     if request.client is request.dashboard.client:
         states[name] = await _ask_state(request, name)
-    values = {"worker": worker, "state": states.get(name)}
+    metrics, now = request.client.metrics, time.time()
+    history = await metrics.worker_history(name)
+    values = {
+        "worker": worker,
+        "state": states.get(name),
+        "facts": (await metrics.workers(name)).get(name),
+        "memory": {each.start: each.memory for each in history},
+        "busy": {each.start: each.busy for each in history},
+        "begin": max(now - HISTORY, history[0].start) if history else now,
+        "now": now,
+        "marks": await metrics.marks(HISTORY),
+    }
     return Page("worker.html", f"{name} · worker", values)
 
 
