@@ -21,6 +21,6 @@ status_reporter.py   reports a worker's status to its supervisor
 health_check.py      health checks over HTTP
 http_server.py       the HTTP server of health checks and metrics
 systemd.py           readiness and watchdog of a systemd service
-shutdown.py          ends a process in time
+shutdown_timer.py    ends a process in time
 open_file_limit.py   checks the limit of open file descriptors
 """

@@ -15,7 +15,7 @@ from aioqless.cli.exit_codes import INTERRUPTED, REFUSED, UNREACHABLE, USAGE
 from aioqless.cli.help import list_commands, read_extension_commands, render_help
 from aioqless.cli.open_file_limit import describe_exhaustion
 from aioqless.errors import AioqlessError, InvalidArgument, ServerUnavailable, require_extra
-from aioqless.runtime.output import discard_output, open_closed_descriptors
+from aioqless.runtime.standard_streams import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
 __all__ = ["load_command", "main"]

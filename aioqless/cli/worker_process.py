@@ -18,7 +18,7 @@ from aioqless.cli.exit_codes import RECYCLED
 from aioqless.cli.extension_loader import load_partitioned_worker, serve_metrics
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.open_file_limit import check_open_file_limit
-from aioqless.cli.shutdown import ShutdownTimer
+from aioqless.cli.shutdown_timer import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
 from aioqless.cli.systemd import ServiceState, make_notifier

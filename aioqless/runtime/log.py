@@ -22,7 +22,7 @@ from structlog.dev import ConsoleRenderer
 from structlog.processors import JSONRenderer, TimeStamper, format_exc_info
 from structlog.typing import EventDict, ExcInfo
 
-from aioqless.runtime import output
+from aioqless.runtime import standard_streams
 
 __all__ = ["bind", "bound", "log", "write_to"]
 
@@ -132,7 +132,7 @@ class Log:
             self._write(LEVELS[level], event, fields)
 
     def _write(self, level: int, event: str, fields: Mapping[str, object]) -> None:
-        before = output.dropped.lines
+        before = standard_streams.dropped.lines
         caller = sys._getframe(2)  # noqa: SLF001  # `Logger.findCaller` takes as long as the rest
         try:
             bound = get_contextvars()
@@ -154,15 +154,15 @@ class Log:
             vars(record).update(parts.extra)
             logger.handle(record)
         except Exception as error:  # of filters, handlers, and a value's methods
-            output.dropped.add(1, _reason(error))
-        if before and before == output.dropped.lines and event != "log.lines_dropped":
+            standard_streams.dropped.add(1, _reason(error))
+        if before and before == standard_streams.dropped.lines and event != "log.lines_dropped":
             self._log_dropped()
 
     def _log_dropped(self) -> None:
-        lines, error = output.dropped.take()
+        lines, error = standard_streams.dropped.take()
         log.warning("log.lines_dropped", lines=lines, error=error)
-        if output.dropped.lines:  # this line can't be written either, and doesn't count
-            output.dropped.lines += lines - 1
+        if standard_streams.dropped.lines:  # this line can't be written either, and doesn't count
+            standard_streams.dropped.lines += lines - 1
 
 
 log = Log()
@@ -232,7 +232,7 @@ def write_to(
     global written  # noqa: PLW0603  # one configuration per process, as `logging` has it
     written = {"level": level, "as_json": as_json, "process": process}
     if stream is None:
-        output.protect()
+        standard_streams.protect()
         stream = sys.stderr
     root = logging.getLogger()
     for former in [each for each in root.handlers if isinstance(each, LineHandler)]:
@@ -259,7 +259,7 @@ class LineHandler(logging.StreamHandler[TextIO]):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  # of `logging`
         """Count a record whose values can't be rendered, or whose stream is closed."""
-        output.dropped.add(1, _reason(sys.exc_info()[1]))
+        standard_streams.dropped.add(1, _reason(sys.exc_info()[1]))
 
 
 class LineFormatter(logging.Formatter):

@@ -25,7 +25,7 @@ from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
 from aioqless.testing.unawaited import refuse_unawaited
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.failure_text import describe_exhausted
+from aioqless.worker.failures import describe_exhausted
 from aioqless.worker.outcome import (
     FAIL_UNKNOWN,
     Outcome,

@@ -12,7 +12,7 @@ subscriptions.py   Subscriptions  which queues, with which limits, in which orde
 runner.py          Runner         starts each job, calls its handler, sees it through
 executors/         ThreadPool, ProcessPool   where code runs that does not run on the loop
 outcome.py                        `outcome_of` decides what to store, without any I/O
-failure_text.py                   words errors
+failures.py                       groups and words errors
 outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is unavailable
 
 while it runs:

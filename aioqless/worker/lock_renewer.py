@@ -23,6 +23,7 @@ from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.settings import ReconnectDelays
 from aioqless.worker.watchdog import LATE, LoopWatchdog
 
+RENEWED_AFTER = 1 / 3  # of the time of a lock
 LONGEST_PAUSE = 0.5
 SHORTEST_PAUSE = 0.05
 RETRY_DELAYS = ReconnectDelays(longest=1.0)  # locks expire: it can't wait as long as others
@@ -191,8 +192,8 @@ class LockRenewer:
 
 
 def _due(run: Run) -> float:
-    """Return when a third of a run's lock has gone."""
-    return run.deadline - run.lock * 2 / 3
+    """Return when a run's lock is due to be renewed."""
+    return run.deadline - run.lock * (1 - RENEWED_AFTER)
 
 
 class RenewerThread:

@@ -11,7 +11,7 @@ from aioqless.errors import InvalidData, LockLost, NoSuchJob, UnknownKlass, Wron
 from aioqless.handlers.results import Fail, Next, Parked, Retry, Snooze, Throttled
 from aioqless.handlers.retry_policy import RetryPolicy
 from aioqless.lua import exhausted_group
-from aioqless.worker.failure_text import (
+from aioqless.worker.failures import (
     describe_exhausted,
     describe_overdue,
     format_error,

@@ -23,7 +23,7 @@ from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.context import WorkerContext
 from aioqless.worker.executors.process_pool import ProcessPool
 from aioqless.worker.executors.thread_pool import ThreadPool
-from aioqless.worker.failure_text import describe_overdue, group_of
+from aioqless.worker.failures import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
     RunDeclined,

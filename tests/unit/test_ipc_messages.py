@@ -15,7 +15,7 @@ from aioqless.worker.executors.ipc import (
     reply_with_error,
     reply_with_result,
 )
-from aioqless.worker.failure_text import format_error
+from aioqless.worker.failures import format_error
 from tests.unit.records import job_of
 
 

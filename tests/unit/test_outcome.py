@@ -14,7 +14,7 @@ from aioqless import Fail, Job, Limit, Next, Retry, Settings, Snooze, Throttled
 from aioqless.client.job import StopReason
 from aioqless.errors import InvalidData, UnknownKlass
 from aioqless.handlers.retry_policy import RetryPolicy, fixed
-from aioqless.worker.failure_text import LONGEST_MESSAGE, format_error
+from aioqless.worker.failures import LONGEST_MESSAGE, format_error
 from aioqless.worker.outcome import (
     End,
     RunCompleted,

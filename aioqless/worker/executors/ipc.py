@@ -20,7 +20,7 @@ from aioqless.client.job import Job, StopReason
 from aioqless.handlers import Handler
 from aioqless.handlers.handler import Loader
 from aioqless.worker.executors.context_vars import Variables
-from aioqless.worker.failure_text import LONGEST_MESSAGE, RemoteTraceback, format_error
+from aioqless.worker.failures import LONGEST_MESSAGE, RemoteTraceback, format_error
 
 LENGTH = struct.Struct("!Q")
 MAX_ERROR = 1 << 20  # bytes of an exception

@@ -18,7 +18,7 @@ from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client.archive import ArchiveState
-from aioqless.runtime import output
+from aioqless.runtime import standard_streams
 
 from .shared import (
     LAKE,
@@ -86,7 +86,7 @@ def archive(
     with shorten_errors(trace):
         from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
 
-        output.protect()  # how far it is, on standard error
+        standard_streams.protect()  # how far it is, on standard error
         sessions = Sessions("archive", master, conf)
         stop = _stop_event()
         target = open_when_reachable(lake, stop if every is not None else None)
