@@ -32,7 +32,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-SHORT, LONG = 15, 500  # examples of each operation
+SHORT, LONG = 15, 100  # examples of each operation
 
 
 class Served(uvicorn.Server):
