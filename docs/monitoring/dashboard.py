@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,11 +65,11 @@ GRAPHS = [
     ),
     Graph(
         "Wait",
-        "How long jobs wait for a worker once they may run: median and 95th percentile, by queue.",
+        "How long jobs wait for a worker once they may run: median and 95th percentile, by klass.",
         "s",
         {
-            f"p{share * 100:.0f} {{{{queue}}}}": f"histogram_quantile({share}, "
-            f"sum by (le, queue) (rate(aioqless_wait_seconds_bucket{{{QUEUE}}}[{RATE}])))"
+            f"p{share * 100:.0f} {{{{klass}}}}": f"histogram_quantile({share}, "
+            f"sum by (le, klass) (rate(aioqless_wait_seconds_bucket{{{QUEUE}}}[{RATE}])))"
             for share in (0.5, 0.95)
         },
     ),
@@ -78,6 +79,21 @@ GRAPHS = [
         "short",
         {"{{queue}}": f"sum by (queue) (aioqless_running{{{QUEUE}}})"},
         stacked=True,
+    ),
+    Graph(
+        "Saturation",
+        "Share of the workers' slots that run jobs.",
+        "percentunit",
+        {
+            "busy": f"sum(max by (worker) (aioqless_worker_busy_slots{{{JOB}}})) "
+            f"/ sum(max by (worker) (aioqless_worker_slots{{{JOB}}}))"
+        },
+    ),
+    Graph(
+        "Memory",
+        "Memory of the workers' processes.",
+        "bytes",
+        {"{{worker}}": f"max by (worker) (aioqless_worker_memory_bytes{{{JOB}}})"},
     ),
     Graph(
         "Waiting jobs",
@@ -125,6 +141,16 @@ GRAPHS = [
         },
     ),
 ]
+# The SDK has no field for "Series value as timestamp".
+DEPLOYS = {
+    "name": "Deploys",
+    "datasource": {"type": "prometheus", "uid": "${datasource}"},
+    "enable": True,
+    "iconColor": "blue",
+    "expr": f"max by (text) (aioqless_mark_timestamp_seconds{{{JOB}}}) * 1000",
+    "titleFormat": "{{text}}",
+    "useValueForTime": True,
+}
 
 
 def dashboard_json() -> str:
@@ -174,7 +200,9 @@ def dashboard_json() -> str:
                 .datasource(SOURCE)
             )
         built = built.with_panel(panel)
-    return JSONEncoder(sort_keys=True, indent=2).encode(built.build()) + "\n"
+    model = json.loads(JSONEncoder().encode(built.build()))
+    model["annotations"] = {"list": [DEPLOYS]}
+    return json.dumps(model, sort_keys=True, indent=2) + "\n"
 
 
 def _variable(label: str) -> dashboard.QueryVariable:

@@ -179,7 +179,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a worker is and uses, as it said in the last 10 seconds, or before it was killed.
+    """What a worker is and uses, by its latest report.
 
     Attributes:
         host: Name of its machine.
@@ -278,7 +278,7 @@ class Metrics:
         return sorted(found, key=lambda each: -each.total.run_seconds)
 
     async def workers(self, *names: str) -> dict[str, WorkerFacts]:
-        """Return what workers are, of those that have said so in the last 8 hours.
+        """Return what workers are, of those that have reported it in the last minute.
 
         Args:
             names: Names of workers, at most 1,000.

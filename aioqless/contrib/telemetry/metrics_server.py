@@ -69,6 +69,22 @@ class QueueCollector(Collector):
                 "For how long the oldest entry of the archive has been unread",
                 labels=(),
             ),
+            GaugeMetricFamily(
+                "aioqless_worker_slots", "Jobs that a worker can run at once", labels=("worker",)
+            ),
+            GaugeMetricFamily(
+                "aioqless_worker_busy_slots", "Slots that run jobs", labels=("worker",)
+            ),
+            GaugeMetricFamily(
+                "aioqless_worker_memory_bytes",
+                "Memory of a worker's process",
+                labels=("worker",),
+            ),
+            GaugeMetricFamily(
+                "aioqless_mark_timestamp_seconds",
+                "When a version was deployed, or another mark was made",
+                labels=("text",),
+            ),
         ]
 
     def collect(self) -> list[GaugeMetricFamily]:
@@ -76,7 +92,9 @@ class QueueCollector(Collector):
         reading = self._find_latest()
         if reading is None:
             return []
-        jobs, lags, delays, failed, entries, archive_lag = metrics = self.describe()
+        jobs, lags, delays, failed, entries, archive_lag, *of_workers, marks = metrics = (
+            self.describe()
+        )
         for queue, counts in reading.jobs.items():
             for state, count in counts.items():
                 jobs.add_metric((queue, state), count)
@@ -88,6 +106,11 @@ class QueueCollector(Collector):
             failed.add_metric((group,), count)
         entries.add_metric((), reading.archive_entries)
         archive_lag.add_metric((), reading.archive_lag)
+        for worker, values in reading.workers.items():
+            for metric, value in zip(of_workers, values, strict=True):
+                metric.add_metric((worker,), value)
+        for text, at in reading.marks.items():
+            marks.add_metric((text,), at)
         return metrics
 
 

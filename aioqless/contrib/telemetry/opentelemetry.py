@@ -110,7 +110,8 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
     attributes = _attributes_of(job)
     if job.waited is not None:
-        _waited.record(job.waited, {"messaging.destination.name": job.queue})
+        about = {"messaging.destination.name": job.queue, "aioqless.klass": job.klass}
+        _waited.record(job.waited, about)
     started = time.perf_counter()
     _running.add(1, attributes)
     error: dict[str, str] = {}

@@ -33,7 +33,16 @@ from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, CallNext
 
 with require_extra("prometheus"):
-    from prometheus_client import REGISTRY, Counter, Gauge, Histogram, values
+    from prometheus_client import (
+        REGISTRY,
+        Counter,
+        Gauge,
+        Histogram,
+        disable_created_metrics,
+        values,
+    )
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
 
 _folder = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 # Not for processes that this one starts: they have files of their own.
@@ -55,7 +64,7 @@ seconds = Histogram(
 waited = Histogram(
     "aioqless_wait_seconds",
     "For how long jobs could have been running before a worker popped them",
-    ("queue",),
+    ("queue", "klass"),
     buckets=DURATIONS,
 )
 
@@ -80,7 +89,7 @@ class Metrics:
 async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
     if job.waited is not None:
-        waited.labels(job.queue).observe(job.waited)
+        waited.labels(job.queue, job.klass).observe(job.waited)
     started = time.perf_counter()
     now = running.labels(job.queue, job.klass)
     now.inc()

@@ -21,6 +21,7 @@ MAX_AGE = 4 * INTERVAL  # seconds after which a reading is too old to be reporte
 # seconds: the bounds of a histogram's buckets
 DURATIONS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 BULK_SIZES = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000)  # jobs
+MOST_MARKS = 20
 STATES = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
 
 
@@ -35,6 +36,8 @@ class QueueReading(msgspec.Struct, frozen=True):
         failed: The number of failed jobs, by group.
         archive_entries: The number of the archive's entries in Redis.
         archive_lag: For how many seconds the archive's oldest entry has been unread.
+        workers: The slots, busy slots and memory in bytes of each worker.
+        marks: When the latest marks were made, by their texts.
     """
 
     read_at: float
@@ -44,6 +47,8 @@ class QueueReading(msgspec.Struct, frozen=True):
     failed: dict[str, int]
     archive_entries: int
     archive_lag: float
+    workers: dict[str, tuple[int, int, int]] = {}
+    marks: dict[str, float] = {}
 
     @property
     def is_current(self) -> bool:
@@ -73,6 +78,8 @@ async def read_queues(client: Client) -> QueueReading:
     workers = await client.workers.counts()
     delays = (await read_coverage(client.internals.store, queues, workers)).delays
     archive = await client.archive.state()
+    facts = await client.metrics.workers(*[worker.name for worker in workers])
+    marks = (await client.metrics.marks())[:MOST_MARKS]
     now = time.time()
     return QueueReading(
         read_at=now,
@@ -84,6 +91,8 @@ async def read_queues(client: Client) -> QueueReading:
         failed=await client.jobs.failed_counts(),
         archive_entries=archive.length,
         archive_lag=archive.unread_since(now),
+        workers={name: (each.slots, each.busy, each.memory) for name, each in facts.items()},
+        marks={mark.text: mark.at for mark in reversed(marks)},
     )
 
 

@@ -53,7 +53,9 @@ def expressions() -> Iterator[str]:
     """Every expression of the dashboard, the rules, and the scaler for KEDA."""
     keda = msgspec.yaml.decode((ROOT / "docs/deployment/keda.yaml").read_text("utf-8"))
     yield from (trigger["metadata"]["query"] for trigger in keda["spec"]["triggers"])
-    for panel in json.loads((FILES / "grafana.json").read_text("utf-8"))["panels"]:
+    dashboard = json.loads((FILES / "grafana.json").read_text("utf-8"))
+    yield from (annotation["expr"] for annotation in dashboard["annotations"]["list"])
+    for panel in dashboard["panels"]:
         yield from (target["expr"] for target in panel["targets"])
     for group in msgspec.yaml.decode((FILES / "alerts.yml").read_text("utf-8"))["groups"]:
         yield from (rule["expr"] for rule in group["rules"])
@@ -138,6 +140,8 @@ SERIES: dict[str, list[dict[str, str]]] = {
         ]
         for alert, outcome in (
             ("AioqlessFailureRate", "failed"),
+            ("AioqlessBudgetBurnsFast", "failed"),
+            ("AioqlessBudgetBurnsSlowly", "failed"),
             ("AioqlessLockLost", "lock_lost"),
             ("AioqlessOutcomeRefused", "refused"),
         )

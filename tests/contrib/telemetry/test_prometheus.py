@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
-from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.registry import Collector
 
@@ -52,11 +52,11 @@ async def test_runs_are_counted_by_outcome_and_timed(
     assert value("aioqless_running", queue="mail", klass="Measured") == 0
 
 
-async def test_waits_of_jobs_are_measured_by_queue(
+async def test_waits_of_jobs_are_measured_by_queue_and_klass(
     client: Client, work: Work, until: Until
 ) -> None:
     def bucket(bound: str) -> float:
-        return value("aioqless_wait_seconds_bucket", queue="mail", le=bound)
+        return value("aioqless_wait_seconds_bucket", queue="mail", klass="Measured", le=bound)
 
     before = bucket("10.0"), bucket("60.0"), bucket("+Inf")
     await client.queue("mail").put(measured)
@@ -103,6 +103,23 @@ async def test_metrics_of_queues_and_failure_groups_are_current(client: Client) 
         == value("aioqless_failed_jobs", group="broken")
         == 0
     )
+
+
+async def test_slots_and_memory_of_workers_and_marks_are_read(
+    client: Client, work: Work, until: Until
+) -> None:
+    async with work(measured, concurrency=7, version_label="v1") as worker:
+        await until(lambda: client.metrics.workers(worker.name))
+        prometheus.latest.save(await read_queues(client))
+    assert value("aioqless_worker_slots", worker=worker.name) == 7
+    assert value("aioqless_worker_busy_slots", worker=worker.name) == 0
+    assert value("aioqless_worker_memory_bytes", worker=worker.name) > 1 << 20
+    assert time.time() - value("aioqless_mark_timestamp_seconds", text="v1") < 60
+
+
+def test_counters_have_no_series_of_when_they_were_created() -> None:
+    prometheus.ended.labels("mail", "Measured", "completed")
+    assert b"_created" not in generate_latest()
 
 
 async def test_queues_are_read_while_a_worker_runs_and_not_reported_when_that_was_long_ago(

@@ -1,6 +1,7 @@
--- worker_facts: what each worker is and uses, for as long as its history is kept.
+-- worker_facts: what each worker is and uses.
 
 local HISTORY = 480  -- minutes
+local SILENT = 60    -- seconds without a report after which the facts are not true any more
 
 -- Whether a worker has sent this report before.
 function worker_facts.has_report(worker, report)
@@ -9,7 +10,7 @@ end
 
 function worker_facts.store(worker, report, facts, memory, busy, now)
   local key, history = keys.worker_facts(worker), keys.worker_history(worker)
-  redis.call('HSET', key, 'facts', facts, 'report', report)
+  redis.call('HSET', key, 'facts', facts, 'report', report, 'at', now)
   redis.call('EXPIRE', key, HISTORY * 60)
   local minute = math.floor(now / 60)
   local sample = string.format('%d %d %d', minute, memory, busy)
@@ -21,6 +22,12 @@ function worker_facts.store(worker, report, facts, memory, busy, now)
     redis.call('LTRIM', history, -HISTORY, -1)
     redis.call('EXPIRE', history, HISTORY * 60)
   end
+end
+
+-- The facts of a worker as JSON; empty if it has not reported for a while.
+function worker_facts.read(worker, now)
+  local found = redis.call('HMGET', keys.worker_facts(worker), 'facts', 'at')
+  return found[1] and now - tonumber(found[2]) <= SILENT and found[1] or ''
 end
 
 function worker_facts.drop(worker)
