@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 from redis import Redis
 from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as NotConnected
@@ -57,6 +58,12 @@ def _emitted(n: int) -> Arguments:
     """Return a row of `emit`, for the run that was popped as the nth."""
     values = {"start": 0, "count": 5, "values": '["a ","few ","tokens ","are ","sent "]'}
     return {"jid": f"r{n}", "fence": str(n + 1), "ttl": 60, **values}
+
+
+def _counted(n: int) -> Arguments:
+    """Return a row of `metrics_report`: 20 runs of one klass."""
+    values = [0, 1, 40_000, 90_000, 18, 3, 19, 7, 20, 6, 21, 3, 22, 1, 75, 4, 76, 9, 77, 5, 78, 2]
+    return {"queue": "mail", "klass": f"K{n}", "values": msgspec.msgpack.encode(values)}
 
 
 # The calls of each form: the command, its word, the arguments of all calls, those of one.
@@ -197,6 +204,13 @@ MEASURED: dict[str, _Each] = {
     "audit_log": (
         "audit_log", "add", {"who": "ann", "act": "pause", "about": "{}", "outcome": ""}, _none,
     ),
+    "metrics_report of 20": (
+        "metrics_report", None,
+        {"facts": "{}", "memory": 1, "busy": 1, "version": "v1", **_RUN},
+        lambda n: {"report": f"r{n}", "batch": [_counted(i) for i in range(20)]},
+    ),
+    "metrics": ("metrics", "periods", {"seconds": 60, "series": ["4:mail:K1"]}, _none),
+    "mark": ("mark", None, {"text": "moved", "now": None}, _none),
     "import": ("import", "queues", {"prefix": "", "into": "", "now": None}, _none),
     "session": ("session", "keep", {"proof": "p", "seconds": 60}, lambda n: {"id": f"s{n}"}),
     "reserve": (

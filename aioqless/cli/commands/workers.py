@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Awaitable
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -21,13 +22,14 @@ from aioqless.cli.presentation.json_output import data_text, job_summary, worker
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.cli.presentation.suggestions import await_command, suggest
-from aioqless.client import Client
+from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.client.job.summaries import WorkerSummary
 from aioqless.client.workers import WorkerState
 from aioqless.errors import AioqlessError
 from aioqless.validation import plain
 from aioqless.worker import Subscription
 
+Facts = TypeVar("Facts")
 WorkerName = Annotated[
     str,
     typer.Argument(
@@ -66,7 +68,7 @@ async def workers(client: Client, worker: OptionalWorker = None, json: Json = Fa
         for first in range(0, len(names), step)
         for each in await client.workers.working(*names[first : first + step], most=most)
     ]
-    facts = await client.metrics.workers(*names)
+    facts = await _read_facts(client.metrics.workers(*names))
     if json:
         print_json(
             [worker_summary(each, queues[each.name], facts.get(each.name)) for each in found]
@@ -93,6 +95,13 @@ def _row(
     return worker.name, served, worker.jobs, worker.stalled, *facts, seen, shorten(doing, 60) + more
 
 
+async def _read_facts(facts: Awaitable[dict[str, Facts]]) -> dict[str, Facts]:
+    """Return what is known of workers; nothing while the partition that has it is away."""
+    with contextlib.suppress(*REDIS_UNAVAILABLE):
+        return await facts
+    return {}
+
+
 def _fact_cells(
     busy: int, slots: int, memory: int, started: float, version: str | None
 ) -> tuple[str, ...]:
@@ -105,7 +114,7 @@ async def _print_worker(client: Client, worker: str, json: bool) -> None:
     held = await client.workers.jobs(worker)
     jobs = await client.jobs.multiget(*(held.jobs + held.stalled)[:MAX_JOBS])
     known = {each.name: each.queues for each in await client.workers.counts()}
-    facts = (await client.metrics.workers(worker)).get(worker)
+    facts = (await _read_facts(client.metrics.workers(worker))).get(worker)
     if json:
         (glance,) = await client.workers.working(worker, most=0)
         doing = [job_summary(job) for job in jobs]
