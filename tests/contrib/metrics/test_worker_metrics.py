@@ -49,7 +49,7 @@ async def runs_of(client: Client) -> int:
 
 
 class Lossy:
-    """A connection that loses the replies to reports, while it is told to."""
+    """A connection that loses the replies to reports while `loses` is set."""
 
     def __init__(self, connection: CommandConnection) -> None:
         self._connection = connection
