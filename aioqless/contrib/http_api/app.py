@@ -214,9 +214,9 @@ def _description(operation: Operation) -> openapi.Description:
             {"name": each, "in": "query", "schema": found}
             for each, found in schema["properties"].items()
         ]
-    refusals = [400, 401, 404, 422, 429, 503]
+    refusals = [400, 401, 403, 404, 422, 429, 503]
     if operation.method != "GET":
-        refusals += [403, 408, 409, 413, 415]
+        refusals += [408, 409, 413, 415]
     return openapi.Description(
         method=operation.method,
         path=operation.path,

@@ -155,6 +155,8 @@ async def find(request: JobRequest) -> JobPage:
     """Find jobs that the token sees, a portion per request."""
     query: FindQuery = request.query
     jobs, grant = request.client.jobs, request.grant
+    if grant.claims:  # a search costs, and its cursor may name jobs of others
+        raise RequestRefused(403, "klass", "A browser's token lists no jobs.")
     given = ((name, getattr(query, name)) for name in ("klass", "tag", "state"))
     words = tuple(Condition(name, (Text(text),)) for name, text in given if text is not UNSET)
     if not words or words[0].key == "state":

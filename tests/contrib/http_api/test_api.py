@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -425,7 +425,8 @@ async def test_body_that_breaks_off_puts_nothing(client: Client, app: ASGIApp) -
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }  # fmt: skip
     part = {"type": "http.request", "body": b'{"name": "Ada"}', "more_body": True}
-    events, sent = iter([part, {"type": "http.disconnect"}]), []
+    events: Iterator[dict[str, Any]] = iter([part, {"type": "http.disconnect"}])
+    sent: list[Any] = []
 
     async def receive() -> Mapping[str, Any]:
         return next(events)
