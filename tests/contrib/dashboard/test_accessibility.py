@@ -11,7 +11,9 @@ from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.access import Access
 from tests.contrib.dashboard.conftest import browser_context, served
 from tests.contrib.dashboard.test_access import PASSWORD, USERS
+from tests.contrib.dashboard.test_investigation import report
 from tests.contrib.dashboard.test_pages import EVERY_PAGE
+from tests.contrib.metrics.test_metrics import values
 
 pytestmark = pytest.mark.xdist_group("browser")
 AXE = AXE_FILE_PATH.read_text("utf-8")
@@ -34,12 +36,14 @@ async def shop(client: Client) -> list[str]:
     await mail.recur("shop.reports.weekly", {}, every=3600, offset=3600, jid="weekly")
     await client.internals.store.track_track(jid=waiting, tags=[])
     others = [f"/job?jid={each}" for each in (held, jobs[0].jid, jobs[2].jid)]
-    tabs = [f"/queue?name=mail&tab={tab}" for tab in ("running", "scheduled", "statistics")]
+    tabs = [f"/queue?name=mail&tab={tab}" for tab in ("running", "breakdown", "statistics")]
+    await report(client, 300, "1.4.2", values(50, failures=10))
     return [
         *(each for each in EVERY_PAGE if "none" not in each),
         *others,
         *tabs,
         "/recurring-job?jid=weekly",
+        *("/class?name=shop.load", "/group?error=ValueError", "/new-job?klass=shop.stock.count"),
         "/job?jid=none",
     ]
 
@@ -77,7 +81,7 @@ async def test_no_page_is_wider_than_a_phone_screen(
             await page.goto(address)
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
             wide = "tables => tables.filter(each => each.scrollWidth > each.clientWidth + 1).length"
-            if address in ("/", "/queues", "/recurring", "/audit-log"):
+            if address in ("/", "/queues", "/recurring", "/audit-log", "/failures", "/classes"):
                 assert not await page.locator(".wide").evaluate_all(wide), address
 
 

@@ -54,7 +54,7 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
     await page.goto("/")
     await page.get_by_role("link", name="Failures", exact=True).first.click()
     await page.get_by_role("link", name="ValueError", exact=True).click()
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("ValueError in shop.mail")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("ValueError 3 failed")
     await expect(page.locator(".cause")).to_contain_text(f"'{BROKEN}' is no address")
     await page.locator("a.row").first.click()
     await expect(page.locator("h1")).to_contain_text("failed")
@@ -114,7 +114,7 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
     await page.get_by_role("button", name="Delete jobs").click()
     await says(page, "Deleting 5 jobs of letters")
     await expect(page.locator(".bulk")).to_contain_text(
-        "queue letters: 4 of 5 deleted, 1 kept for their dependents"
+        "queue letters: 4 of 5 deleted, 1 left"
     )
     assert {
         job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))
