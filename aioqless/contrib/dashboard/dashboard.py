@@ -23,6 +23,7 @@ SESSION_LIFETIME = 12 * 3600  # seconds
 LOCAL = "local"  # the name of the user with the start-up token
 MAX_WORKER_STATES = 1000
 MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
+SHARE = 0.02  # of the time, at most, in which a value is read again
 
 T = TypeVar("T")
 
@@ -64,10 +65,12 @@ class Dashboard:
         self.worker_states = BoundedDict[str, WorkerState | None](MAX_WORKER_STATES)
 
     async def cached(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
-        """Return what `read` returns, or what it returned for this key a few seconds ago."""
-        now = time.monotonic()
-        if (found := self._cached.get(key)) is None or found[0] < now - CACHED_FOR:
-            found = self._cached[key] = (now, await read())
+        """Return what `read` returns, or what it returned for this key a short time ago."""
+        begun = time.monotonic()
+        if (found := self._cached.get(key)) is None or found[0] < begun:
+            value, now = await read(), time.monotonic()
+            kept = max(CACHED_FOR, (now - begun) / SHARE)
+            found = self._cached[key] = (now + kept, value)
         return cast(T, found[1])
 
     def proof_of(self, name: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.metrics import KlassMetrics, Mark, RunTotals
@@ -35,7 +36,7 @@ class Runs:
     klasses: Sequence[KlassMetrics]
     marks: Sequence[Mark]
 
-    @property
+    @cached_property
     def periods(self) -> list[RunTotals]:
         """The periods, each with what ended in it, oldest first."""
         found: dict[float, list[RunTotals]] = {}
@@ -75,13 +76,16 @@ class Runs:
             name: runs or failures, per minute; or a quantile such as `run.p95`.
         """
         what, _, quantile = name.partition(".")
+        if quantile:
+            return {
+                period.start: getattr(getattr(period, what), quantile) or 0.0
+                for period in self.periods
+            }
         values: dict[float, float] = {}
-        for period in self.periods:
-            value = getattr(period, what)
-            if quantile:
-                values[period.start] = getattr(value, quantile) or 0.0
-            else:
-                values[period.start] = 60 * value / self.step
+        for each in self.klasses:
+            for period in each.periods:
+                count = 60 * getattr(period, what) / self.step
+                values[period.start] = values.get(period.start, 0.0) + count
         return values
 
 
