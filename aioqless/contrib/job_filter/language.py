@@ -24,7 +24,7 @@ KEYS = (
     "run",
 )  # fmt: skip
 DATA = "data."
-MAX_CONDITIONS, MAX_VALUES = 20, 50
+MAX_CONDITIONS, MAX_VALUES, MAX_DEPTH = 20, 50, 11
 
 _VALUE = r'\*?(?:"(?:[^"\\]|\\.)*"|[^\s",*]+)\*?|\*'
 _WORD = re.compile(rf'(-?)(?:([^\s":,*]+):)?((?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\s|$)', re.DOTALL)
@@ -148,8 +148,10 @@ def _make_condition(word: re.Match[str]) -> Condition:
                 f"unknown key {key!r}{similar} For a member of the data write {DATA}{key}:"
             )
         key = DATA + key
-    if key.startswith(DATA) and not all(key.split(".")):
-        raise ValueError(f"{key!r} has an empty name: a path in the data is such as items.0.sku")
+    if key.startswith(DATA) and not (all(names := key.split(".")) and len(names) <= MAX_DEPTH):
+        raise ValueError(
+            f"{key!r} is no path in the data: write up to {MAX_DEPTH - 1} names such as items.0.sku"
+        )
     plain = len(values) == 1 and not (values[0].open_start or values[0].open_end)
     if key in ("text", *_DURATIONS, *_TIMES) and not plain:
         raise ValueError(f"{given!r} takes one whole value")
@@ -246,5 +248,5 @@ def _encode(condition: Condition, now: float, since: float) -> dict[str, Any]:
         return encoded | {"key": "time", ("least" if key == "since" else "most"): moment}
     if condition.path is not None:
         encoded |= {"key": "data", "path": condition.path.split(".")}
-    values = [(each.text, each.open_start, each.open_end) for each in condition.values]
-    return encoded | {"values": values}
+    values = dict.fromkeys((each.text, each.open_start, each.open_end) for each in condition.values)
+    return encoded | {"values": [*values]}

@@ -63,7 +63,9 @@ function job_filter.matches(job, conditions, now)
 end
 
 function job_filter.has_text(job, condition)
-  for _, text in ipairs(job_filter.list_texts(job, condition)) do
+  local texts = job_filter.list_texts(job, condition)
+  job.cost = (job.cost or 0) + #texts * #condition.values / 50
+  for _, text in ipairs(texts) do
     for _, value in ipairs(condition.values) do
       if job_filter.is_like(text, value[1], value[2], value[3]) then return true end
     end
