@@ -49,6 +49,7 @@ def create_app(
     secret: str | Sequence[str] | None = None,
     job_links: Mapping[str, str] = MappingProxyType({}),
     handlers: Sequence[Source] = (),
+    lake: str | None = None,
 ) -> Starlette:
     """Create a dashboard for the queues of a client, to be served as it is or within another app.
 
@@ -63,11 +64,13 @@ def create_app(
             of `jid`, `klass`, `queue`, `worker`, `trace_id`, or of the job's context. `{value}`
             stands for the value: `{"customer": "https://crm.example/{value}"}`.
         handlers: Handlers, or modules with them, of which users may put new jobs.
+        lake: Folder or URL of a lake. The Jobs page finds jobs there that Redis no longer has; the
+            extra `lake` must be installed.
 
     Example:
         app.mount("/jobs", create_app(client, access=Access(authenticate=who)))
     """
-    dashboard = Dashboard(client, access or Access(), secret, job_links, handlers)
+    dashboard = Dashboard(client, access or Access(), secret, job_links, handlers, lake)
     dashboard.log_token()
     renderer = Renderer(PAGES)
     live = LiveUpdates(dashboard, renderer)

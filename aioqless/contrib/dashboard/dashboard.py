@@ -37,6 +37,7 @@ class Dashboard:
         secret: Signs sessions.
         job_links: Addresses with `{value}`, by the name of an argument.
         handlers: Handlers of which users may put jobs, or the modules that have them.
+        lake: Folder or URL of the lake, which has jobs that Redis no longer has.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Dashboard:
         secret: str | Sequence[str] | None,
         job_links: Mapping[str, str],
         handlers: Sequence[Source] = (),
+        lake: str | None = None,
     ) -> None:
         for name, link in job_links.items():
             if not link.startswith(("https://", "http://")) or "{value}" not in link:
@@ -53,6 +55,7 @@ class Dashboard:
         self.client = client
         self.access = access
         self.job_links = job_links
+        self.lake = lake
         self.handlers = {each.klass: each for each in declared(Handler, handlers)}
         self.startup_token = access.startup_token or secrets.token_urlsafe(24)
         self.sessions = Sessions(client, COOKIE, SESSION_LIFETIME, secret)

@@ -25,6 +25,7 @@ class WebServer:
     access: Access
     secret: tuple[str, ...]
     modules: tuple[str, ...] = ()
+    lake: str | None = None
 
     @classmethod
     def from_settings(
@@ -62,14 +63,18 @@ class WebServer:
             )
         else:
             access = Access(startup_token=token or secrets.token_urlsafe(24), **trusted)
-        return cls(
-            host, port, access, tuple(environment.get("AIOQLESS_WEB_SECRET", "").split()), modules
-        )
+        secret = tuple(environment.get("AIOQLESS_WEB_SECRET", "").split())
+        lake = environment.get("AIOQLESS_LAKE") or None
+        return cls(host, port, access, secret, modules, lake)
 
     async def run(self, client: Client) -> None:
         """Serve until a signal; raise OSError when the address is not available."""
         app = create_app(
-            client, access=self.access, secret=self.secret or None, handlers=self.modules
+            client,
+            access=self.access,
+            secret=self.secret or None,
+            handlers=self.modules,
+            lake=self.lake,
         )
 
         def announce(url: str) -> None:

@@ -5,10 +5,11 @@ state:failed klass:app.mail.* -tag:vip age:<1h items.0.sku:abc
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from difflib import get_close_matches
 from typing import Any, Self
 
@@ -121,6 +122,17 @@ class JobFilter(msgspec.Struct, frozen=True):
     def paths(self) -> list[str]:
         """The paths in the data that it reads."""
         return [each.path for each in self.conditions if each.path is not None]
+
+    def read_dates(self, now: float) -> tuple[date, date]:
+        """Return the first and the last day, in UTC, of the times that it allows."""
+        times = [each for each in json.loads(self.encode(now)) if each["key"] == "time"]
+        times = [each for each in times if not each["negated"]]
+        least = max((each["least"] for each in times if "least" in each), default=0)
+        most = min((each["most"] for each in times if "most" in each), default=now)
+        return (
+            datetime.fromtimestamp(max(0, least), UTC).date(),
+            datetime.fromtimestamp(min(now, most), UTC).date(),
+        )
 
     def encode(self, now: float) -> str:
         """Return the argument of the command `find`.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from aioqless.client.job.summaries import SearchPage
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.job_filter import KEYS, STATES, Condition, JobFilter, Text
+from aioqless.errors import AioqlessError
 
 SEARCH_TIME = 0.1  # seconds per request; the user continues the search from there
+MAX_OF_DAY = 200  # jobs of a day of the lake that are listed
 PORTION = 1000  # jobs found by a command where all are changed, not listed
 MAX_LENGTH = 4000  # of a filter and of a cursor
 MAX_WORDS, MAX_NAMES = 300, 50  # that complete a filter
@@ -88,17 +91,22 @@ async def list_jobs(request: PageRequest) -> Page:
         "problem": "",
         "is_busy": False,
         "follows": False,
+        "day": None,
+        "has_lake": request.dashboard.lake is not None,
         "act": act,
         "states": ("", *(f"state:{each}" for each in STATES)),
         "words": [],
     }
     try:
         wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data)
+        if request.dashboard.lake and (day := request.text("day")):
+            values |= await asyncio.to_thread(_search_lake, request, wanted, day)
+            return Page("jobs.html", "Jobs", values, live=False)
         if any(not each.ended for each in request.dashboard.bulk_actions.recent(text)):
             values["is_busy"] = True
             return Page("jobs.html", "Jobs", values)
         search, jids, is_short = await _search(request, wanted, to_change=act is not None)
-    except ValueError as error:
+    except (ValueError, AioqlessError, ImportError) as error:
         values["problem"] = f"{error}."
         return Page("jobs.html", "Jobs", values, live=False)
     await request.dashboard.sampler.refresh(request.client, max_age=SAMPLE_AGE)
@@ -155,6 +163,26 @@ async def _search(
         if not cursor or is_full or time.monotonic() > until:
             return page, jids, is_short
         is_short = False
+
+
+def _search_lake(request: PageRequest, wanted: JobFilter, text: str) -> dict[str, object]:
+    """Search the lake's events of a day, or of the latest day before it."""
+    from aioqless.contrib.lake.job_search import list_days, search_day
+    from aioqless.contrib.lake.lake import Lake
+
+    lake, namespace = Lake(str(request.dashboard.lake)), request.client.namespace
+    first, last = wanted.read_dates(time.time())
+    latest = min(last, last if text == "latest" else date.fromisoformat(text))
+    days = [each for each in list_days(lake, namespace) if first <= each <= latest]
+    jobs = search_day(lake, namespace, wanted, days[0], MAX_OF_DAY) if days else []
+    return {
+        "day": days[0] if days else latest,
+        "earlier": days[1] if len(days) > 1 else None,
+        "days_left": max(0, len(days) - 1),
+        "jobs": jobs,
+        "is_full": len(jobs) == MAX_OF_DAY,
+        "follows": len(days) > 1 and not jobs and request.text("on"),
+    }
 
 
 def _narrow(wanted: JobFilter, condition: str, until: str) -> str:
