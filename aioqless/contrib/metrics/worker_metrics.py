@@ -28,7 +28,7 @@ from aioqless.worker.running_jobs import RunningJobs
 INTERVAL = 10.0  # seconds between two reports
 LAST_TIMEOUT = 1.0  # seconds for the last report
 MOST_SERIES = 1000  # as in run_metrics.lua
-ROWS_PER_CALL = 100
+ROWS_PER_CALL = 50
 OTHERS = ("", "")  # queue and klass of runs that are not counted by their own
 # Which version of the application runs, where a platform or a build says so.
 VERSION_VARIABLES = (
