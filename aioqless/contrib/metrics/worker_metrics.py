@@ -26,7 +26,7 @@ from aioqless.worker.context import memory_in_use
 from aioqless.worker.running_jobs import RunningJobs
 
 INTERVAL = 10.0  # seconds between two reports
-LAST_TIMEOUT = 1.0  # seconds for the last report
+LAST_TIMEOUT = 0.5  # seconds for the last report
 MOST_SERIES = 1000  # as in run_metrics.lua
 ROWS_PER_CALL = 50
 OTHERS = ("", "")  # queue and klass of runs that are not counted by their own
