@@ -132,6 +132,7 @@ NAMED = {
     "result": "60 {}", "id": "1-0", "from": "0", "conditions": "[]", "stop": "0",
     "before": "1-0", "totals": "today",
     "states": "waiting", "place": "open", "kind": "cursor", "wait_kind": "wait", "position": "1-1",
+    "seconds": "60", "values": "[0,0,9,9]",
 }  # fmt: skip
 
 # Combinations of arguments that are invalid, although each is valid: command, keys, arguments.

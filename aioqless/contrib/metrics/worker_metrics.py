@@ -54,7 +54,7 @@ class Series:
         """Return the counts as run_metrics.lua adds them."""
         units = [round(seconds * UNITS) for seconds in (self.run_seconds, self.wait_seconds)]
         pairs = [number for pair in self.buckets.items() for number in pair]
-        return msgspec.msgpack.encode([self.failures, self.retries, *units, *pairs])
+        return msgspec.json.encode([self.failures, self.retries, *units, *pairs])
 
 
 class WorkerMetrics:

@@ -14,9 +14,13 @@
 -- @returns nothing
 
 local rows = {}
-each(function(queue, klass, values)
+local answers = each(function(queue, klass, values)
   rows[#rows + 1] = {queue, klass, run_metrics.parse(values)}
+  return 'ok'
 end)
+for _, answer in ipairs(answers) do
+  if answer ~= 'ok' then error(answer) end
+end
 if worker_facts.has_report(worker, report) then return nil end
 for _, row in ipairs(rows) do run_metrics.add(row[1], row[2], row[3], now) end
 if args.is_given(version) then marks.note_version(version, now) end
