@@ -22,7 +22,8 @@ from aioqless.runtime.tasks import cancel_and_wait
 
 T = TypeVar("T")
 KEY_PATTERN = "^[!-~]{1,255}$"
-BODY_DIGEST = "idempotency"  # in the context of a job: its data may change while it runs
+# In the context of a job, which stays: data may be encrypted, and handlers and retries change it.
+BODY_DIGEST = "idempotency"
 
 
 @dataclass(frozen=True)
