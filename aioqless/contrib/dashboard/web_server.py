@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from aioqless.client import Client
@@ -26,6 +27,7 @@ class WebServer:
     secret: tuple[str, ...]
     modules: tuple[str, ...] = ()
     lake: str | None = None
+    job_links: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_settings(
@@ -35,7 +37,9 @@ class WebServer:
         users: Path | None,
         proxies: str,
         environment: Mapping[str, str],
+        *,
         modules: tuple[str, ...] = (),
+        job_links: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
         """Read the settings of the command line and the environment.
 
@@ -65,7 +69,7 @@ class WebServer:
             access = Access(startup_token=token or secrets.token_urlsafe(24), **trusted)
         secret = tuple(environment.get("AIOQLESS_WEB_SECRET", "").split())
         lake = environment.get("AIOQLESS_LAKE") or None
-        return cls(host, port, access, secret, modules, lake)
+        return cls(host, port, access, secret, modules, lake, job_links)
 
     async def run(self, client: Client) -> None:
         """Serve until a signal; raise OSError when the address is not available."""
@@ -73,6 +77,7 @@ class WebServer:
             client,
             access=self.access,
             secret=self.secret or None,
+            job_links=self.job_links,
             handlers=self.modules,
             lake=self.lake,
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import subprocess
+import sys
 import time
 
 import httpx
@@ -286,3 +288,10 @@ async def test_worker_shows_its_memory_and_slots_over_time(
     assert page.count('<svg class="chart"') == 2
     assert "7 of 10<" in (await http.get("/workers")).text
     assert "1 worker, 7 of 10 slots busy" in (await http.get("/queue?name=imports")).text
+
+
+def test_job_link_of_the_command_line_must_be_a_url() -> None:
+    options = ["--job-link", "x=javascript:{value}", "--port", "0", "--url", "redis://127.0.0.1:1"]
+    command = [sys.executable, "-m", "aioqless", "web", *options]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode and "the link of 'x' must be an http(s) URL" in ended.stderr

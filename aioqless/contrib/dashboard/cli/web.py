@@ -44,6 +44,13 @@ def web(
             "X-Forwarded-Proto are trusted, separated by commas.",
         ),
     ] = "",
+    job_link: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=URL",
+            help="A link on the pages of jobs with this argument; {value} stands for its value.",
+        ),
+    ] = None,
     log_level: LogLevel = "info",
     log_json: LogJson = None,
     url: Url = None,
@@ -56,7 +63,13 @@ def web(
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     server = WebServer.from_settings(
-        host, port, users, trusted_proxies, os.environ, tuple(modules or ())
+        host,
+        port,
+        users,
+        trusted_proxies,
+        os.environ,
+        modules=tuple(modules or ()),
+        job_links=dict(_parse_link(each) for each in job_link or ()),
     )
 
     async def act(client: Client) -> None:
@@ -65,6 +78,11 @@ def web(
 
     check_one_partition(namespace)
     run_with_client(url, namespace, act)
+
+
+def _parse_link(text: str) -> tuple[str, str]:
+    name, _, url = text.partition("=")
+    return name, url
 
 
 @app.command(rich_help_panel=Section.RUN)
