@@ -89,10 +89,11 @@ class JobRequest:
 
 def read_key(request: Request) -> str | None:
     """Return the idempotency key of a request."""
-    key = request.headers.get("idempotency-key")
-    if key is not None and not re.fullmatch(KEY_PATTERN, key):
-        raise RequestRefused(400, "request", f"Idempotency-Key must match {KEY_PATTERN}.")
-    return key
+    keys = request.headers.getlist("idempotency-key")
+    if len(keys) > 1 or not all(re.fullmatch(KEY_PATTERN, key) for key in keys):
+        why = f"Idempotency-Key must match {KEY_PATTERN}, and be sent once."
+        raise RequestRefused(400, "request", why)
+    return keys[0] if keys else None
 
 
 def read_query(request: Request, type_: Callable[..., Any] | None) -> Any:

@@ -209,6 +209,12 @@ async def test_malformed_key_is_refused(shop: Program, key: str) -> None:
     assert refusal(answer) == (400, "request")
 
 
+async def test_two_keys_are_refused(shop: Program) -> None:
+    headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    answer = await shop.post("/klasses/shop.greet", json={"name": "Ada"}, headers=headers)
+    assert refusal(answer) == (400, "request")
+
+
 # Results
 
 
