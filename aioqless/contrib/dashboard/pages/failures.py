@@ -126,7 +126,8 @@ async def show_group(request: PageRequest) -> Page:
     name, error, klass = request.text("name"), request.text("error"), request.text("klass")
     jobs = request.client.jobs
     if error:
-        names = find_groups(await jobs.failed_counts(), error)
+        counts = await jobs.failed_counts()
+        names = sorted(find_groups(counts, error), key=lambda group: -counts[group])
         found = await find_causes(request.client, names, by_klass=bool(klass))
         cause = next((each for each in found if (each.error, each.klass) == (error, klass)), None)
         shown = cause.jobs[request.offset : request.offset + PAGE_SIZE] if cause else []
