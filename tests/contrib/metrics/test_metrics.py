@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -85,7 +86,7 @@ async def test_figures_agree_with_those_of_the_archive_within_a_percent(client: 
     await client.config.set("archive", "on")
     await client.put_many([send.data(seconds=1 + number / 20) for number in range(20)])
     await run_all(client, concurrency=10)
-    entries = await client.redis.xrange(f"{client.namespace}:x:archive")
+    entries: Any = await client.redis.xrange(f"{client.namespace}:x:archive")
     runs = sorted(float(entry[b"ended"]) - float(entry[b"popped"]) for _, entry in entries)
     waits = sorted(float(entry[b"popped"]) - float(entry[b"put"]) for _, entry in entries)
     total = (await find(client, "Send")).total

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import Any
 
 import pytest
 from redis import exceptions
@@ -56,8 +57,8 @@ class Lossy:
         self.loses = True
         self.reports = 0
 
-    async def execute(self, *command: bytes | str | int) -> object:
-        reply: object = await self._connection.execute(*command)
+    async def execute(self, *command: str | bytes | int | float) -> Any:
+        reply = await self._connection.execute(*command)
         self.reports += 1
         if self.loses:
             raise exceptions.ConnectionError("the reply is lost")
