@@ -192,14 +192,15 @@ class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         slots: Maximum number of jobs at once.
     """
 
-    host: str
-    pid: int
-    aioqless: str
-    version: str | None
-    started: float
-    memory: int
-    busy: int
-    slots: int
+    # The worker may be of another version of aioqless, which reports something else.
+    host: str = ""
+    pid: int = 0
+    aioqless: str = ""
+    version: str | None = None
+    started: float = 0.0
+    memory: int = 0
+    busy: int = 0
+    slots: int = 0
 
 
 class WorkerSample(msgspec.Struct, frozen=True, gc=False):

@@ -195,3 +195,9 @@ async def test_first_worker_of_a_new_version_makes_a_mark(client: Client) -> Non
         (0, "a"),
     ]
     assert all(mark.deploy for mark in marks)
+
+
+async def test_facts_that_another_version_does_not_report_have_defaults(client: Client) -> None:
+    await report(client, time.time(), "Send")
+    facts = await client.metrics.workers("ann", "unknown")
+    assert [(name, each.host, each.slots) for name, each in facts.items()] == [("ann", "", 0)]
