@@ -47,7 +47,7 @@ async def test_job_runs_by_the_clock_of_the_server(story: Story, recent: Clock) 
         *(await story.scores("tracked")).values(),
         *(await story.scores("completed")).values(),
     ]
-    assert len(times) == 15
+    assert len(times) == 16
     assert [at for at in times if not recent(at)] == []
 
 

@@ -45,8 +45,8 @@ async def test_job_runs_although_scripts_are_flushed_between_all_calls(
     assert await story.store.unfail(queue="mail", group="typo", now=10) == 1
     assert await story.cancel("b") == ["b"]
     assert await story.event_times("a") == [
-        (0, "put"), (1, "popped"), (4, "popped"), (5, "done"), (5, "put"), (6, "popped"),
-        (7, "done"),
+        (0, "put"), (1, "popped"), (3, "retried"), (4, "popped"), (5, "done"), (5, "put"),
+        (6, "popped"), (7, "done"),
     ]  # fmt: skip
 
 

@@ -23,6 +23,8 @@ from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
 from aioqless.contrib.http.commands import HttpCommands
 from aioqless.contrib.human_tasks import TaskQueue
+from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.worker_metrics import Series
 from aioqless.contrib.output.commands import OutputCommands
 from aioqless.testing import server
 
@@ -186,6 +188,10 @@ async def put_extensions(client: Client) -> None:
         who="ann", act="login", about='{"address": "::1"}', outcome="done"
     )
     await client.internals.store.declare_begin(id="1")
+    await MetricsCommands(client.internals.store).metrics_report(
+        worker="counting", report="1", now=THEN, facts='{"host": "shop"}', memory=1 << 20, busy=1,
+        version="v1", batch=[{"queue": "mail", "klass": "Greet", "values": Series().encode()}],
+    )  # fmt: skip
     await put_durable(client)
     await HttpCommands(client.internals.store).session_keep(
         id="known", proof="of-a-password", seconds=10**9
@@ -273,7 +279,8 @@ async def _value(redis: Redis, key: bytes, kind: str) -> Any:
                 for name, value in sorted((await redis.hgetall(key)).items())
             }
         case "list":
-            return [item.decode() for item in await redis.lrange(key, 0, -1)]
+            found = await redis.lrange(key, 0, -1)
+            return [item.decode(errors="surrogateescape") for item in found]  # may be MessagePack
         case "set":
             return sorted(item.decode() for item in await redis.smembers(key))
         case "zset":
@@ -299,7 +306,7 @@ async def restore(redis: Redis, entries: list[dict[str, Any]]) -> None:
             case "hash":
                 await redis.hset(key, mapping=value)
             case "list":
-                await redis.rpush(key, *value)
+                await redis.rpush(key, *(each.encode(errors="surrogateescape") for each in value))
             case "set":
                 await redis.sadd(key, *value)
             case "zset":
