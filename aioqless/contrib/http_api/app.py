@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -28,6 +27,7 @@ from aioqless.contrib.http.json_api import (
     respond,
 )
 from aioqless.contrib.http.login_attempts import LoginAttempts, network_of
+from aioqless.contrib.http.uvicorn_server import TimedProtocol
 from aioqless.contrib.http_api.handler_types import PydanticSchemas
 from aioqless.contrib.http_api.job_request import (
     KEY_PATTERN,
@@ -42,7 +42,9 @@ from aioqless.contrib.http_api.tokens import Grant, Token, Tokens, matches
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime.log import log
 
-MAX_WAITS = 100  # of one token's requests at a time
+# Requests that wait at a time; of all tokens, half of what the server takes: others get in.
+MAX_WAITS = TimedProtocol.MAX_CONNECTIONS // 2
+MAX_WAITS_OF_TOKEN, MAX_WAITS_OF_BROWSER = 100, 5
 MEANINGS = {
     400: "The request is malformed.",
     401: "The token is missing, wrong or expired.",
@@ -53,7 +55,7 @@ MEANINGS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "Not what the handler takes; or the idempotency key was used for another body.",
-    429: "The queue is full, or too many requests of this token wait: see Retry-After.",
+    429: "The queue is full, or too many requests wait: see Retry-After.",
     503: "Redis is unavailable, or hasn't stored the change safely: repeat the request.",
 }
 KEY = {
@@ -132,13 +134,13 @@ def create_api(
 
 
 class _Api:
-    """The endpoints, and the number of requests that wait."""
+    """The endpoints, and the owners of the requests that wait."""
 
     def __init__(self, client: Client, tokens: Tokens) -> None:
         self._client = client
         self._tokens = tokens
         self._attempts = LoginAttempts()
-        self._waits = Counter[str]()
+        self._waits: list[str] = []
 
     async def authenticate(self, request: Request) -> Grant:
         """Return what the sender of a request may do; log refusals, one a minute of an address."""
@@ -170,22 +172,23 @@ class _Api:
             )
             if not getattr(job_request.query, "wait", 0):
                 return respond(await operation.perform(job_request))
-            async with self._waiting(grant.token.name):
+            async with self._waiting(grant):
                 work = operation.perform(job_request)
                 return respond(await run_while_connected(request, work))
 
         return perform
 
     @asynccontextmanager
-    async def _waiting(self, name: str) -> AsyncIterator[None]:
-        if self._waits[name] >= MAX_WAITS:
-            why = f"{MAX_WAITS} requests of this token wait already: ask without `wait`."
+    async def _waiting(self, grant: Grant) -> AsyncIterator[None]:
+        most = MAX_WAITS_OF_BROWSER if grant.claims else MAX_WAITS_OF_TOKEN
+        if len(self._waits) >= MAX_WAITS or self._waits.count(grant.owner) >= most:
+            why = "Too many requests wait already: ask without `wait`."
             raise RequestRefused(429, "waits", why, headers={"Retry-After": "5"})
-        self._waits[name] += 1
+        self._waits.append(grant.owner)
         try:
             yield
         finally:
-            self._waits[name] -= 1
+            self._waits.remove(grant.owner)
 
 
 def _describe(title: str, operations: Sequence[Operation]) -> openapi.Schema:

@@ -14,8 +14,9 @@ from starlette.types import ASGIApp
 from aioqless import Client, NewJob, Worker, job
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.http.json_api import MAX_BODY
+from aioqless.contrib.http.uvicorn_server import TimedProtocol
 from aioqless.contrib.http_api import Token, create_api
-from aioqless.contrib.http_api.app import MAX_WAITS
+from aioqless.contrib.http_api.app import MAX_WAITS, MAX_WAITS_OF_BROWSER, MAX_WAITS_OF_TOKEN
 from aioqless.contrib.partitions import PartitionedClient
 from tests.conftest import Until
 from tests.contrib.http_api import jobs
@@ -275,20 +276,39 @@ async def test_canceled_job_ends_the_wait(client: Client, shop: Program) -> None
     assert refusal(await shop.delete(f"/jobs/{put['jid']}")) == (404, "gone")
 
 
-async def test_waits_of_a_token_are_limited(
-    client: Client, shop: Program, other: Program, until: Until
+async def wait_at_once(program: Program, jid: str, count: int, until: Until) -> list[Any]:
+    """Send requests that wait for a result; returns them when they do."""
+    path, before = f"/klasses/shop.slow/results/{jid}", len(asyncio.all_tasks())
+    waits = [asyncio.create_task(program.get(path, params={"wait": 60})) for _ in range(count)]
+    await until(lambda: asyncio.sleep(0, len(asyncio.all_tasks()) > before + 2 * count))
+    return waits
+
+
+async def test_waits_of_a_token_are_limited_and_those_of_all(
+    client: Client, app: ASGIApp, shop: Program, other: Program, until: Until
 ) -> None:
-    put = await shop.put("shop.slow", {})
-    path = f"/klasses/shop.slow/results/{put['jid']}"
-    waits = [asyncio.create_task(shop.get(path, params={"wait": 60})) for _ in range(MAX_WAITS)]
-    await until(lambda: asyncio.sleep(0, len(asyncio.all_tasks()) > 2 * MAX_WAITS))
+    jid = (await shop.put("shop.slow", {}))["jid"]
+    path = f"/klasses/shop.slow/results/{jid}"
+    browsers = [Program(app, TOKENS[0].issue(jids=[jid])) for _ in range(2)]
+    waits = await wait_at_once(browsers[0], jid, MAX_WAITS_OF_BROWSER, until)
+    assert refusal(await browsers[0].get(path, params={"wait": 60})) == (429, "waits")
+    answer = await browsers[1].get(path, params={"wait": 0.01})
+    assert answer.status_code == 200
+
+    waits += await wait_at_once(shop, jid, MAX_WAITS_OF_TOKEN, until)
     answer = await shop.get(path, params={"wait": 60})
     assert refusal(answer) == (429, "waits") and answer.headers["retry-after"]
     assert (await shop.get(path)).status_code == 200
-    own = await other.put("shop.slow", {})
-    answer = await other.get(f"/klasses/shop.slow/results/{own['jid']}", params={"wait": 0.01})
-    assert answer.status_code == 200
-    await client.jobs.cancel(put["jid"])
+
+    own = (await other.put("shop.slow", {}))["jid"]
+    assert MAX_WAITS <= TimedProtocol.MAX_CONNECTIONS / 2
+    waits += await wait_at_once(other, own, MAX_WAITS - len(waits), until)
+    for program in (other, browsers[1]):
+        answer = await program.get(f"/klasses/shop.slow/results/{own}", params={"wait": 60})
+        assert refusal(answer) == (429, "waits") and answer.headers["retry-after"]
+    assert (await other.get("/health")).status_code == 200
+
+    await client.jobs.cancel(jid, own)
     assert {(await each).status_code for each in waits} == {404}
     again = await shop.put("shop.slow", {})
     answer = await shop.get(f"/klasses/shop.slow/results/{again['jid']}", params={"wait": 0.01})
