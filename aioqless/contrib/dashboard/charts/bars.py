@@ -140,7 +140,7 @@ def over_time(
     for start, value in values.items():
         first = start // together * together
         highest[first] = max(highest.get(first, 0.0), value)
-    most, scale = max(highest.values(), default=0) or 1, WIDTH / (end - begin)
+    most, scale = _round_up(max(highest.values(), default=0)) or 1, WIDTH / (end - begin)
     bars = Markup("").join(
         Markup(
             '<g><title>{ago} ago: {value}</title><rect class="{kind}" x="{x:.1f}" y="{y:.1f}" '
@@ -184,6 +184,14 @@ def over_time(
         half=format_duration((end - begin) / 2),
     )
     return _chart(label, WIDTH, most, bars + drawn + labels, show)
+
+
+def _round_up(value: float) -> float:
+    """Return the end of an axis: a round number, of which the half is one as well."""
+    if value <= 0:
+        return 0.0
+    unit: float = 10.0 ** math.floor(math.log10(value))
+    return next(unit * each for each in (1, 2, 3, 4, 5, 6, 8, 10) if unit * each >= value)
 
 
 def _chart(
