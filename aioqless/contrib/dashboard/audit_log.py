@@ -17,6 +17,7 @@ from aioqless.runtime.log import log
 from aioqless.validation import to_text
 
 MAX_LENGTH = 200  # characters of each value
+ARGUMENT = "arg-"  # begins the name of a field with an argument of a new job
 
 
 class AuditEntry(TypedDict):
@@ -63,10 +64,12 @@ async def record(
     details = {
         to_text(name[:MAX_LENGTH]): to_text(value[:MAX_LENGTH])
         for name, value in fields.items()
-        if value and name not in ("data", "was")
+        if value and name not in ("data", "was") and not name.startswith(ARGUMENT)
     }
-    if fields.get("data"):
-        details["data"] = f"{len(fields['data'])} characters"
+    if data := "".join(
+        fields[name] for name in fields if name == "data" or name.startswith(ARGUMENT)
+    ):
+        details["data"] = f"{len(data)} characters"
     log.info(
         "web.action_performed", user=user.name, action=action, details=details, outcome=outcome
     )

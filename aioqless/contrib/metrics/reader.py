@@ -310,7 +310,8 @@ class Metrics:
         """
         begin = await self._store.now() - validation.check_seconds("since", since)
         marks = [
-            msgspec.json.decode(text, type=Mark) for text in await self._commands.metrics_marks()
+            msgspec.json.decode(text.encode(errors="replace"), type=Mark)
+            for text in await self._commands.metrics_marks()
         ]
         return [mark for mark in marks if mark.at >= begin]
 

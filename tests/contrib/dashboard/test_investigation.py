@@ -14,6 +14,7 @@ import pytest
 
 from aioqless import Client, NewJob, chain, group
 from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
 from aioqless.contrib.metrics.commands import MetricsCommands
 from tests.conftest import Until
@@ -222,6 +223,9 @@ async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Clien
         assert said.startswith("refused: ") and "width must be int" in said
         assert (await do(http, "put", **form, **{"arg-width": "7"})).startswith("done: ")
     (jid,) = await client.queue("pictures").jids("waiting")
+    for entry in await read_entries(client, logins=False, before=None, count=9):
+        assert not entry["about"].keys() & form.keys() - {"klass", "queue"}, entry
+        assert entry["about"]["data"] in ("6 characters", "3 characters")
     job = await client.jobs.get(jid)
     assert job and (job.klass, job.data) == ("shop.pictures.resize", {"path": "42", "width": 7})
 
@@ -288,6 +292,16 @@ async def test_worker_shows_its_memory_and_slots_over_time(
     assert page.count('<svg class="chart"') == 2
     assert "7 of 10<" in (await http.get("/workers")).text
     assert "1 worker, 7 of 10 slots busy" in (await http.get("/queue?name=imports")).text
+
+
+async def test_worker_that_starts_ahead_of_the_clock_of_the_dashboard_is_shown(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await client.internals.store.register(worker="ann", queues=["imports"])
+    await MetricsCommands(client.internals.store).metrics_report(
+        worker="ann", report="1", now=time.time() + 120, facts=FACTS, memory=1, busy=7, batch=[]
+    )
+    assert (await http.get("/worker?name=ann")).status_code == 200
 
 
 def test_job_link_of_the_command_line_must_be_a_url() -> None:

@@ -201,3 +201,8 @@ async def test_facts_that_another_version_does_not_report_have_defaults(client: 
     await report(client, time.time(), "Send")
     facts = await client.metrics.workers("ann", "unknown")
     assert [(name, each.host, each.slots) for name, each in facts.items()] == [("ann", "", 0)]
+
+
+async def test_mark_that_is_not_utf8_is_read_like_any_other(client: Client) -> None:
+    await client.metrics.mark("caf\udce9")
+    assert [mark.text for mark in await client.metrics.marks()] == ["caf?"]

@@ -11,6 +11,7 @@ from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.client.put import NewJob
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
+from aioqless.contrib.dashboard.audit_log import ARGUMENT
 from aioqless.contrib.dashboard.page_request import address
 from aioqless.contrib.dashboard.pages.job import data_digest
 from aioqless.contrib.dashboard.pages.new_job import list_parameters
@@ -35,7 +36,7 @@ async def put_new(request: ActionRequest) -> Redirect:
     if (handler := request.dashboard.handlers.get(klass)) is None:
         raise ValueError(f"there is no handler of {klass}")
     if parameters := list_parameters(handler):
-        given = {each.name: request.form.get(f"arg-{each.name}", "") for each in parameters}
+        given = {each.name: request.form.get(ARGUMENT + each.name, "") for each in parameters}
         data: object = {
             each.name: each.read(given[each.name])
             for each in parameters
