@@ -31,6 +31,7 @@ _VALUE = r'\*?(?:"(?:[^"\\]|\\.)*"|[^\s",*]+)\*?|\*'
 _WORD = re.compile(rf'(-?)(?:([^\s":,*]+):)?((?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\s|$)', re.DOTALL)
 _ONE_VALUE = re.compile(_VALUE, re.DOTALL)
 _UNQUOTED = re.compile(r'[^\s",*\\<>:-][^\s",*\\:]*')
+_BARE = re.compile(r"[\w.:<>+-]+")  # a duration or time without quotes
 _DURATION = re.compile(r"([<>])(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d|w)")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATIONS, _TIMES = ("age", "run"), ("since", "until")
@@ -60,11 +61,11 @@ class Condition(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         key, path = self.key, self.path
-        if path is not None and not _is_reserved(path) and not _resembles_key(path):
+        # A word that begins with - is negated.
+        if path and not (path.startswith("-") or _is_reserved(path) or _resembles_key(path)):
             key = path
-        values = ",".join(
-            each.text if self.key in _DURATIONS + _TIMES else str(each) for each in self.values
-        )
+        is_bare = self.key in _DURATIONS + _TIMES and _BARE.fullmatch(self.values[0].text)
+        values = ",".join(each.text if is_bare else str(each) for each in self.values)
         return f"{'-' * self.negated}{f'{key}:' * (self.key != 'text')}{values}"
 
     @property

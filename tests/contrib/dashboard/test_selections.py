@@ -16,6 +16,7 @@ from aioqless.contrib.dashboard.pages import job_lists
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.job_filter import STATES
 from tests.conftest import Until
+from tests.contrib.dashboard.conftest import TOKEN
 from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
@@ -183,3 +184,23 @@ async def test_hidden_data_cannot_be_found_out_by_a_filter(
         if role == Role.ADMIN:  # who has a form with the token
             changed = await do(http, "select-tag", filter=text, found="1", tags="found")
             assert refusal in unescape(changed)
+
+
+@pytest.mark.parametrize("text", ["data.-ssn:4*", "-data.-ssn:x*"])
+async def test_name_that_begins_with_a_minus_is_not_read_as_another_one_that_is_hidden(
+    client: Client, until: Until, text: str
+) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet", {"ssn": "4711"}, jid="hidden")
+    await mail.put("Greet", {"ssn": "x", "-ssn": "4712"}, jid="meant")
+    await mail.put("Greet", {"ssn": "x", "-ssn": "x"}, jid="other")
+    wanted = {"meant"} if text[0] == "d" else {"meant", "hidden"}
+    async with client_of(
+        create_app(client, access=Access(startup_token=TOKEN, redact=("ssn",)))
+    ) as http:
+        page = (await http.get("/jobs", params={"filter": text})).text
+        assert set(re.findall(r"/job\?jid=(\w+)", page)) == wanted
+        _, fields = await chosen(http, text, "Delete")
+        await do(http, "select-cancel", **fields)
+        assert await until(lambda: has(mail, 3 - len(wanted)))
+        assert not await client.jobs.multiget(*wanted)

@@ -15,7 +15,8 @@ NOW = 1_893_553_200.0  # 2030-01-02T03:00Z
 TEXT_KEYS = [each for each in KEYS if each not in ("state", "text", "age", "run", "since", "until")]
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 text_values = st.builds(Text, texts, st.booleans(), st.booleans())
-paths = st.lists(st.from_regex(r"[a-z0-9_]{1,6}", fullmatch=True), min_size=1, max_size=3)
+names = st.from_regex(r'[^\s":,*.]{1,6}', fullmatch=True) | st.sampled_from(["-x", "data", *KEYS])
+paths = st.lists(names, min_size=1, max_size=3)
 
 
 def _tuples(values: st.SearchStrategy[Text], most: int = 3) -> st.SearchStrategy[tuple[Text, ...]]:
@@ -45,7 +46,7 @@ conditions = st.one_of(
     st.builds(
         Condition,
         st.sampled_from(["since", "until"]),
-        _tuples(st.sampled_from(["03:00", "2030-01-31", "2030-01-31T03:00:05Z"]).map(Text), 1),
+        _tuples(st.sampled_from(["03:00", "2030-01-31", "2030-01-31 03:00:05Z"]).map(Text), 1),
         st.booleans(),
     ),
 )
@@ -98,6 +99,7 @@ def test_reserved_names_in_the_data_are_reached_by_a_prefix() -> None:
     (condition,) = JobFilter.parse("data.customer:7").conditions
     assert str(condition) == "customer:7"
     assert JobFilter.parse("state:failed a:1,2 -b:3").paths == ["a", "b"]
+    assert str(JobFilter.parse("data.-x:1")) == "data.-x:1"
 
 
 def _times(text: str) -> list[float]:
