@@ -26,6 +26,7 @@ KEYS = (
 )  # fmt: skip
 DATA = "data."
 MAX_CONDITIONS, MAX_VALUES, MAX_DEPTH = 20, 50, 11
+MAX_ADDED = 3  # conditions that the dashboard adds to a filter of a user
 
 _VALUE = r'\*?(?:"(?:[^"\\]|\\.)*"|[^\s",*]+)\*?|\*'
 _WORD = re.compile(rf'(-?)(?:([^\s":,*]+):)?((?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\s|$)', re.DOTALL)
@@ -83,8 +84,8 @@ class JobFilter(msgspec.Struct, frozen=True):
         return " ".join(map(str, self.conditions))
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse a filter.
+    def parse(cls, text: str, most: int = MAX_CONDITIONS) -> Self:
+        """Parse a filter of at most so many words.
 
         Raises:
             ValueError: A word is malformed; the error says which one, and what is possible.
@@ -101,8 +102,8 @@ class JobFilter(msgspec.Struct, frozen=True):
                 )
             conditions.append(_make_condition(word))
             at = len(text) - len(text[word.end() :].lstrip())
-        if len(conditions) > MAX_CONDITIONS:
-            raise ValueError(f"a filter has at most {MAX_CONDITIONS} words (got {len(conditions)})")
+        if len(conditions) > most:
+            raise ValueError(f"a filter has at most {most} words (got {len(conditions)})")
         return cls(tuple(conditions))
 
     def __and__(self, other: JobFilter) -> JobFilter:

@@ -7,14 +7,14 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.summaries import SearchPage
-from aioqless.contrib.job_filter.language import JobFilter
+from aioqless.contrib.job_filter.language import MAX_ADDED, MAX_CONDITIONS, JobFilter
 
 
 async def search(
     backend: JobBackend, text: str, *, cursor: str, stop: str, count: int
 ) -> SearchPage:
     """Search a portion; see `Jobs.search`."""
-    store, wanted = backend.store, JobFilter.parse(text)
+    store, wanted = backend.store, JobFilter.parse(text, MAX_CONDITIONS + MAX_ADDED)
     counts, at = _read_cursor(cursor)
     page = await store.find(
         conditions=wanted.encode(await store.now()),
@@ -46,6 +46,6 @@ def _read_cursor(text: str) -> tuple[list[int], str]:
     try:
         counts, at = json.loads(urlsafe_b64decode(text))
         searched, total, encrypted, found = map(int, counts)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise ValueError(f"{text[:80]!r} is not a cursor of a search") from None
     return [searched, total, encrypted, found], str(at)

@@ -26,8 +26,9 @@ function job_search.parse_cursor(text)
   local valid, at = pcall(cjson.decode, text)
   valid = valid and type(at) == 'table' and #at == 4
   for i = 1, 4 do valid = valid and type(at[i]) == 'string' end
-  local mark = valid and tonumber(at[3])
-  if not mark or mark ~= mark then
+  -- A number as the server reads it too, which takes no spaces.
+  local is_number = valid and (string.find(at[3], '^%-?[%d.e+-]+$') or string.find(at[3], '^-?inf$'))
+  if not is_number or not tonumber(at[3]) then
     errors.bad_argument('cursor', text, 'is not a cursor of find')
   end
   return {stage = at[1], name = at[2], mark = at[3], jid = at[4]}

@@ -48,9 +48,9 @@ end
 -- The rank of the entry behind a position.
 function searched_lists.find_rank(at)
   local key = searched_lists.find_key(at.stage, at.name)
-  if at.stage == 'jid' then return tonumber(at.mark) end
+  if at.stage == 'jid' then return math.floor(tonumber(at.mark)) end
   if at.stage == 'failed' then
-    return math.max(0, redis.call('LLEN', key) - tonumber(at.mark))
+    return math.max(0, redis.call('LLEN', key) - math.floor(tonumber(at.mark)))
   end
   local first = redis.call('ZCOUNT', key, '-inf', '(' .. at.mark)
   local limit = first + redis.call('ZCOUNT', key, at.mark, at.mark)

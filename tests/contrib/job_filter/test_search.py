@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from aioqless import Client, NewJob
 from aioqless.client.job.summaries import JobSummary
 from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.job_filter import JobFilter
 from aioqless.errors import InvalidArgument
 
 KLASSES = ("app.mail.greet", "app.mail.bill", "shop.Pack")
@@ -232,11 +234,29 @@ async def test_encrypted_data_is_left_out_and_counted(client: Client) -> None:
 
 
 async def test_malformed_cursor_is_refused(client: Client) -> None:
-    with pytest.raises(ValueError, match="is not a cursor of a search"):
-        await client.jobs.search("", cursor="nonsense")
-    for cursor in ("x", "[1]", '["tag","a","1","b"]', '["waiting","a","nan","b"]'):
+    await client.queue("mail").put("Greet")
+    for cursor in ("nonsense", b64encode(b'[[1,1,1,1e400],"0"]').decode()):
+        with pytest.raises(ValueError, match="is not a cursor of a search"):
+            await client.jobs.search("", cursor=cursor)
+    for cursor in ("x", "[1]", '["tag","a","1","b"]'):
         with pytest.raises(InvalidArgument):
             await client.internals.store.find(conditions="[]", cursor=cursor)
+    for mark in ("nan", " 5 ", "0x10", "1.2.3", "", "5\\n"):
+        with pytest.raises(InvalidArgument):
+            await client.internals.store.find(
+                conditions="[]", cursor=f'["waiting","mail","{mark}","b"]'
+            )
+    conditions = JobFilter.parse("jid:a,b").encode(0)
+    for stage, mark in (
+        ("jid", "0.5"),
+        ("failed", "0.5"),
+        ("waiting", "-inf"),
+        ("complete", "1e9"),
+    ):
+        await client.internals.store.find(
+            conditions=conditions if stage == "jid" else "[]",
+            cursor=f'["{stage}","","{mark}",""]',
+        )
     for conditions in ("x", "1", '[{"key":"tag"}]', '[{"key":"data","values":[["a"]]}]'):
         with pytest.raises(InvalidArgument):
             await client.internals.store.find(conditions=conditions)

@@ -75,7 +75,7 @@ def _act(
     They are searched again, so that only jobs are changed that still match.
     """
     text, total = request.text("filter"), int(request.number("found"))
-    wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data)
+    wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data, is_narrowed=True)
     wanted &= JobFilter.parse(f"{ACTS[name].condition} {more}")
     if total < 1:
         raise ValueError("no job was found")

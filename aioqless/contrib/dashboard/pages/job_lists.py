@@ -13,13 +13,22 @@ from aioqless.client.job.summaries import SearchPage
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.dashboard import Dashboard
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
-from aioqless.contrib.job_filter import KEYS, STATES, Condition, JobFilter, Text
+from aioqless.contrib.job_filter import (
+    KEYS,
+    MAX_ADDED,
+    MAX_CONDITIONS,
+    STATES,
+    Condition,
+    JobFilter,
+    Text,
+)
 from aioqless.errors import AioqlessError
 
 SEARCH_TIME = 0.1  # seconds per request; the user continues the search from there
 MAX_OF_DAY = 200  # jobs of a day of the lake that are listed
 PORTION = 1000  # jobs found by a command where all are changed, not listed
-MAX_LENGTH = 4000  # of a filter and of a cursor
+MAX_LENGTH, MAX_ADDED_LENGTH = 4000, 100  # of a filter, and of what an action adds to it
+MAX_CURSOR_LENGTH = 8000
 MAX_WORDS, MAX_NAMES = 300, 50  # that complete a filter
 MAX_NAMES_FOUND = 20
 SAMPLE_AGE = 10.0  # seconds
@@ -67,13 +76,17 @@ ACTS = {
 }
 
 
-def parse_filter(text: str, dashboard: Dashboard, *, sees_data: bool) -> JobFilter:
-    """Parse a filter of a user.
+def parse_filter(
+    text: str, dashboard: Dashboard, *, sees_data: bool, is_narrowed: bool = False
+) -> JobFilter:
+    """Parse a filter of a user, perhaps with what an action has added to it.
 
     Raises:
         ValueError: It is malformed, or would tell the user what is hidden.
     """
-    wanted = JobFilter.parse(text[:MAX_LENGTH])
+    if len(text) > (most := MAX_LENGTH + MAX_ADDED_LENGTH * is_narrowed):
+        raise ValueError(f"a filter has at most {most:,} characters (got {len(text):,})")
+    wanted = JobFilter.parse(text, MAX_CONDITIONS + MAX_ADDED * is_narrowed)
     for path in wanted.paths:
         if not sees_data:
             raise ValueError("your role may not see job data, so it can't filter by it")
@@ -98,7 +111,9 @@ async def list_jobs(request: PageRequest) -> Page:
         "words": [],
     }
     try:
-        wanted = parse_filter(text, request.dashboard, sees_data=request.sees_data)
+        wanted = parse_filter(
+            text, request.dashboard, sees_data=request.sees_data, is_narrowed=act is not None
+        )
         if request.dashboard.lake and (day := request.text("day")):
             values |= await asyncio.to_thread(_search_lake, request, wanted, day)
             return Page("jobs.html", "Jobs", values, live=False)
@@ -152,7 +167,7 @@ async def _search(
     Returns:
         The last portion, the jobs to show, and whether it was the only portion.
     """
-    cursor, jids = request.query.get("cursor", "")[:MAX_LENGTH], list[str]()
+    cursor, jids = request.query.get("cursor", "")[:MAX_CURSOR_LENGTH], list[str]()
     until = time.monotonic() + SEARCH_TIME
     is_short = True
     while True:
