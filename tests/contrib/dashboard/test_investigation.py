@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from aioqless import Client, NewJob, chain, group
+from aioqless import Client, Job, NewJob, chain, group, job
 from aioqless.contrib.dashboard import create_app
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
@@ -228,6 +228,16 @@ async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Clien
         assert entry["about"]["data"] in ("6 characters", "3 characters")
     job = await client.jobs.get(jid)
     assert job and (job.klass, job.data) == ("shop.pictures.resize", {"path": "42", "width": 7})
+
+
+@job(klass="shop.join")
+def join(job: Job, parts: list[object]) -> None: ...
+
+
+async def test_deeply_nested_value_of_a_new_job_is_refused(client: Client) -> None:
+    form = {"klass": "shop.join", "queue": "pictures", "arg-parts": "[" * 3000}
+    async with client_of(create_app(client, access=OPEN, handlers=[join])) as http:
+        assert "parts must be list[object]" in await do(http, "put", **form)
 
 
 FACTS = msgspec.json.encode(

@@ -41,7 +41,7 @@ class Parameter:
         quoted = encode(text)
         candidates = [text.encode(), quoted] if self.type == "Any" else [quoted, text.encode()]
         for candidate in candidates:
-            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 self.decoder.decode(msgspec.Raw(candidate))
                 return msgspec.json.decode(candidate)
         raise ValueError(f"{self.name} must be {self.type} (got {text[:40]!r})")
