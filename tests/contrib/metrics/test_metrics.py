@@ -185,11 +185,13 @@ async def test_first_worker_of_a_new_version_makes_a_mark(client: Client) -> Non
         *((0, "a"), (10, "a"), (20, "b"), (25, "a"), (30, "b")),  # a rolling deploy
         *((200, "b"),),  # a restart of all workers
         *((400, "a"),),  # the former version is deployed again
+        *((600, "b"), (800, "a"), (1000, "b"), (1200, "a")),  # two applications take turns
     ]
     for at, version in reports:
         await report(client, now + at, version=version)
     marks = await client.metrics.marks()
     assert [(round(mark.at - now), mark.text) for mark in marks] == [
+        (600, "b"),
         (400, "a"),
         (20, "b"),
         (0, "a"),
