@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.http import BoundedDict, Session, Sessions
 from aioqless.handlers import Handler, Source, declared
 from aioqless.runtime.log import log
+from aioqless.runtime.tasks import cancel_and_wait
 
 COOKIE = "aioqless"
 SESSION_LIFETIME = 12 * 3600  # seconds
@@ -63,18 +65,27 @@ class Dashboard:
         self.redaction = Redaction(access.redact)
         self.sampler = Sampler(client)
         self.bulk_actions = BulkActions(client)
-        self._cached = BoundedDict[object, tuple[float, Any]](MAX_CACHED)
+        self._cached = BoundedDict[object, asyncio.Task[Any]](MAX_CACHED)
         # what workers replied when they were asked last
         self.worker_states = BoundedDict[str, WorkerState | None](MAX_WORKER_STATES)
 
     async def cached(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
-        """Return what `read` returns, or what it returned for this key a short time ago."""
-        begun = time.monotonic()
-        if (found := self._cached.get(key)) is None or found[0] < begun:
-            value, now = await read(), time.monotonic()
-            kept = max(CACHED_FOR, (now - begun) / SHARE)
-            found = self._cached[key] = (now + kept, value)
-        return cast(T, found[1])
+        """Return what `read` returns, or what it returned for this key a short time ago.
+
+        Requests for the same key share a read.
+        """
+        if (task := self._cached.get(key)) is None:
+            task = self._cached[key] = asyncio.create_task(self._read(key, read))
+        return cast(T, await asyncio.shield(task))
+
+    async def _read(self, key: object, read: Callable[[], Awaitable[T]]) -> T:
+        begun, kept = time.monotonic(), 0.0
+        try:
+            value = await read()
+            kept = max(CACHED_FOR, (time.monotonic() - begun) / SHARE)
+        finally:
+            asyncio.get_running_loop().call_later(kept, self._cached.pop, key, None)
+        return value
 
     def proof_of(self, name: str) -> str | None:
         """Return the secret that a user's session depends on; None for an unknown user.
@@ -115,5 +126,6 @@ class Dashboard:
             )
 
     async def aclose(self) -> None:
-        """Stop the bulk actions that run in the background."""
+        """Stop the reads and bulk actions that run in the background."""
+        await cancel_and_wait(*self._cached.values())
         await self.bulk_actions.aclose()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 import subprocess
 import sys
 import time
+import weakref
 
 import httpx
 import msgspec
 import pytest
 
 from aioqless import Client, Job, NewJob, chain, group, job
-from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard import create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
 from aioqless.contrib.metrics.commands import MetricsCommands
@@ -283,6 +285,38 @@ async def test_klass_is_compared_before_and_after_the_last_deploy(
         assert "1 since 1.4.2" in (await http.get("/failures")).text
         cause = (await http.get("/group?error=KeyError&klass=shop.load")).text
         assert "failed since the deploy of 1.4.2 (~1)" in cause
+
+
+async def test_viewers_share_a_read_which_is_dropped_when_it_expires(
+    client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashboard, "CACHED_FOR", 0.0)
+    reads: list[weakref.ref[Reading]] = []
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    class Reading: ...
+
+    async def read() -> Reading:
+        found = Reading()
+        reads.append(weakref.ref(found))
+        begun.set()
+        await may_end.wait()
+        if len(reads) == 2:
+            raise OSError("no Redis")
+        return found
+
+    shared = dashboard.Dashboard(client, OPEN, None, {})
+    first, *others = [asyncio.create_task(shared.cached("runs", read)) for _ in range(10)]
+    await begun.wait()
+    first.cancel()  # its viewer has left
+    may_end.set()
+    assert len({await each for each in others}) == len(reads) == 1
+    del first, others
+    await until(lambda: asyncio.sleep(0, reads[0]() is None))
+    with pytest.raises(OSError, match="no Redis"):
+        await shared.cached("runs", read)
+    assert await shared.cached("runs", read) is reads[2]()
+    await shared.aclose()
 
 
 async def test_worker_shows_its_memory_and_slots_over_time(
