@@ -80,15 +80,15 @@ async def select_jids(client: Client, words: str) -> list[str]:
             advance(page.searched - searched)
             searched = page.searched
             found |= dict.fromkeys(page.jids)
-    if page.encrypted:
-        print_text(explain_encrypted(page.encrypted))
+    if page.unsearched:
+        print_text(explain_unsearched(page.unsearched))
     return list(found)
 
 
-def explain_encrypted(count: int) -> str:
+def explain_unsearched(count: int) -> str:
     """Say how many jobs a search left out."""
     jobs = "1 job was" if count == 1 else f"{count:,} jobs were"
-    return f"{jobs} left out: encrypted data can't be searched"
+    return f"{jobs} left out: encrypted or large data isn't searched"
 
 
 async def read_job_states(client: Client, jids: Sequence[str]) -> dict[str, str]:

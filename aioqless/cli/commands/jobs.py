@@ -11,8 +11,8 @@ from aioqless.cli.app import Section, app
 from aioqless.cli.completion import complete_filter
 from aioqless.cli.connect import Act
 from aioqless.cli.job_lookup import (
-    explain_encrypted,
     explain_unknown_name,
+    explain_unsearched,
     find_job,
     read_job_states,
 )
@@ -169,8 +169,8 @@ def _print_jobs(page: list[Job], json: bool, search: SearchPage) -> None:
         columns.insert(4, "priority")
         rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
     print_table(columns, rows, empty="No such jobs.")
-    if search.encrypted:
-        print_text(explain_encrypted(search.encrypted))
+    if search.unsearched:
+        print_text(explain_unsearched(search.unsearched))
     if search.cursor:
         print_hint(
             f"{search.searched:,} of at least {search.total:,} jobs searched; "

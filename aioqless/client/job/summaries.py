@@ -78,7 +78,8 @@ class SearchPage(msgspec.Struct, frozen=True, kw_only=True):
         jids: The jobs that the portion has found.
         searched: Number of jobs that were searched.
         total: How many jobs there were to search when the search began.
-        encrypted: Number of jobs that were left out, since their data is encrypted or signed.
+        unsearched: Number of jobs that were left out, since their data is encrypted, signed, above
+            64 KB, or above a part of this with many conditions on the data.
         found: Number of jobs that were found.
         cursor: Where the next call continues; empty at the end.
     """
@@ -86,7 +87,7 @@ class SearchPage(msgspec.Struct, frozen=True, kw_only=True):
     jids: list[str]
     searched: int
     total: int
-    encrypted: int
+    unsearched: int
     found: int
     cursor: str
 

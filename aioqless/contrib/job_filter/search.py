@@ -22,14 +22,14 @@ async def search(
         stop=_read_cursor(stop)[1],
         count=count,
     )
-    more = [page["searched"], page["total"], page["encrypted"], len(page["found"])]
+    more = [page["searched"], page["total"], page["unsearched"], len(page["found"])]
     counts = [before + each for before, each in zip(counts, more, strict=True)]
-    searched, total, encrypted, found = counts
+    searched, total, unsearched, found = counts
     return SearchPage(
         jids=page["found"],
         searched=searched,
         total=max(total, searched),
-        encrypted=encrypted,
+        unsearched=unsearched,
         found=found,
         cursor="" if page["cursor"] == "0" else _write_cursor(counts, page["cursor"]),
     )
@@ -45,7 +45,7 @@ def _read_cursor(text: str) -> tuple[list[int], str]:
         return [0, 0, 0, 0], ""
     try:
         counts, at = json.loads(urlsafe_b64decode(text))
-        searched, total, encrypted, found = map(int, counts)
+        searched, total, unsearched, found = map(int, counts)
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise ValueError(f"{text[:80]!r} is not a cursor of a search") from None
-    return [searched, total, encrypted, found], str(at)
+    return [searched, total, unsearched, found], str(at)

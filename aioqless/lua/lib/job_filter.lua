@@ -2,6 +2,8 @@
 -- {key, values: [[text, is open at the start, is open at the end]]}, {key, least, most} of a number
 -- below `most`, either with `negated`; of a member of the data also {path: [name or index]}.
 
+-- Scanning blocks the server: longer data, and a job that costs more, is not searched.
+local MOST_DATA, MOST_COST = 65536, 1000
 local ENCODED = '^%s*{%s*"aioqless%-[es]'
 
 function job_filter.parse(text)
@@ -48,6 +50,10 @@ end
 
 function job_filter.matches(job, conditions, now)
   for _, condition in ipairs(conditions) do
+    if job.cost > MOST_COST then
+      job.is_unsearched = true
+      return false
+    end
     local is_met
     if condition.values then
       is_met = job_filter.has_text(job, condition)
@@ -57,7 +63,7 @@ function job_filter.matches(job, conditions, now)
       is_met = number and number >= (condition.least or -math.huge)
         and number < (condition.most or math.huge)
     end
-    if not is_met == not condition.negated or job.is_encrypted then return false end
+    if not is_met == not condition.negated or job.is_unsearched then return false end
   end
   return true
 end
@@ -130,10 +136,12 @@ end
 -- The text of a scalar of the data; nil without one. Most data doesn't contain the value anywhere,
 -- which is quickly known.
 function job_filter.read_member(job, condition)
-  job.data = job.data or redis.call('HGET', keys.job(job.jid), 'data') or 'null'
-  job.cost = job.cost + 0.5 + #job.data / 2000
-  if string.find(job.data, ENCODED) then
-    job.is_encrypted = true
+  local key = keys.job(job.jid)
+  job.data = job.data or redis.call('HSTRLEN', key, 'data') <= MOST_DATA
+    and (redis.call('HGET', key, 'data') or 'null')
+  job.cost = job.cost + 0.5 + (job.data and #job.data / 2000 or 0)
+  if not job.data or string.find(job.data, ENCODED) then
+    job.is_unsearched = true
     return nil
   end
   local is_possible = false
@@ -142,6 +150,7 @@ function job_filter.read_member(job, condition)
       or string.find(job.data, value[1], 1, true)
   end
   if not is_possible then return nil end
+  job.cost = job.cost + #job.data / 100
   local valid, text = pcall(json_slices.read_scalar, job.data, condition.path)
   return valid and text or nil
 end

@@ -11,14 +11,14 @@ local STATES = {
 }
 
 function job_search.run(search, cursor, stop)
-  search.found, search.searched, search.encrypted, search.spent = {}, 0, 0, 0
+  search.found, search.searched, search.unsearched, search.spent = {}, 0, 0, 0
   local at, last = job_search.parse_cursor(cursor), job_search.parse_cursor(stop)
   search.last = last
   local total = job_search.plan(search, at)
   local next_cursor = job_search.walk(search, at)
   return '{"cursor":' .. cjson.encode(next_cursor and cjson.encode(next_cursor) or '0')
     .. ',"searched":' .. search.searched .. ',"total":' .. (at and 0 or total)
-    .. ',"encrypted":' .. search.encrypted .. ',"found":' .. json.texts(search.found) .. '}'
+    .. ',"unsearched":' .. search.unsearched .. ',"found":' .. json.texts(search.found) .. '}'
 end
 
 function job_search.parse_cursor(text)
@@ -151,6 +151,6 @@ function job_search.search_job(search, jid)
   if job_filter.matches(job, search.conditions, search.now) then
     search.found[#search.found + 1] = jid
   end
-  if job.is_encrypted then search.encrypted = search.encrypted + 1 end
+  if job.is_unsearched then search.unsearched = search.unsearched + 1 end
   search.spent = search.spent + job.cost - 1
 end

@@ -229,8 +229,29 @@ async def test_encrypted_data_is_left_out_and_counted(client: Client) -> None:
     await client.queue("mail").put("Greet", {"customer": 4711}, jid="plain")
     for text in ("customer:4711", "-customer:4712"):
         page = await client.jobs.search(text)
-        assert (page.jids, page.encrypted) == (["plain"], 1)
-    assert (await client.jobs.search("Greet")).encrypted == 0
+        assert (page.jids, page.unsearched) == (["plain"], 1)
+    assert (await client.jobs.search("Greet")).unsearched == 0
+
+
+async def test_large_data_is_left_out_and_counted(client: Client) -> None:
+    mail = client.queue("mail")
+    await mail.put("Greet", {"note": "x" * 66_000, "customer": 4711})
+    await mail.put("Greet", {"note": "x" * 64_000, "customer": 4711}, jid="short")
+    for text in ("customer:4711", "-customer:4712", "customer:4711 -note:*y*"):
+        page = await client.jobs.search(text)
+        assert (page.jids, page.unsearched) == (["short"], 1)
+    assert (await client.jobs.search("Greet")).unsearched == 0
+    page = await client.jobs.search("customer:4711 note:*x* note:x* note:*x")
+    assert (page.jids, page.unsearched) == ([], 2)
+
+
+async def test_portion_ends_early_where_much_data_is_scanned(client: Client) -> None:
+    await client.queue("mail").put_many(
+        NewJob("Greet", {"note": "x" * 10_000, "customer": 4711}) for _ in range(30)
+    )
+    page = await client.jobs.search("customer:4711")
+    assert page.found == page.searched <= 6
+    assert (await client.jobs.search("customer:4712")).searched == 30
 
 
 async def test_malformed_cursor_is_refused(client: Client) -> None:
