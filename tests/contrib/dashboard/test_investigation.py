@@ -18,6 +18,7 @@ from aioqless import Client, Job, NewJob, chain, group, job
 from aioqless.contrib.dashboard import create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
+from aioqless.contrib.dashboard.pages import failures
 from aioqless.contrib.metrics.commands import MetricsCommands
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
@@ -68,6 +69,24 @@ async def test_only_failures_of_the_last_hour_are_retried(
     assert await client.internals.store.states(jids=[old, other]) == ["failed", "failed"]
     said = await do(http, "cancel-all", group="crm-KeyError", since="3600")
     assert "1 jobs of crm-KeyError are being deleted" in said
+
+
+async def test_jobs_of_the_largest_groups_of_an_error_are_counted_and_changed(
+    http: httpx.AsyncClient, client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "MAX_GROUPS", 2)
+    for queue in ("a", "b", "c", "b", "c"):
+        await fail(client, queue, "shop.load", "KeyError")
+    page = (await http.get("/group?error=KeyError")).text
+    assert "<h1>KeyError <small>at least 4 failed" in page and ">Retry 4…<" in page
+    assert page.count('<option value="">4</option>') == 2
+    assert "4 jobs of KeyError are being retried" in await do(http, "retry-all", error="KeyError")
+
+    async def are_retried() -> bool:
+        return await client.jobs.failed_counts() == {"a-KeyError": 1}
+
+    assert await until(are_retried)
+    assert "<h1>KeyError <small>1 failed" in (await http.get("/group?error=KeyError")).text
 
 
 async def test_queue_shows_how_full_its_limits_are_and_sets_them(

@@ -84,7 +84,10 @@ async def _select(request: ActionRequest) -> tuple[list[str], str]:
     """Return the jids that a form selects, and what they have in common."""
     jobs, error, klass = request.client.jobs, request.form.get("error"), request.form.get("klass")
     since = time.time() - seconds if (seconds := request.number("since", 0)) else 0
-    groups = find_groups(await jobs.failed_counts(), error) if error else [request.text("group")]
+    if error:  # the groups that the page has counted
+        groups, _ = find_groups(await jobs.failed_counts(), error)
+    else:
+        groups = [request.text("group")]
     found: list[str] = []
     read = 0
     for group in groups:

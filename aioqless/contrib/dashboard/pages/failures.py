@@ -6,7 +6,7 @@ import asyncio
 import operator
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aioqless.client import Client
@@ -15,7 +15,7 @@ from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.metrics import Mark
 
 ROWS_PER_PAGE = 25
-MAX_GROUPS = 200  # of which jobs are sampled, the largest
+MAX_GROUPS = 200  # of which jobs are sampled, and of an error changed: the largest
 GROUPS_PER_CALL = 100
 SAMPLE, LEAST = 600, 3  # jobs in all, and of each group
 HOUR = 3600
@@ -124,10 +124,9 @@ async def list_groups(request: PageRequest) -> Page:
 async def show_group(request: PageRequest) -> Page:
     """Show the jobs of a failure group, or those of an error in all groups, perhaps of a klass."""
     name, error, klass = request.text("name"), request.text("error"), request.text("klass")
-    jobs = request.client.jobs
+    jobs, is_cut = request.client.jobs, False
     if error:
-        counts = await jobs.failed_counts()
-        names = sorted(find_groups(counts, error), key=lambda group: -counts[group])
+        names, is_cut = find_groups(await jobs.failed_counts(), error)
         found = await find_causes(request.client, names, by_klass=bool(klass))
         cause = next((each for each in found if (each.error, each.klass) == (error, klass)), None)
         shown = cause.jobs[request.offset : request.offset + PAGE_SIZE] if cause else []
@@ -146,6 +145,7 @@ async def show_group(request: PageRequest) -> Page:
         "versions": sorted({each.version for each in facts.values() if each.version}),
         "title": title,
         "cause": cause,
+        "is_cut": is_cut,
         "selected": {"error": error, "klass": klass} if error else {"group": name},
         "jobs": shown,
         "now": time.time(),
@@ -175,9 +175,11 @@ def sort_causes(causes: list[Cause], now: float, by: str = "rising") -> None:
     causes.sort(key=lambda cause: (-keys[by](cause), -cause.total, cause.error))
 
 
-def find_groups(names: Iterable[str], error: str) -> list[str]:
-    """Return the groups that an error may belong to, whatever the queue."""
-    return [name for name in names if name == error or name.endswith(f"-{error}")]
+def find_groups(counts: Mapping[str, int], error: str) -> tuple[list[str], bool]:
+    """Return the largest groups that an error may belong to, and whether there are more."""
+    names = [name for name in counts if name == error or name.endswith(f"-{error}")]
+    names.sort(key=lambda name: (-counts[name], name))
+    return names[:MAX_GROUPS], len(names) > MAX_GROUPS
 
 
 async def find_causes(
