@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,22 @@ async def test_jobs_are_listed_by_a_filter(client: Client, cli: Aioqless) -> Non
     unknown = await cli("jobs", "stat:failed")
     assert unknown.code == 2 and "did you mean 'state'?" in unknown.err
     assert (await cli("jobs", "--cursor", "x")).code == 2
+
+
+async def test_list_of_jobs_says_where_they_ran_and_on_standard_error_that_there_are_more(
+    client: Client, cli: Aioqless
+) -> None:
+    for jid in ("a", "b"):
+        await client.put("Greet", {}, queue="mail", jid=jid)
+        (job,) = await client.queue("mail").pop(worker="ann")
+        await job.complete()
+    listed = await cli("jobs", "--count", "1")
+    header, line = listed.out.splitlines()
+    assert header.split() == ["jid", "klass", "state", "queue", "time", "worker", "ran", "data"]
+    assert re.match(r"b +Greet +complete +mail +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +ann +", line)
+    assert "--cursor " in listed.err
+    (job_of_a,) = json.loads((await cli("jobs", "jid:a", "--json")).out)
+    assert job_of_a["last_worker"] == "ann" and job_of_a["ran"] >= 0 and job_of_a["time"]
 
 
 async def test_retry_uses_the_queue_of_the_failure_or_another(

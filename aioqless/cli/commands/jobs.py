@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -18,21 +18,33 @@ from aioqless.cli.job_lookup import (
 )
 from aioqless.cli.json_input import read_data, validate_json
 from aioqless.cli.options import Count, Data, Jid, Json, QueueName, Wait
-from aioqless.cli.presentation.formatting import shorten
+from aioqless.cli.presentation.formatting import format_duration, format_time, shorten
 from aioqless.cli.presentation.job_detail import print_job, suggest_next_steps
-from aioqless.cli.presentation.json_output import data_text, job_details, job_summary
-from aioqless.cli.presentation.printing import print_hint, print_json, print_table, print_text
+from aioqless.cli.presentation.json_output import (
+    data_text,
+    job_details,
+    job_summary,
+    run_summary,
+)
+from aioqless.cli.presentation.printing import (
+    make_console,
+    print_hint,
+    print_json,
+    print_table,
+    print_text,
+)
 from aioqless.cli.presentation.prompts import show_progress
 from aioqless.cli.watch import warn_if_left, watch_jobs
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.client.job import Job
-from aioqless.client.job.summaries import SearchPage
+from aioqless.client.job.summaries import JobSummary, SearchPage
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import Missing
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handler, Handlers
 
+OPTIONAL = (4, 6, 7)  # columns of `jobs` that are left out where they are empty
 MAX_RELATED = 200  # dependencies and dependents whose states are read
 
 
@@ -149,30 +161,48 @@ def jobs(
                 last, jids = page, jids + page.jids
         problem = "" if jids else await explain_unknown_name(client, wanted)
         if json or not problem:
-            _print_jobs(await client.jobs.multiget(*jids), json, last)
+            found = await client.jobs.multiget(*jids)
+            summaries = {each.jid: each for each in await client.jobs.summaries(*jids)}
+            runs = [(job, summaries[job.jid]) for job in found if job.jid in summaries]
+            _print_jobs(runs, json, last)
         if problem:
             raise AioqlessError(problem)
 
     return act
 
 
-def _print_jobs(page: list[Job], json: bool, search: SearchPage) -> None:
+def _print_jobs(page: list[tuple[Job, JobSummary]], json: bool, search: SearchPage) -> None:
     if json:
-        print_json([job_summary(job) for job in page])
+        print_json([job_summary(job) | run_summary(summary) for job, summary in page])
         return
-    columns = ["jid", "klass", "state", "queue", "data"]
-    rows: list[tuple[object, ...]] = [
-        (job.jid, job.klass, str(job.state), job.last_queue, shorten(data_text(job), 60))
-        for job in page
-    ]
-    if any(job.priority for job in page):
-        columns.insert(4, "priority")
-        rows = [(*row[:4], job.priority, row[4]) for row, job in zip(rows, page, strict=True)]
-    print_table(columns, rows, empty="No such jobs.")
+    rows: list[list[object]] = []
+    for job, summary in page:
+        run = run_summary(summary)
+        at, ran = cast(float, run["time"]), summary.ran
+        rows.append(
+            [
+                *(job.jid, job.klass, str(job.state), job.last_queue, job.priority),
+                *(format_time(at) if at else "-", run["last_worker"] or "-"),
+                *("-" if ran is None else format_duration(ran), shorten(data_text(job), 60)),
+            ]
+        )
+    columns = ["jid", "klass", "state", "queue", "priority", "time", "worker", "ran", "data"]
+    shown = [number for number, _ in enumerate(columns) if _has_values(rows, number)]
+    print_table(
+        [columns[number] for number in shown],
+        [[row[number] for number in shown] for row in rows],
+        empty="No such jobs.",
+    )
     if search.unsearched:
         print_text(explain_unsearched(search.unsearched))
     if search.cursor:
-        print_hint(
-            f"{search.searched:,} of at least {search.total:,} jobs searched; "
-            f"--cursor {search.cursor} continues"
+        more = f"{search.searched:,} of at least {search.total:,} jobs searched; "
+        # on standard error: a program that reads the list must not take it for the whole
+        make_console(errors=True).print(
+            f"{more}--cursor {search.cursor} continues", style="dim", soft_wrap=True
         )
+
+
+def _has_values(rows: list[list[object]], column: int) -> bool:
+    """Return whether a column that many lists don't need has something to show."""
+    return column not in OPTIONAL or any(row[column] not in (0, "-") for row in rows)

@@ -202,10 +202,13 @@ async def _print_deploy(client: Client, queue: str | None, hours: float, json: b
             "there is no deploy mark yet: `aioqless worker --version-label` adds one"
         )
     now = time.time()
-    since = min(max(hours * 3600, now - mark.at + hours * 3600), 30 * 86400)
+    length = min(now - mark.at, hours * 3600)  # the same before and after
     found = [
-        (each, each.between(0, mark.at), each.between(mark.at, now))
-        for each in await client.metrics.klasses(since, queue=queue)
+        (each, each.between(at - length, at), each.between(at, at + length + each.step))
+        for each in await client.metrics.klasses(
+            min(now - mark.at + length, 30 * 86400), queue=queue
+        )
+        if (at := mark.at // each.step * each.step)  # its period counts as after it
     ]
     if json:
         klasses = [

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import msgspec
 
 from aioqless.client.job import Job
-from aioqless.client.job.summaries import WorkerSummary
+from aioqless.client.job.summaries import JobSummary, WorkerSummary
 from aioqless.errors import AioqlessError
 
 
@@ -35,6 +35,15 @@ def job_summary(job: Job) -> dict[str, object]:
         "tracked": job.tracked,
         "data": msgspec.Raw(data_text(job).encode()),
         "failure": asdict(job.failure) if job.failure else None,
+    }
+
+
+def run_summary(job: JobSummary) -> dict[str, object]:
+    """Return the latest time of a job of a list, and its last run as far as it is known."""
+    return {
+        "time": (job.failed if job.state == "failed" else job.time) or None,
+        "last_worker": job.worker or job.last_worker or job.failed_by or None,
+        "ran": job.ran,
     }
 
 

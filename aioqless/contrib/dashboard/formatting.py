@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from markupsafe import Markup
 from aioqless.contrib.job_filter import Condition, Text
 
 MAX_DETAILS = 1000  # characters
+GENERATED_JID = re.compile("[0-9a-f]{32}")
 EVENTS = {
     "put": "Enqueued in {q}",
     "popped": "Started by {worker}",
@@ -132,6 +134,11 @@ def number(value: float) -> str:
 def pluralize(count: int, noun: str) -> str:
     """Format a count with its noun: 1 job, 2 jobs."""
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def short_jid(jid: str) -> str:
+    """Shorten a generated jid; one that a client chose is shown whole."""
+    return jid[:12] if GENERATED_JID.fullmatch(jid) else jid
 
 
 def short(value: float) -> str:

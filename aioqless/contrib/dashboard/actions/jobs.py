@@ -12,6 +12,7 @@ from aioqless.client.job import Job
 from aioqless.client.put import NewJob
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.audit_log import ARGUMENT
+from aioqless.contrib.dashboard.formatting import short_jid
 from aioqless.contrib.dashboard.page_request import address
 from aioqless.contrib.dashboard.pages.job import data_digest
 from aioqless.contrib.dashboard.pages.new_job import list_parameters
@@ -23,11 +24,13 @@ async def retry(request: ActionRequest) -> str:
     if job.state == "failed":
         step = request.form.get("from_step") or None
         await request.client.jobs.retry(job.jid, from_step=step)
-        return f"Job {job.jid[:12]} re-queued in {job.queue}{f' from {step}' if step else ''}."
+        return (
+            f"Job {short_jid(job.jid)} re-queued in {job.queue}{f' from {step}' if step else ''}."
+        )
     if job.state == "running":
         raise ValueError("the job is running: requeue it first")
     await job.move(queue := _known_queue(job))
-    return f"Job {job.jid[:12]} re-queued in {queue}."
+    return f"Job {short_jid(job.jid)} re-queued in {queue}."
 
 
 async def put_new(request: ActionRequest) -> Redirect:
@@ -47,7 +50,7 @@ async def put_new(request: ActionRequest) -> Redirect:
     queue = request.form.get("queue", "").strip() or None
     new = NewJob(handler, data)
     jid = await request.client.put(new, queue=queue, delay=request.number("delay", 0))
-    return Redirect(f"Job {jid[:12]} enqueued.", address("/job", jid=jid))
+    return Redirect(f"Job {short_jid(jid)} enqueued.", address("/job", jid=jid))
 
 
 async def put_with_data(request: ActionRequest) -> str | Redirect:
@@ -64,7 +67,7 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
             job.klass, data, priority=job.priority, tags=list(job.tags), retries=job.retries
         )
         jid = await request.client.queue(request.form.get("queue") or _known_queue(job)).put(copy)
-        return Redirect(f"Job {jid[:12]} enqueued.", address("/job", jid=jid))
+        return Redirect(f"Job {short_jid(jid)} enqueued.", address("/job", jid=jid))
     if job.state == "running":
         raise ValueError(
             "the job is running, with the data it was given: take it from its worker first, or "
@@ -74,7 +77,7 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
         await request.client.jobs.retry(job.jid, data=data, was=job)
     else:
         await request.client.queue(_known_queue(job)).requeue(NewJob(job.klass, data, jid=job.jid))
-    return f"Job {job.jid[:12]} re-queued in {_known_queue(job)} with the edited data."
+    return f"Job {short_jid(job.jid)} re-queued in {_known_queue(job)} with the edited data."
 
 
 async def cancel(request: ActionRequest) -> Redirect:
@@ -88,7 +91,7 @@ async def cancel(request: ActionRequest) -> Redirect:
         )
     canceled = await request.client.jobs.cancel(jid)
     return Redirect(
-        f"Job {jid[:12]} deleted." if canceled else f"Job {jid[:12]} no longer exists.",
+        f"Job {short_jid(jid)} deleted." if canceled else f"Job {short_jid(jid)} no longer exists.",
         request.form.get("then", ""),
     )
 
@@ -98,14 +101,14 @@ async def move(request: ActionRequest) -> str:
     job, queue = await request.job(), validation.check_name("queue", request.text("queue").strip())
     delay = validation.check_number("delay", request.number("delay", 0), least=0)
     await job.move(queue, delay=delay)
-    return f"Job {job.jid[:12]} moved to {queue}."
+    return f"Job {short_jid(job.jid)} moved to {queue}."
 
 
 async def set_priority(request: ActionRequest) -> str:
     """Set a job's priority."""
     job = await request.job()
     await job.set_priority(request.number("priority"))
-    return f"Job {job.jid[:12]} has priority {job.priority:g}."
+    return f"Job {short_jid(job.jid)} has priority {job.priority:g}."
 
 
 async def tag(request: ActionRequest) -> str:
@@ -114,21 +117,21 @@ async def tag(request: ActionRequest) -> str:
     names = [each.strip() for each in request.text("tags").split(",")]
     tags = [validation.check_name("tag", name) for name in names if name]
     await job.tag(*tags)
-    return f"Tags added to job {job.jid[:12]}: {', '.join(tags)}."
+    return f"Tags added to job {short_jid(job.jid)}: {', '.join(tags)}."
 
 
 async def untag(request: ActionRequest) -> str:
     """Remove a tag from a job."""
     job = await request.job()
     await job.untag(request.text("tag"))
-    return f"Tag {request.text('tag')} removed from job {job.jid[:12]}."
+    return f"Tag {request.text('tag')} removed from job {short_jid(job.jid)}."
 
 
 async def track(request: ActionRequest) -> str:
     """Track a job."""
     job = await request.job()
     await request.client.jobs.track(job.jid)
-    return f"Job {job.jid[:12]} is tracked."
+    return f"Job {short_jid(job.jid)} is tracked."
 
 
 async def untrack(request: ActionRequest) -> str:
@@ -145,21 +148,21 @@ async def signal(request: ActionRequest) -> str:
     except ValueError as error:
         raise ValueError(f"the value is not JSON, nothing was sent: {error}") from None
     await request.client.jobs.signal(job.jid, name, value)
-    return f"Signal {name} sent to job {job.jid[:12]}."
+    return f"Signal {name} sent to job {short_jid(job.jid)}."
 
 
 async def unlock(request: ActionRequest) -> str:
     """Take a running job from its worker."""
     job = await request.job()
     await job.unlock()
-    return f"Job {job.jid[:12]} taken from {job.worker}. It is at the head of its queue."
+    return f"Job {short_jid(job.jid)} taken from {job.worker}. It is at the head of its queue."
 
 
 async def remove_dependencies(request: ActionRequest) -> str:
     """Remove a dependency of a job; without one in the form, all of them."""
     job, other = await request.job(), request.form.get("other", "")
     await job.undepend(*([other] if other else []))
-    return f"Job {job.jid[:12]} no longer depends on {other[:12] or 'other jobs'}."
+    return f"Job {short_jid(job.jid)} no longer depends on {short_jid(other) or 'other jobs'}."
 
 
 async def fail(request: ActionRequest) -> str:
@@ -169,7 +172,7 @@ async def fail(request: ActionRequest) -> str:
         raise ValueError("the job is running: requeue it first")
     group = validation.check_name("group", request.form.get("group") or "set-aside")
     await job.fail(f"Marked as failed by {request.user.name}", group=group)
-    return f"Job {job.jid[:12]} marked as failed."
+    return f"Job {short_jid(job.jid)} marked as failed."
 
 
 def _known_queue(job: Job) -> str:

@@ -16,14 +16,14 @@ async def pause(request: ActionRequest) -> str:
     """Pause a recurring job."""
     template = await _template(request)
     await template.pause()
-    return f"Schedule {template.klass} paused."
+    return f"Schedule {template.jid} paused."
 
 
 async def resume(request: ActionRequest) -> str:
     """Resume a paused recurring job."""
     template = await _template(request)
     await template.resume()
-    return f"Schedule {template.klass} resumed."
+    return f"Schedule {template.jid} resumed."
 
 
 async def run_now(request: ActionRequest) -> Redirect:
@@ -53,14 +53,14 @@ async def update(request: ActionRequest) -> str:
     if request.form.get("priority"):
         changes["priority"] = request.number("priority")
     await template.update(**changes)
-    return f"Schedule {template.klass} changed."
+    return f"Schedule {template.jid} changed."
 
 
 async def cancel(request: ActionRequest) -> Redirect:
     """Delete a recurring job; its instances are not affected."""
     template = await _template(request)
     await template.cancel()
-    return Redirect(f"Schedule {template.klass} deleted. Its jobs stay.", "/recurring")
+    return Redirect(f"Schedule {template.jid} deleted. Its jobs stay.", "/recurring")
 
 
 async def _template(request: ActionRequest) -> RecurringJob:
