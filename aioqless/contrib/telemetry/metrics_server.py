@@ -24,7 +24,7 @@ from aioqless.runtime.log import log
 from aioqless.validation import describe
 
 with require_extra("prometheus"):
-    from prometheus_client import REGISTRY, CollectorRegistry
+    from prometheus_client import REGISTRY, CollectorRegistry, disable_created_metrics
     from prometheus_client.core import GaugeMetricFamily, Metric
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.multiprocess import MultiProcessCollector
@@ -208,6 +208,8 @@ async def serve_metrics(
             return Response(HTTPStatus.INTERNAL_SERVER_ERROR, b"")
         return Response(HTTPStatus.OK, body, content_type)
 
+    # one series less of each counter and histogram
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
     async with serve_http("metrics", "metrics", address, {"/metrics": respond}) as port:
         log.info("metrics.listening", port=port)
         yield

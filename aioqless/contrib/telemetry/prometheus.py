@@ -38,11 +38,8 @@ with require_extra("prometheus"):
         Counter,
         Gauge,
         Histogram,
-        disable_created_metrics,
         values,
     )
-
-disable_created_metrics()  # type: ignore[no-untyped-call]  # prometheus_client types its other parts only
 
 _folder = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 # Not for processes that this one starts: they have files of their own.
