@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import count
 
 import msgspec
 from redis import exceptions
@@ -76,6 +77,8 @@ class WorkerMetrics:
         self._running = running
         self._version = validation.fit_name(version or find_version()) or None
         self._started = time.time()
+        self._process = secrets.token_hex(8)
+        self._numbers = count()
         self._series: dict[tuple[str, str], Series] = {}
         self._unanswered: list[tuple[str, list[MetricsReportRow]]] = []
 
@@ -138,7 +141,7 @@ class WorkerMetrics:
             for (queue, klass), counts in series.items()
         ]
         self._unanswered += [
-            (secrets.token_hex(8), rows[first : first + ROWS_PER_CALL])
+            (f"{self._process}:{next(self._numbers)}", rows[first : first + ROWS_PER_CALL])
             for first in range(0, len(rows) or 1, ROWS_PER_CALL)
         ]
         await self._send(commands, self._unanswered, ended=ended)

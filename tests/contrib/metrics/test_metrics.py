@@ -124,6 +124,30 @@ async def test_a_report_that_is_sent_again_adds_nothing(client: Client) -> None:
     assert (await find(client, "Send")).total.runs == 3
 
 
+async def test_a_report_that_is_sent_again_after_one_of_a_process_of_the_same_name_adds_nothing(
+    client: Client,
+) -> None:
+    now = time.time()
+    for id in ("one:1", "other:1", "one:1"):
+        await report(client, now, "Send", id=id)
+    assert (await find(client, "Send")).total.runs == 2
+
+
+async def test_runs_after_a_clock_that_was_ahead_are_of_the_current_period(
+    redis_url: str, namespace: str
+) -> None:
+    clock = Clock(START)
+    async with Client(redis_url, namespace=namespace, clock=clock) as client:
+        await report(client, START - 60, "Send")
+        await report(client, START + DAY, "Send", runs=5)
+        await report(client, START, "Send")
+        await report(client, START - 60, "Send", id="behind")
+        clock.move(60)
+        for step in (60, 600, 3600):
+            (found,) = await client.metrics.klasses(2 * HOUR, step=step)
+            assert found.total.runs == 3, step
+
+
 async def test_periods_are_kept_for_as_long_as_their_length_says(
     redis_url: str, namespace: str
 ) -> None:
@@ -168,7 +192,7 @@ async def test_what_ran_around_a_mark_can_be_compared(redis_url: str, namespace:
 async def test_more_than_1000_pairs_of_klass_and_queue_are_counted_as_others(
     client: Client,
 ) -> None:
-    now = time.time()
+    now = time.time() - HOUR
     for first in range(0, 1100, 100):
         await report(client, now + first, *[f"K{first + each}" for each in range(100)])
     await report(client, now + 2000, "K7", "K1077")

@@ -1,7 +1,7 @@
 -- metrics_report: add what a worker has counted since its last report, and what it is now.
 --
 -- @arg     worker   string
--- @arg     report   string        an id: a report that is sent again is not added again
+-- @arg     report   string        `process:number`: one that is sent again is not added again
 -- @arg     now      time
 -- @arg     facts    object        what the worker is
 -- @arg     memory   count         bytes
@@ -21,11 +21,11 @@ end)
 for _, answer in ipairs(answers) do
   if answer ~= 'ok' then error(answer) end
 end
-if worker_facts.has_report(worker, report) then return nil end
+if worker_facts.is_repeated(report) then return nil end
 for _, row in ipairs(rows) do run_metrics.add(row[1], row[2], row[3], now) end
 if args.is_given(version) then marks.note_version(version, now) end
 if args.is_given(ended) then
   worker_facts.drop(worker)
 else
-  worker_facts.store(worker, report, facts, memory, busy, now)
+  worker_facts.store(worker, facts, memory, busy, now)
 end

@@ -12,6 +12,7 @@ local MOST_NUMBERS = 260  -- of what is added
 local SUMS = 4
 local HISTOGRAMS = {{0, 47}, {64, 95}}
 local MOST_READ = 50
+local MOST_AHEAD = 2  -- periods
 
 -- Parse the values of a report, a JSON list: the sums, then pairs of a bucket and its count.
 function run_metrics.parse(text)
@@ -36,8 +37,8 @@ function run_metrics.add(queue, klass, added, now)
     local key, period = keys.periods(seconds, series), math.floor(now / seconds)
     local last = redis.call('LINDEX', key, -1)
     local record = last and cmsgpack.unpack(last)
-    -- A period later than the current one: the clock was ahead.
-    if record and record[1] >= period then
+    -- A period later than the current one: the clock was ahead. If by more, the record is left.
+    if record and record[1] >= period and record[1] <= period + MOST_AHEAD then
       redis.call('LSET', key, -1, run_metrics.pack(record[1], added, record))
     else
       redis.call('RPUSH', key, run_metrics.pack(period, added, {}))

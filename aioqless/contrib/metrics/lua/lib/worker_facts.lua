@@ -3,14 +3,19 @@
 local HISTORY = 480  -- minutes
 local SILENT = 60    -- seconds without a report after which the facts are not true any more
 
--- Whether a worker has sent this report before.
-function worker_facts.has_report(worker, report)
-  return redis.call('HGET', keys.worker_facts(worker), 'report') == report
+-- Note a report, and return whether its process has sent it before. The id of a report begins with
+-- that of the process, as several may have one name.
+function worker_facts.is_repeated(report)
+  local process = string.match(report, '^[^:]*')
+  local key = keys.process_report(process)
+  if redis.call('GET', key) == report then return true end
+  redis.call('SET', key, report, 'EX', HISTORY * 60)
+  return false
 end
 
-function worker_facts.store(worker, report, facts, memory, busy, now)
+function worker_facts.store(worker, facts, memory, busy, now)
   local key, history = keys.worker_facts(worker), keys.worker_history(worker)
-  redis.call('HSET', key, 'facts', facts, 'report', report, 'at', now)
+  redis.call('HSET', key, 'facts', facts, 'at', now)
   redis.call('EXPIRE', key, HISTORY * 60)
   local minute = math.floor(now / 60)
   local sample = string.format('%d %d %d', minute, memory, busy)
