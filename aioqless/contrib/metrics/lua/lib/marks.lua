@@ -5,8 +5,8 @@ local ALIVE = 60       -- seconds since a report for which a version counts as r
 local REMEMBERED = 86400
 
 -- Note that a worker has a version, and mark its first report: no worker has it yet, and it isn't
--- the version of the latest deploy, whose workers may have been restarted. A version is marked again
--- when it returns, but once only: two applications may take turns.
+-- the version of the latest deploy, whose workers may have been restarted. A version that returns
+-- is marked once more only: two applications may take turns.
 function marks.note_version(version, now)
   local key = keys.versions()
   local seen = tonumber(redis.call('ZSCORE', key, version))
