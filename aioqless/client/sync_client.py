@@ -162,6 +162,7 @@ class SyncWorkers(SyncPart[Workers]):
     deregister = _sync(Workers.deregister)
     listening = _sync(Workers.listening)
     show = _sync(Workers.show)
+    stack = _sync(Workers.stack)
     subscribe = _sync(Workers.subscribe)
     unsubscribe = _sync(Workers.unsubscribe)
     pause = _sync(Workers.pause)

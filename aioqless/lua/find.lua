@@ -9,9 +9,10 @@
 -- @arg     stop     string?       a cursor of the same filter, at which to end
 -- @arg     count    count?        maximum number of jobs to find, at most 1,000; 100 unless given
 -- @flags   no-writes
--- @returns json                   {cursor, searched, total, unsearched, found: [jid]}: the cursor is
---                                 "0" at the end, `total` counts the jobs to search and is 0 with a
---                                 cursor, `unsearched` those whose data is encrypted or too long
+-- @returns json                   {cursor, searched, total, unsearched, found: [jid]}: the cursor
+--                                 is "0" at the end, `total` counts the jobs to search and is 0
+--                                 with a cursor, `unsearched` those whose data is encrypted or too
+--                                 long
 
 return job_search.run({
   conditions = job_filter.parse(conditions), now = now,

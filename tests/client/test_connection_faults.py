@@ -84,7 +84,7 @@ async def do_release(job: Job[Any]) -> Any:
         (do_complete, "complete", "complete", 5, 3),
         (do_advance, "waiting", "waiting", 5, 4),
         (do_fail, None, "failed", 5, 3),
-        (do_retry, 4, "waiting", 4, 2),
+        (do_retry, 4, "waiting", 4, 3),
         (do_release, "waiting", "waiting", 5, 3),
     ],
 )

@@ -27,7 +27,8 @@ function job_search.parse_cursor(text)
   valid = valid and type(at) == 'table' and #at == 4
   for i = 1, 4 do valid = valid and type(at[i]) == 'string' end
   -- A number as the server reads it too, which takes no spaces.
-  local is_number = valid and (string.find(at[3], '^%-?[%d.e+-]+$') or string.find(at[3], '^-?inf$'))
+  local is_number = valid
+    and (string.find(at[3], '^%-?[%d.e+-]+$') or string.find(at[3], '^-?inf$'))
   if not is_number or not tonumber(at[3]) then
     errors.bad_argument('cursor', text, 'is not a cursor of find')
   end

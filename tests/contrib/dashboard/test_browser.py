@@ -113,7 +113,9 @@ async def test_queue_is_cleared_with_progress_except_running_jobs(
     await expect(page.locator("main")).to_contain_text("Deletes 5 jobs: those")
     await page.get_by_role("button", name="Delete jobs").click()
     await says(page, "Deleting 5 jobs of letters")
-    await expect(page.locator(".bulk")).to_contain_text("queue letters: 4 of 5 deleted, 1 left")
+    await expect(page.locator(".bulk")).to_contain_text(
+        "queue letters: 4 of 5 deleted, 1 kept for their dependents"
+    )
     assert {
         job.jid for job in await client.jobs.multiget(*(f"l{number}" for number in range(6)))
     } == {running.jid, needed}
