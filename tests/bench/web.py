@@ -1,6 +1,6 @@
 """The response time of each dashboard page with a million jobs: `python -m tests.bench.web`.
 
-There are 1,000 queues, 500 workers, 200 failure groups, and metrics of 60 klasses for 8 hours. The
+There are 200 queues, 500 workers, 200 failure groups, and metrics of 60 klasses for 8 hours. The
 dashboard is a separate process. The times are those of a request over loopback, with the processor
 time of the dashboard and of Redis beside it; the difference is waiting for a processor, which is
 zero on an idle machine. Pages that show all queues or workers are requested so slowly that no
@@ -32,11 +32,11 @@ PORTION = 5_000
 LOOK = ("/", "/queues", "/workers", "/jobs")  # pages that read all queues, workers or jobs
 _FILL = """
 local ns, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local now, total = tonumber(ARGV[3]), tonumber(ARGV[4])
+local now, total, queues = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local failure = string.rep('  File "shop/mail.py", line 12, in send\\\\n', 12)
 for i = first, last do
   local jid = string.format('%032x', i * 2654435761)
-  local queue = 'queue-' .. (i % 5 == 0 and 0 or math.floor(i / 7) % 1000)
+  local queue = 'queue-' .. (i % 5 == 0 and 0 or math.floor(i / 7) % queues)
   local key, state, worker, place = ns .. ':j:' .. jid, 'waiting', '', i % 10
   if i <= 2000 then
     state, worker = 'running', 'worker-' .. i % 500
@@ -76,13 +76,15 @@ redis.call('ZADD', ns .. ':tags', 'NX', 1000, 'welcome')
 """
 
 
-async def main(jobs: int, rounds: int) -> None:
+async def main(jobs: int, queues: int, rounds: int) -> None:
     with server() as url:
         async with Client(url) as client:
             now = time.time()
             fill = client.redis.register_script(_FILL)
             for first in range(1, jobs + 1, PORTION):
-                await fill(keys=["ql"], args=[first, min(first + PORTION - 1, jobs), now, jobs])
+                await fill(
+                    keys=["ql"], args=[first, min(first + PORTION - 1, jobs), now, jobs, queues]
+                )
             await _report_runs(client, now)
             jid = (await client.jobs.failed_jids("queue-7-ValueError"))[0]
             held = await client.queue("queue-1").put(
@@ -114,7 +116,7 @@ async def _report_runs(client: Client, now: float) -> None:
 def pages(jid: str, held: str, jobs: int) -> dict[str, str]:
     return {
         "overview": "/",
-        "queues": "/queues", "queues, last page": "/queues?offset=950&sort=name",
+        "queues": "/queues", "queues, last page": "/queues?offset=150&sort=name",
         "queues, filtered by name": "/queues?q=77",
         "queue, waiting": "/queue?name=queue-0",
         "queue, waiting, offset 100,000": f"/queue?name=queue-0&offset={jobs // 10}",
@@ -187,6 +189,7 @@ async def _measure(url: str, addresses: dict[str, str], rounds: int, redis: int)
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--queues", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=41)
     options = parser.parse_args()
-    asyncio.run(main(options.jobs, options.rounds))
+    asyncio.run(main(options.jobs, options.queues, options.rounds))
