@@ -6,6 +6,9 @@ import random
 import time
 
 from aioqless import Client
+from aioqless.contrib.metrics.commands import MetricsCommands, MetricsReportRow
+from aioqless.contrib.metrics.reader import RUN_BUCKETS, bucket_of
+from aioqless.contrib.metrics.worker_metrics import Series
 from tests.contrib.dashboard import jobs
 
 BROKEN = "ada.lovelace.example.com"
@@ -46,6 +49,27 @@ async def put_day(client: Client, scale: int = 1) -> None:
         await stock.put(jobs.count.data(shelf=shelf))
 
 
+async def _report_minute(client: Client, when: float, ago: int, dice: random.Random) -> None:
+    """Report what a worker would have run in a minute of the last hours."""
+    rows: list[MetricsReportRow] = []
+    for queue, klass, usual, seconds in (
+        ("mail", "shop.mail.send_receipt", 1500, 0.05),
+        ("pictures", "shop.pictures.resize", 800, 0.4),
+        ("billing", "shop.billing.charge", 180, 0.2),
+    ):
+        counts, rush = Series(), 1.6 if 180 < ago < 260 else 1.0
+        runs = round(usual * rush * (0.8 + 0.4 * dice.random()))
+        counts.run_seconds = runs * seconds
+        counts.buckets = {bucket_of(seconds, RUN_BUCKETS): runs}
+        counts.failures = dice.randint(0, 6) if queue == "mail" and 180 < ago < 260 else 0
+        counts.failures += dice.randint(2, 7) if ago < 70 and queue == "billing" else 0
+        rows.append({"queue": queue, "klass": klass, "values": counts.encode()})
+    await MetricsCommands(client.internals.store).metrics_report(
+        worker="web-1.shop-7421", report=f"1:{ago}", now=when, facts="{}", memory=64 << 20, busy=3,
+        version="v41" if ago > 70 else "v42", batch=rows,
+    )  # fmt: skip
+
+
 async def put_past_days(url: str) -> None:
     """Put statistics of the previous days, and failures of the previous hours."""
     now, dice = time.time(), random.Random(5)
@@ -59,6 +83,8 @@ async def put_past_days(url: str) -> None:
                         usual / 6 * (0.5 + dice.random()) * (0.4 if ago % 7 in (1, 2) else 1)
                     )
                     await _done(client, queue, count, clock, dice)
+        for minute in range(479, 2, -1):
+            await _report_minute(client, now - minute * 60, minute, dice)
         for hour in range(23, 0, -1):
             clock[0] = now - hour * 3600
             bad = {
