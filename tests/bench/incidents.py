@@ -78,10 +78,10 @@ def handlers(state: State) -> list[Any]:
         @aioqless.job(klass=f"shop.{queue}.{number}", queue=queue)
         async def run(job: aioqless.Job[dict[str, Any]]) -> None:
             after = state.clock() >= state.deployed
-            least = 0.04 if slower and after else 0.5 if "slow" in job.data else 0.0
+            least = 0.04 if slower and after else 5.0 if "slow" in job.data else 0.0
             await asyncio.sleep(random.uniform(least, 2 * least or 0.004))
             if state.ballast is not None:
-                state.ballast.append(random.randbytes(1 << 15))
+                state.ballast.append(random.randbytes(1 << 18))
             if random.random() < 0.003:
                 raise ConnectionError("the service did not answer")
             if (breaks and after and random.random() < 0.3) or "broken" in job.data:
