@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from aioqless import validation
-from aioqless.contrib.dashboard.actions.action import ActionRequest
+from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.bulk_actions import STEP
+from aioqless.contrib.dashboard.page_request import address
 from aioqless.contrib.dashboard.pages.job_lists import ACTS, parse_filter
 from aioqless.contrib.job_filter import JobFilter, Text
 
 
-async def retry(request: ActionRequest) -> str:
+async def retry(request: ActionRequest) -> Redirect:
     """Retry the failed jobs, each in its queue."""
     return _act(request, "retry", "retried", request.client.jobs.retry_many)
 
 
-async def move(request: ActionRequest) -> str:
+async def move(request: ActionRequest) -> Redirect:
     """Move the waiting and scheduled jobs to another queue."""
     queue = validation.check_name("queue", request.text("queue").strip())
 
@@ -26,7 +27,7 @@ async def move(request: ActionRequest) -> str:
     return _act(request, "move", "moved", change, f"-queue:{Text(queue)}")
 
 
-async def tag(request: ActionRequest) -> str:
+async def tag(request: ActionRequest) -> Redirect:
     """Add tags to the jobs."""
     names = [name for each in request.text("tags").split(",") if (name := each.strip())]
     tags = validation.check_names("tags", names)
@@ -37,7 +38,7 @@ async def tag(request: ActionRequest) -> str:
     return _act(request, "tag", "tagged", change)
 
 
-async def set_priority(request: ActionRequest) -> str:
+async def set_priority(request: ActionRequest) -> Redirect:
     """Set the priority of the jobs that have not ended."""
     priority = request.number("priority")
 
@@ -47,7 +48,7 @@ async def set_priority(request: ActionRequest) -> str:
     return _act(request, "priority", "changed", change)
 
 
-async def cancel(request: ActionRequest) -> str:
+async def cancel(request: ActionRequest) -> Redirect:
     """Delete the jobs that are not complete, except dependencies of other jobs."""
     kept: list[str] = []
 
@@ -69,7 +70,7 @@ def _act(
     change: Callable[[list[str]], Awaitable[int]],
     more: str = "",
     finish: Callable[[], Awaitable[int]] | None = None,
-) -> str:
+) -> Redirect:
     """Change the jobs that a search has found, up to the cursor at which it stopped.
 
     They are searched again, so that only jobs are changed that still match.
@@ -95,4 +96,4 @@ def _act(
         return 0, 0
 
     request.dashboard.bulk_actions.start(request.user, f"select-{name}", verb, text, total, step)
-    return f"{total:,} jobs are being {verb}."
+    return Redirect(f"{total:,} jobs are being {verb}.", address("/jobs", filter=text))
