@@ -17,6 +17,7 @@ from aioqless.redis.cluster import uses_shard_channels
 from aioqless.redis.encoding import decode_json
 from aioqless.redis.pubsub import subscribe
 from aioqless.store import Call, Store
+from aioqless.store.call import encode
 from aioqless.validation import Seconds
 
 TIMEOUT = 5.0  # seconds for a worker to answer
@@ -119,7 +120,7 @@ class Workers:
         Raises:
             redis.exceptions.NoPermissionError: The Redis user may not use PUBSUB.
         """
-        channels = [f"{self._store.namespace}:w:{name}" for name in names]
+        channels = [encode(f"{self._store.namespace}:w:{name}") for name in names]
         sharded = uses_shard_channels(self._store.namespace)
         count = self._redis.pubsub_shardnumsub if sharded else self._redis.pubsub_numsub
         counts = await count(*channels) if channels else []

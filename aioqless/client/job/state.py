@@ -228,7 +228,7 @@ class JobDetails:
         dependencies_total: Number of all of them.
         dependents: Jids of jobs that wait for it, in no particular order.
         dependents_total: Number of all of them.
-        after: Jids of the jobs that it was last put to wait for, also of those that are complete.
+        after: Jids of the dependencies that it was last put with, complete ones included.
         after_total: Number of all of them.
     """
 

@@ -186,6 +186,8 @@ class Endpoints:
                 kind = "refused"
                 message = f"Redis can't be reached, it may have been done or not: {error}"
         self._dashboard.flash.add(context.session, kind, message)
+        if kind == "refused":
+            form.pop("filter", None)  # it may be refused since it names what is hidden
         await self._record(user, name, form, message)
         return RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
 

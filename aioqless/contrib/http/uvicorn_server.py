@@ -67,29 +67,30 @@ class TimedProtocol(H11Protocol):
     MAX_CONNECTIONS = min(250, (open_file_limit() or 1000) // 4)
 
     _deadline: asyncio.TimerHandle | None = None
+    _waiting_since: float | None = None  # for the rest of a request, or the next one
 
     # uvicorn's own narrows the type of asyncio's method, too
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer; if there are too many, close the one that has waited longest."""
         super().connection_made(transport)
-        self._set_deadline()
+        self._note_waiting()
         if len(self.connections) > self.MAX_CONNECTIONS:
-            deadlines = {
-                each._deadline.when(): each  # noqa: SLF001  # of the same class
+            waiting = {
+                each._waiting_since: each  # noqa: SLF001  # of the same class
                 for each in self.connections
-                if isinstance(each, TimedProtocol) and each._deadline  # noqa: SLF001
+                if isinstance(each, TimedProtocol) and each._waiting_since  # noqa: SLF001
             }
-            deadlines[min(deadlines)].transport.abort()
+            waiting[min(waiting)].transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Stop the timer when a request is complete."""
+        """Stop the timer when the headers of a request are complete."""
         super().data_received(data)
-        self._set_deadline()
+        self._note_waiting()
 
     def on_response_complete(self) -> None:
         """Start the timer for the next request."""
         super().on_response_complete()
-        self._set_deadline()
+        self._note_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timer."""
@@ -97,13 +98,17 @@ class TimedProtocol(H11Protocol):
             self._deadline.cancel()
         super().connection_lost(exc)
 
-    def _set_deadline(self) -> None:
-        """Run the timer while the connection waits for data; parts do not extend it."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            if self._deadline:
-                self._deadline.cancel()
+    def _note_waiting(self) -> None:
+        """Note since when it waits for data; the timer is for headers, bodies have their own."""
+        answers = self.cycle is not None and not self.cycle.response_complete
+        if answers and not self.cycle.more_body:
+            self._waiting_since = None
+        elif self._waiting_since is None:
+            self._waiting_since = self.loop.time()
+        if answers and self._deadline:
+            self._deadline.cancel()
             self._deadline = None
-        elif self._deadline is None:
+        elif not answers and self._deadline is None:
             self._deadline = self.loop.call_later(self.REQUEST_TIMEOUT, self.transport.close)
 
 

@@ -143,7 +143,7 @@ class JobStatus(msgspec.Struct):
 
 
 class OutputItem(msgspec.Struct, omit_defaults=True):
-    """A value; or `restarted`: discard what came before; or `missed`: so many are not there."""
+    """A value, a restart (discard the values before it), or the number of missing values."""
 
     kind: Literal["value", "restarted", "missed"]
     value: Any = UNSET

@@ -83,8 +83,8 @@ class Token:
         It is signed, and stored nowhere: only new secrets end it sooner.
 
         Args:
-            may_put: Klasses that it may put, of those that this token may put. It sees and changes
-                the jobs that it put itself.
+            may_put: Klasses that the new token may put, a part of this token's. It sees and changes
+                the jobs that it puts itself.
             jids: Jobs that it sees.
             seconds: Seconds until it ends, at most a day.
 

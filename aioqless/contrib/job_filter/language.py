@@ -18,8 +18,8 @@ import msgspec
 from aioqless.client.job.state import JobState
 
 STATES = tuple(state.value for state in JobState)
-# The keys beside those of the data, those that are cheap to compare first; a word without a key is
-# `text`.
+# The reserved keys, in the order in which they are compared: the cheapest first. A word without a
+# key has the key `text`; any other key is a path in the data.
 KEYS = (
     "state", "klass", "jid", "text", "tag", "age", "since", "until", "group", "queue", "worker",
     "run",
@@ -85,7 +85,7 @@ class JobFilter(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str, most: int = MAX_CONDITIONS) -> Self:
-        """Parse a filter of at most so many words.
+        """Parse a filter of at most `most` words.
 
         Raises:
             ValueError: A word is malformed; the error says which one, and what is possible.

@@ -144,6 +144,7 @@ async def test_job_links_are_filled_with_escaped_values_and_never_with_secrets(
     }
     data = {"customer": {"id": "a b/c"}, "token": "hunter2"}
     trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+    trace["token"] = "of-the-context"
     jid = await client.queue("mail").put("Greet", data, context=trace)
     async with client_of(create_app(client, access=OPEN, job_links=links)) as http:
         page = (await http.get(f"/job?jid={jid}")).text

@@ -100,6 +100,21 @@ async def test_too_deeply_nested_data_and_invalid_numbers_are_refused(
     assert job and job.data == {"to": "ada"}
 
 
+@pytest.mark.parametrize("path", ["worker", "queue", "group", "job", "set", "class"])
+async def test_page_of_a_name_that_is_not_utf8_is_shown_or_not_found(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    for name in ("%FF", "%C3%28"):
+        shown = await http.get(f"/{path}?{'jid' if path == 'job' else 'name'}={name}")
+        assert shown.status_code in (200, 404), (path, name)
+
+
+async def test_refused_filter_is_not_recorded(http: httpx.AsyncClient, client: Client) -> None:
+    await do(http, "select-cancel", filter="password:hunter2", found="1")
+    (noted,) = await DashboardCommands(client.internals.store).audit_log_list()
+    assert "hunter2" not in str(noted)
+
+
 async def test_body_other_than_a_form_is_refused(http: httpx.AsyncClient) -> None:
     its = await token(http)
     for kind in ("application/json", "multipart/form-data; boundary=x", "text/plain", ""):

@@ -78,8 +78,19 @@ def test_printed_line_of_a_user_is_accepted() -> None:
     assert "8 characters at least" in refused
 
 
+def starts_of_requests(port: int | None) -> tuple[bytes, ...]:
+    form = (
+        f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nname="
+    )
+    return b"", b"GET /login HTTP/1.1\r\n", form.encode()
+
+
+@pytest.mark.parametrize("sent", [0, 1, 2], ids=["nothing", "half headers", "half a body"])
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
-def test_idle_connections_stop_no_pages_where_descriptors_are_few(redis_url: str) -> None:
+def test_idle_connections_stop_no_pages_where_descriptors_are_few(
+    redis_url: str, sent: int
+) -> None:
     # its Redis takes a connection for each page; the limit is read when the process starts
     command = "ulimit -n 64; exec " + shlex.join([sys.executable, "-m", "aioqless", "web"])
     process = subprocess.Popen(
@@ -94,9 +105,9 @@ def test_idle_connections_stop_no_pages_where_descriptors_are_few(redis_url: str
         stack.callback(process.communicate)
         stack.callback(process.terminate)
         port = httpx.URL(link).port
-        for number in range(100):  # more than it has descriptors
+        for _ in range(100):  # more than it has descriptors
             idle = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-            idle.sendall(b"GET /login HTTP/1.1\r\n" if number % 2 else b"")
+            idle.sendall(starts_of_requests(port)[sent])
         http.follow_redirects = True
         assert http.get(link).status_code == 200
         assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 48

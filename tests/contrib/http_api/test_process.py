@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
+import shlex
 import signal
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -42,6 +49,32 @@ async def test_server_runs_until_sigterm(client: Client, redis_url: str, tmp_pat
         _, rest = await asyncio.to_thread(process.communicate, timeout=60)
         assert (await waiting).status_code == 503
     assert process.returncode == 0 and "Traceback" not in rest and SHOP not in rest
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
+async def test_half_sent_bodies_do_not_keep_others_out(redis_url: str) -> None:
+    command = shlex.join([sys.executable, "-m", "aioqless", "api", JOBS, "--port", "0"])
+    process = subprocess.Popen(  # noqa: ASYNC220  nothing else happens here
+        ["sh", "-c", f"ulimit -n 64; exec {command} --log-json --url {redis_url}"],
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "AIOQLESS_API_TOKENS": TOML},
+    )  # fmt: skip
+    assert process.stderr
+    lines = iter(process.stderr.readline, "")
+    url = next(
+        each["url"] for each in map(json.loads, lines) if each["event"] == "http_api.started"
+    )
+    half = (
+        f"POST /klasses/shop.greet HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer {SHOP}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"
+    )
+    with ExitStack() as stack:
+        stack.callback(process.communicate)
+        stack.callback(process.terminate)
+        for _ in range(40):  # more than it takes
+            address = ("127.0.0.1", httpx.URL(url).port)
+            stack.enter_context(socket.create_connection(address)).sendall(half.encode())
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=15) as http:
+            assert (await http.get("/health")).status_code == 200
 
 
 @pytest.mark.parametrize(

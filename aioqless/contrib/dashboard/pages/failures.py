@@ -30,7 +30,7 @@ class Cause:
         error: The group without the queue, or with it.
         klass: The klass; empty for any.
         parts: Groups, each with the share of its sampled jobs that belong to it.
-        jobs: The sampled jobs, those that failed last first.
+        jobs: The sampled jobs, the latest failure first.
         is_estimate: Whether there may be more or fewer jobs than the sample lets expect.
     """
 

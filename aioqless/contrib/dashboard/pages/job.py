@@ -247,11 +247,12 @@ def find_links(request: PageRequest, job: Job, data: str | None) -> list[tuple[s
     except ValueError:
         shown = None
     links = []
+    is_hidden = request.dashboard.redaction.is_hidden
     for name, template in request.dashboard.job_links.items():
         value = _find_value(shown, name)
-        if value in (None, HIDDEN):
+        if value is None:
             value = values.get(name)
-        if value:
+        if value and value != HIDDEN and not any(map(is_hidden, name.split("."))):
             links.append((name, template.replace("{value}", quote(str(value), safe=""))))
     return links
 
@@ -273,7 +274,7 @@ def _readable_data(job: Job) -> str | None:
 class DependencyGraph:
     """The workflow of a job: what it waits for or waited for, its dependents, and theirs.
 
-    Complete jobs are found from those that were put to wait for them. Beside the dependents of the
+    Complete dependencies are those that a job was put with. Beside the dependents of the
     job are the jobs that its last failure has put, or its next one will.
 
     Attributes:
