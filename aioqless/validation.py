@@ -149,6 +149,20 @@ def check_number(what: str, number: float, *, least: float = -math.inf) -> float
     return number
 
 
+def check_integer(what: str, number: int, *, least: int = 1) -> int:
+    """Return an integer if it is at least `least`; raise ValueError if it isn't."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise ValueError(f"{what} must be an integer >= {least} (got {number!r})")
+    return number
+
+
+def check_bool(what: str, value: bool) -> bool:
+    """Return a bool; raise TypeError if it is something else."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{what} must be True or False (got {value!r})")
+    return value
+
+
 def check_seconds(what: str, duration: Seconds, *, least: float = 0) -> float:
     """Return a duration in seconds if it is finite and at least `least`.
 

@@ -36,6 +36,7 @@ Partitions = Annotated[
         help="Number of partitions that make the namespace; default: it has none.",
     ),
 ]
+Port = Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error.")]
 LogJson = Annotated[
     bool | None,

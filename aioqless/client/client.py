@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -28,7 +28,8 @@ from aioqless.client.codec import Codec
 from aioqless.client.config import Config
 from aioqless.client.consistency import Finding, check_consistency
 from aioqless.client.coverage import Coverage, find_wait, read_coverage
-from aioqless.client.events import Events
+from aioqless.client.events.filters import EventSelector
+from aioqless.client.events.stream import Stream
 from aioqless.client.internals import Internals
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.progress_reporter import ProgressReporter
@@ -52,7 +53,7 @@ from aioqless.redis import redact_url
 from aioqless.redis.connection import CommandConnection
 from aioqless.redis.durability import Durability
 from aioqless.redis.resp_protocol import OTHER_LOOP
-from aioqless.store import ScriptStore, TickRow
+from aioqless.store import ScriptStore
 from aioqless.validation import Seconds
 
 if TYPE_CHECKING:  # no more of an extension is known here
@@ -169,7 +170,6 @@ class Client:
         if self._connected:
             connected, self._connected, self._was_closed = self._connected, None, True
             connected.sender.close()
-            connected.events.close()
             await connected.backend.aclose()
             await connected.store.aclose()
             await connected.redis.aclose()
@@ -216,10 +216,38 @@ class Client:
         """Configuration that all clients and workers share."""
         return self._open.config
 
-    @property
-    def events(self) -> Events:
-        """The event stream."""
-        return self._open.events
+    def events(
+        self,
+        *,
+        queue: str | Collection[str] | None = None,
+        jid: str | Collection[str] | None = None,
+        kind: str | Collection[str] | None = None,
+        tracked: bool = False,
+    ) -> Stream:
+        """Return a stream of the events of the namespace from now on.
+
+        Redis keeps no events. After an outage, or if the reader is so slow that Redis disconnects
+        it, an event `Missed` says which period is missing; filters do not apply to it. Times are in
+        seconds since 1970 by this machine's clock. The queue of an event is None if neither the
+        event nor an earlier one of the job names it; with a filter of queues it is looked up.
+
+        Example:
+            async for event in client.events(kind=["completed", "failed"]): ...
+
+        Args:
+            queue: Names of queues.
+            jid: Jids of jobs.
+            kind: Kinds of events.
+            tracked: Only tracked jobs: the latest 1,000, and those that are tracked from now on.
+
+        Raises:
+            TypeError: A name is not a string.
+            ValueError: There is no such kind, or a name is not valid.
+            redis.exceptions.ConnectionError: Redis can't be reached at the start.
+        """
+        opened = self._open
+        selector = EventSelector(opened.store, queue, jid, kind, tracked)
+        return Stream(opened.subscriber, selector, lambda: self._connected is not opened)
 
     @property
     def server(self) -> Server:
@@ -506,12 +534,7 @@ class Client:
         Returns:
             What was found.
         """
-        return await check_consistency(
-            self._open.store, self._move_ticks, resolve=resolve, step=step
-        )
-
-    async def _move_ticks(self, moves: Sequence[TickRow]) -> None:
-        await self._open.store.tick(batch=moves)
+        return await check_consistency(self._open.store, resolve=resolve, step=step)
 
     @property
     def internals(self) -> Internals:
@@ -557,7 +580,7 @@ class Client:
             recurring=RecurringJobs(backend),
             workers=Workers(redis, store),
             config=Config(store),
-            events=Events(subscriber, store),
+            subscriber=subscriber,
         )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Self, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Self
 
 import msgspec
 
@@ -12,8 +12,6 @@ from aioqless.client.recurring.cron import right_tick
 from aioqless.store import Store, TickRow
 
 PAGE = 1000
-
-MoveTicks: TypeAlias = Callable[[Sequence[TickRow]], Awaitable[object]]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,13 +35,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def check_consistency(
-    store: Store, move: MoveTicks, *, resolve: bool, step: Callable[[int], object]
+    store: Store, *, resolve: bool, step: Callable[[int], object]
 ) -> list[Finding]:
     """Check all keys of a namespace.
 
     Args:
         store: The commands of the namespace.
-        move: Moves the next runs of recurring jobs with a cron expression.
         resolve: Repair what is found; no job is lost.
         step: Called after each call with the number of things it looked at.
     """
@@ -55,10 +52,10 @@ async def check_consistency(
         cursor = reply["cursor"]
         step(reply["examined"])
         if cursor == "0":
-            return found + await _check_crons(store, move if resolve else None)
+            return found + await _check_crons(store, resolve=resolve)
 
 
-async def _check_crons(store: Store, move: MoveTicks | None) -> list[Finding]:
+async def _check_crons(store: Store, *, resolve: bool) -> list[Finding]:
     """Find recurring jobs whose next run is later than their cron expression's next time."""
     found: list[Finding] = []
     now, offset = await store.now(), 0
@@ -74,7 +71,7 @@ async def _check_crons(store: Store, move: MoveTicks | None) -> list[Finding]:
                 continue
             moves.append({"jid": jid, "tick": former, "at": due, "next": due})
             about = {"jid": jid, "next": former, "due": due}
-            found.append(Finding(problem="recurring-late", fixed=move is not None, about=about))
-        if move and moves:  # one that a worker has moved meanwhile stays as it is
-            await move(moves)
+            found.append(Finding(problem="recurring-late", fixed=resolve, about=about))
+        if resolve and moves:  # one that a worker has moved meanwhile stays as it is
+            await store.tick(batch=moves)
     return found

@@ -8,12 +8,12 @@ from redis.asyncio import Redis
 
 from aioqless.client.access import RedisAccess
 from aioqless.client.config import Config
-from aioqless.client.events import Events
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.jobs import Jobs
 from aioqless.client.put_sender import PutSender
 from aioqless.client.recurring import RecurringJobs
 from aioqless.client.workers import Workers
+from aioqless.redis.pubsub import Subscriber
 from aioqless.store import ScriptStore
 
 
@@ -37,7 +37,7 @@ class Internals:
     recurring: RecurringJobs
     workers: Workers
     config: Config
-    events: Events
+    subscriber: Subscriber
 
     def dedicated_store(self, name: str, timeout: float) -> ScriptStore:
         """Return a store with a connection of its own, for an event loop in another thread.

@@ -6,14 +6,21 @@ import asyncio
 import copy
 import hashlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Sequence,
+)
 from typing import Self
 
 import msgspec
 from typing_extensions import Unpack
 
 from aioqless import validation
-from aioqless.client import extensions, job_data
+from aioqless.client import extensions
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.job import read_result
@@ -24,7 +31,9 @@ from aioqless.client.put_sender import (
     MAX_JOBS_PER_CALL,
     Backpressure,
     PutSender,
+    check_job,
     is_ordered,
+    no_jobs,
     put_batch,
     raise_failed,
     split,
@@ -191,12 +200,7 @@ class JobSet:
         Raises:
             NoSuchSet: Nothing was put into it, or it is kept no longer.
         """
-        count, cursor = 0, 0
-        while True:
-            changed = await self._commands.set_act_retry(set_name=self.name, cursor=cursor)
-            cursor, count = int(changed[0]), count + int(changed[1])
-            if not cursor:
-                return count
+        return await self._act(self._commands.set_act_retry)
 
     async def cancel(self) -> int:
         """Close the set, and cancel its members that have not ended, also running ones.
@@ -212,7 +216,8 @@ class JobSet:
         """
         total = 0
         while True:
-            count = await self._cancel_all("open") + await self._cancel_all("held")
+            cancel = self._commands.set_act_cancel
+            count = await self._act(cancel, place="open") + await self._act(cancel, place="held")
             total += count
             status = await self.status()
             if not count or not status.open + status.held:
@@ -273,12 +278,11 @@ class JobSet:
             results.append((Jid(jid, self._backend, handler), handler.read_result(value)))
         return results
 
-    async def _cancel_all(self, place: str) -> int:
+    async def _act(self, command: Callable[..., Call[list[str]]], **arguments: str) -> int:
+        """Send a command until it has gone through all members; return how many it changed."""
         count, cursor = 0, 0
         while True:
-            changed = await self._commands.set_act_cancel(
-                set_name=self.name, cursor=cursor, place=place
-            )
+            changed = await command(set_name=self.name, cursor=cursor, **arguments)
             cursor, count = int(changed[0]), count + int(changed[1])
             if not cursor:
                 return count
@@ -351,20 +355,9 @@ async def _iterate(jobs: Iterable[NewJob] | AsyncIterable[NewJob]) -> AsyncItera
     """
     if isinstance(jobs, AsyncIterable):
         async for job in jobs:
-            yield _check(job)
+            yield check_job(job)
     elif isinstance(jobs, Iterable):
         for job in jobs:
-            yield _check(job)
+            yield check_job(job)
     else:
-        raise _no_jobs(jobs)
-
-
-def _check(job: NewJob) -> NewJob:
-    if not isinstance(job, NewJob):
-        raise _no_jobs(job)
-    return job
-
-
-def _no_jobs(got: object) -> TypeError:
-    shown = job_data.shorten(got)
-    return TypeError(f"put_many takes jobs, such as `[handler.data(...)]` (got {shown})")
+        raise no_jobs(jobs)

@@ -104,9 +104,9 @@ class Limit:
         return number
 
 
-def check_every(name: str, interval: Seconds) -> float:
-    """Return an interval in seconds."""
-    if (seconds := validation.check_seconds(name, interval)) == 0:
+def check_positive(name: str, duration: Seconds) -> float:
+    """Return a duration in seconds, which is not 0."""
+    if (seconds := validation.check_seconds(name, duration)) == 0:
         raise ValueError(f"{name} must be more than 0 seconds")
     return seconds
 
@@ -181,12 +181,6 @@ def _check_until(name: str, until: float | datetime) -> float:
     if isinstance(until, datetime):
         return validation.check_time(name, until)
     return validation.check_number(name, until, least=0)
-
-
-def _check_max_runs(name: str, number: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise ValueError(f"{name} must be an integer >= 1 (got {number!r})")
-    return number
 
 
 def _encode_context(name: str, texts: Mapping[str, str]) -> bytes:
@@ -329,12 +323,12 @@ class ScheduleOptions(TypedDict, total=False):
         jitter: Maximum random delay of each instance, in seconds or as a timedelta.
     """
 
-    every: Annotated[Seconds, check_every]
+    every: Annotated[Seconds, check_positive]
     cron: Annotated[str, validation.check_name]
     timezone: Annotated[str | ZoneInfo | None, check_timezone]
     backlog: Annotated[int | None, partial(validation.check_number, least=0)]
     until: Annotated[float | datetime | None, _check_until]
-    max_runs: Annotated[int | None, _check_max_runs]
+    max_runs: Annotated[int | None, validation.check_integer]
     jitter: Annotated[Seconds | None, validation.check_seconds]
 
 

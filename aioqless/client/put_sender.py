@@ -18,7 +18,7 @@ from aioqless.client import job_data
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put import Jid, NewJob, R, encode_job, measure
 from aioqless.client.put_options import FlowOptions
-from aioqless.client.workflows import Flow, Step, check_size, lay_out
+from aioqless.client.workflows import Flow, Rows, Step, check_size, lay_out
 from aioqless.errors import AioqlessError, NotDurable, PutManyError, QueueFull
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import REDIS_UNAVAILABLE
@@ -100,7 +100,9 @@ class PutSender:
         self, jobs: Iterable[NewJob[R]], queue: str | None, wait: Seconds, spread: Seconds = 0
     ) -> list[Jid[R]]:
         """Put many jobs: see `Client.put_many`."""
-        new = _check_jobs(jobs)
+        if not isinstance(jobs, Iterable):
+            raise no_jobs(jobs)
+        new = list(map(check_job, jobs))
         if period := validation.check_seconds("spread", spread):
             new = [_delay(job, period * number / len(new)) for number, job in enumerate(new)]
         rows = [self.encode(job) for job in new]
@@ -134,9 +136,12 @@ class PutSender:
         send: SendFlow | None = None,
     ) -> Flow:
         """Put a workflow: see `Client.put_flow`. `send` puts it in another way."""
-        if queue is not None:
-            validation.check_name("queue", queue)
-        placed, put = lay_out(flow, queue, options)
+        return await self.put_laid_out(*lay_out(flow, queue, options), wait, send)
+
+    async def put_laid_out(
+        self, placed: Rows, put: Flow, wait: Seconds, send: SendFlow | None
+    ) -> Flow:
+        """Put the jobs of a workflow, as `lay_out` returns them."""
         rows: list[PutFlowRow] = [{"queue": name, **self.encode(job)} for name, job in placed]
         check_size(rows)
         existing = await self.put_flow_rows(rows, wait, send)
@@ -374,15 +379,14 @@ def _delay(job: NewJob[R], seconds: float) -> NewJob[R]:
     return job if own else job.with_options(delay=seconds)
 
 
-def _check_jobs(jobs: Iterable[NewJob[R]]) -> list[NewJob[R]]:
-    """Return jobs as a list.
+def check_job(job: NewJob[R]) -> NewJob[R]:
+    """Return a job; raise TypeError if it is something else."""
+    if not isinstance(job, NewJob):
+        raise no_jobs(job)
+    return job
 
-    Raises:
-        TypeError: They are something else.
-    """
-    new = list(jobs) if isinstance(jobs, Iterable) else [jobs]
-    wrong = [each for each in new if not isinstance(each, NewJob)]
-    if wrong or not isinstance(jobs, Iterable):
-        got = job_data.shorten((wrong or new)[0])
-        raise TypeError(f"put_many takes jobs, such as `[handler.data(...)]` (got {got})")
-    return new
+
+def no_jobs(got: object) -> TypeError:
+    """Return the error for something else than jobs."""
+    shown = job_data.shorten(got)
+    return TypeError(f"put_many takes jobs, such as `[handler.data(...)]` (got {shown})")

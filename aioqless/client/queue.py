@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -244,15 +244,6 @@ class Queue:
             result.add(each)
             step(each.canceled + each.kept)
         return result
-
-    async def clear_in_steps(self) -> AsyncIterator[tuple[int, int]]:
-        """Cancel the jobs that are not running, like `clear`, in steps of a few hundred.
-
-        Yields:
-            How many jobs a step canceled, and how many stayed for their dependents.
-        """
-        async for each in clear_queue(self._store, self._check_name(), QUEUED):
-            yield each.canceled, each.kept
 
     async def forget(self) -> None:
         """Remove the queue from the list of known queues; its jobs stay."""

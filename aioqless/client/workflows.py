@@ -11,7 +11,7 @@ Example:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, cast, overload
 
@@ -128,7 +128,12 @@ def group(*steps: Step) -> Group:
     return Group(_check_steps("group", steps))
 
 
-def lay_out(flow: Step, queue: str | None, options: FlowOptions) -> tuple[Rows, Flow]:
+def lay_out(
+    flow: Step,
+    queue: str | None,
+    options: FlowOptions,
+    make_jid: Callable[[], str] = lambda: secrets.token_hex(16),
+) -> tuple[Rows, Flow]:
     """Return the jobs of a workflow with their queues, and the jids as the caller gets them.
 
     Each job has its jid and its dependencies, and comes after the jobs that it depends on.
@@ -137,6 +142,7 @@ def lay_out(flow: Step, queue: str | None, options: FlowOptions) -> tuple[Rows, 
         flow: The workflow.
         queue: Queue of jobs without `in_queue`; None: the default of their handler.
         options: Those of put_flow.
+        make_jid: Makes the jids that the caller doesn't choose, unless they are made of `once`.
 
     Raises:
         TypeError: There is no such option.
@@ -144,9 +150,14 @@ def lay_out(flow: Step, queue: str | None, options: FlowOptions) -> tuple[Rows, 
     """
     FLOW.refuse_unknown(options)
     (flow,) = _check_steps("flow", (flow,))
+    if queue is not None:
+        validation.check_name("queue", queue)
     once = options.get("once")
     rows: Rows = []
-    last = _append_step(rows, flow, queue, (), once and validation.check_jid(once))
+    if once is not None:
+        validation.check_jid(once)
+    name = make_jid if once is None else lambda: f"{once}-{len(rows) + 1}"
+    last = _append_step(rows, flow, queue, (), name)
     rows, taken = _link_results(rows)
     last = [jid for jid in last if jid not in taken]
     jids = tuple(str(job.options.get("jid")) for _, job in rows)
@@ -276,20 +287,21 @@ def _append_step(
     step: Step,
     queue: str | None,
     after: Iterable[str],
-    once: str | None,
+    make_jid: Callable[[], str],
 ) -> list[str]:
     """Append a step's jobs; return the jids that the next step of a chain depends on."""
     match step:
         case Placed(own, job):
-            return _append_step(rows, job, own, after, once)
+            return _append_step(rows, job, own, after, make_jid)
         case Chain(steps):
             for each in steps:
-                after = _append_step(rows, each, queue, after, once)
+                after = _append_step(rows, each, queue, after, make_jid)
             return list(after)
         case Group(steps):
-            return [jid for each in steps for jid in _append_step(rows, each, queue, after, once)]
-    new_jid = f"{once}-{len(rows) + 1}" if once else secrets.token_hex(16)
-    jid = step.options.get("jid") or new_jid
+            return [
+                jid for each in steps for jid in _append_step(rows, each, queue, after, make_jid)
+            ]
+    jid = step.options.get("jid") or make_jid()
     own_depends = step.options.get("depends")
     depends = [*(own_depends or ()), *after]
     rows.append(

@@ -14,6 +14,7 @@ from aioqless.client.put_options import (
     PutOptions,
     ScheduleOptions,
     TemplateOptions,
+    check_positive,
     check_whole,
 )
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, ExceptionClasses, RetryPolicy
@@ -40,18 +41,6 @@ def _check_result_ttl(name: str, duration: Seconds) -> float:
     if ttl >= MAX_RESULT_TTL:
         raise ValueError(f"{name} must be less than {MAX_RESULT_TTL:g} seconds (got {ttl})")
     return ttl
-
-
-def _check_bool(name: str, value: object) -> object:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False (got {value!r})")
-    return value
-
-
-def _check_timeout(name: str, duration: Seconds) -> float:
-    if (timeout := validation.check_seconds(name, duration)) == 0:
-        raise ValueError(f"{name} must be > 0 seconds (got 0)")
-    return timeout
 
 
 def _check_within(name: str, duration: Seconds) -> float:
@@ -87,9 +76,9 @@ class JobOptions(TemplateOptions, DebounceOptions, ScheduleOptions, total=False)
     # How long what it emits is kept after the last value; default: an hour.
     output_ttl: Annotated[Seconds, _check_result_ttl]
     # A later run continues the output of the one before; default: it restarts it.
-    keep_output: Annotated[bool, _check_bool]
+    keep_output: Annotated[bool, validation.check_bool]
     # A run that takes longer is canceled and fails in `<queue>-timeout`.
-    timeout: Annotated[Seconds, _check_timeout]
+    timeout: Annotated[Seconds, check_positive]
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Annotated[Literal["process"], _check_executor]
     data: object  # of recurring jobs

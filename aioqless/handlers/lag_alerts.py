@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import Client
+from aioqless.handlers.middleware_stack import call_hook
 from aioqless.handlers.resources import Resource
 from aioqless.handlers.signature import injected_parameters
 from aioqless.redis.connection import REDIS_UNAVAILABLE
@@ -43,7 +44,8 @@ def on_lag(
 
     def hook(fn: Callable[..., object]) -> Resource:
         async def monitor(client: Client, **resources: object) -> AsyncIterator[None]:
-            checks = _LagMonitor(client, queues, threshold).run(interval, fn, resources)
+            call = partial(call_hook, fn, "queue.lag_exceeded", resources)
+            checks = _monitor(client, queues, threshold, interval, call)
             task = asyncio.create_task(checks, name="aioqless lag")
             try:
                 yield
@@ -55,50 +57,23 @@ def on_lag(
     return hook
 
 
-class _LagMonitor:
-    """Owns which queues are known to lag."""
-
-    def __init__(self, client: Client, queues: tuple[str, ...], seconds: float) -> None:
-        self._client = client
-        self._queues = queues
-        self._seconds = seconds
-        self._lagging: set[str] = set()
-
-    async def run(
-        self, every: float, fn: Callable[..., object], resources: dict[str, object]
-    ) -> None:
-        """Check until canceled."""
-        while True:
-            # The worker logs the outage.
-            with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
-                for queue, lag in await self._newly_lagging():
-                    await _alert(fn, queue, lag, resources)
-            await asyncio.sleep(every)
-
-    async def _newly_lagging(self) -> list[tuple[str, float]]:
-        queues = self._queues or tuple(counts.name for counts in await self._client.queues())
-        lags = await self._client.internals.store.lag(queues=queues) if queues else []
-        lagging = {
-            queue: float(lag)
-            for queue, lag in zip(queues, lags, strict=True)
-            if lag > self._seconds
-        }
-        before, self._lagging = self._lagging, set(lagging)
-        return [(queue, lag) for queue, lag in lagging.items() if queue not in before]
-
-
-async def _alert(
-    fn: Callable[..., object], queue: str, lag: float, resources: dict[str, object]
+async def _monitor(
+    client: Client,
+    queues: tuple[str, ...],
+    threshold: float,
+    interval: float,
+    call: Callable[[str, float], Awaitable[None]],
 ) -> None:
-    log.warning("queue.lag_exceeded", queue=queue, seconds=round(lag, 3))
-    try:
-        result = fn(queue, lag, **resources)
-        if inspect.isawaitable(result):
-            await result
-    except Exception as error:
-        log.error(
-            "hook.failed",
-            hook=f"{fn.__module__}.{fn.__qualname__}",
-            end="queue.lag_exceeded",
-            error=validation.describe(error),
-        )
+    """Call a hook for each queue that begins to lag, until canceled."""
+    lagging: list[str] = []
+    while True:
+        # The worker logs the outage.
+        with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
+            names = queues or [counts.name for counts in await client.queues()]
+            lags = dict(zip(names, await client.lags(*names), strict=True))
+            before, lagging = lagging, [queue for queue in names if lags[queue] > threshold]
+            for queue in lagging:
+                if queue not in before:
+                    log.warning("queue.lag_exceeded", queue=queue, seconds=round(lags[queue], 3))
+                    await call(queue, lags[queue])
+        await asyncio.sleep(interval)

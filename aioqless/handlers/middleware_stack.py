@@ -117,14 +117,25 @@ class MiddlewareStack:
     async def call_hooks(self, job: Job, end: str, fields: Mapping[str, object]) -> None:
         """Call the hooks for an end; log what they raise."""
         for hook in self.hooks[end]:
-            try:
-                result = hook.fn(job, end, **fields, **self.resources.values(hook.needs))
-                if inspect.isawaitable(result):
-                    await result
-            except Exception as error:
-                log.error(
-                    "hook.failed",
-                    hook=f"{hook.fn.__module__}.{hook.fn.__qualname__}",
-                    end=end,
-                    error=validation.describe(error),
-                )
+            values = {**fields, **self.resources.values(hook.needs)}
+            await call_hook(hook.fn, end, values, job, end)
+
+
+async def call_hook(
+    fn: Callable[..., object], end: str, values: Mapping[str, object], *args: object
+) -> None:
+    """Call a hook, which may be async; log what it raises.
+
+    Args:
+        fn: The hook.
+        end: The event that it is called for.
+        values: What it takes by name.
+        args: What it takes by position.
+    """
+    try:
+        result = fn(*args, **values)
+        if inspect.isawaitable(result):
+            await result
+    except Exception as error:
+        name = f"{fn.__module__}.{fn.__qualname__}"
+        log.error("hook.failed", hook=name, end=end, error=validation.describe(error))

@@ -20,7 +20,7 @@ from aioqless.redis.connection import CommandConnection, Connection, RedisComman
 from aioqless.redis.durability import Durability
 from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved
 from aioqless.redis.pubsub import Gap, Subscriber, subscribe
-from aioqless.redis.redis_py import make_redis
+from aioqless.redis.redis_py import Node, make_redis
 from aioqless.redis.topologies import make_topology, read_topology
 from aioqless.redis.topology import Topology
 
@@ -35,6 +35,7 @@ __all__ = [
     "Durability",
     "Endpoint",
     "Gap",
+    "Node",
     "RedisCommand",
     "Reply",
     "SlotMigrating",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from redis import exceptions
 
+from aioqless import validation
 from aioqless.errors import AioqlessError, NotDurable
 from aioqless.redis.batcher import Batcher
 from aioqless.redis.connection import CommandConnection, RedisCommand, Reply, Word
@@ -34,14 +35,8 @@ class Durability:
     timeout: Duration = Duration(1.0, least=0.001)
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.replicas, bool)
-            or not isinstance(self.replicas, int)
-            or self.replicas < 0
-        ):
-            raise ValueError(f"replicas must be an integer >= 0 (got {self.replicas!r})")
-        if not isinstance(self.disk, bool):
-            raise TypeError(f"disk must be True or False, not {self.disk!r}")
+        validation.check_integer("replicas", self.replicas, least=0)
+        validation.check_bool("disk", self.disk)
         if not self.replicas and not self.disk:
             raise ValueError(
                 "durability with 0 replicas and no disk waits for nothing: "

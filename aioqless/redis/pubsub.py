@@ -1,10 +1,9 @@
-"""Subscriptions to channels, and the events that Redis publishes."""
+"""Subscriptions to channels, and the messages that Redis publishes."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from redis import exceptions
@@ -16,33 +15,6 @@ from aioqless.redis.encoding import Json, decode_json, decode_text
 from aioqless.redis.resp_protocol import Reply
 
 MAX_SILENCE = 10.0  # seconds without a message after which the server is pinged
-TRACKED = (
-    "put",
-    "popped",
-    "completed",
-    "failed",
-    "canceled",
-    "stalled",
-    "progress",
-    "track",
-    "untrack",
-)
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened in a namespace.
-
-    Attributes:
-        name: One of put, advanced, completed, failed, canceled, progress, lock_lost, config_set,
-            config_unset, and for tracked jobs also popped, stalled, track, untrack.
-        jid: The job that it happened to.
-        more: The other fields of the message: queue, worker, group, ...
-    """
-
-    name: str
-    jid: str | None = None
-    more: dict[str, Json] = field(default_factory=dict)
 
 
 class Gap(NamedTuple):

@@ -19,7 +19,7 @@ from redis.backoff import NoBackoff
 
 from aioqless.errors import AioqlessError
 from aioqless.redis.address import Address, Endpoint, name_node
-from aioqless.redis.error_replies import REDIS_UNAVAILABLE, make_error
+from aioqless.redis.error_replies import REDIS_UNAVAILABLE, SlotMigrating, SlotMoved, make_error
 from aioqless.redis.resp_protocol import Reply
 
 QUERY_TIMEOUT = 1.0  # seconds, for the answer of a sentinel or a node
@@ -286,8 +286,8 @@ def make_redis(target: Target, *, connect_timeout: float, reply_timeout: float, 
 
 
 @dataclass(frozen=True)
-class _Node:
-    """A sentinel, or any node of a Cluster, as a target."""
+class Node:
+    """A sentinel, or a node of a Cluster, as a target."""
 
     address: Address
     endpoint: Endpoint
@@ -299,6 +299,10 @@ class _Node:
     async def check(self, connection: AbstractConnection) -> None:
         """Accept it."""
 
+    def handle_redirect(self, error: Exception) -> bool:
+        """Keep the connection if only one of the slots is elsewhere."""
+        return not isinstance(error, SlotMoved | SlotMigrating)
+
 
 async def query(
     endpoint: Endpoint, address: Address, login: dict[str, Any], *commands: tuple[str, ...]
@@ -309,7 +313,7 @@ async def query(
         redis.exceptions.RedisError: A reply is an error, or there is none.
     """
     connection = _Tcp(
-        target=_Node(address, endpoint),
+        target=Node(address, endpoint),
         connect_timeout=QUERY_TIMEOUT,
         reply_timeout=QUERY_TIMEOUT,
         name=None,

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from aioqless.client import Client
-from aioqless.redis.pubsub import Event
+from aioqless.client.events import AnyEvent, Stream
 from aioqless.runtime.tasks import cancel_and_wait
 
 
@@ -15,14 +15,16 @@ class EventRecorder:
     """The events since the block of `record_events` was entered."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[AnyEvent] = []
         self._more = asyncio.Condition()
 
-    async def wait_for(self, name: str, jid: str | None = None, *, timeout: float = 5.0) -> Event:
-        """Return the first event of a name; wait for it if there is none yet.
+    async def wait_for(
+        self, kind: str, jid: str | None = None, *, timeout: float = 5.0
+    ) -> AnyEvent:
+        """Return the first event of a kind; wait for it if there is none yet.
 
         Args:
-            name: The name, such as "completed".
+            kind: The kind, such as "completed".
             jid: The job; default: any.
             timeout: Maximum number of seconds to wait.
 
@@ -33,16 +35,18 @@ class EventRecorder:
             async with asyncio.timeout(timeout), self._more:
                 while True:
                     for event in self.events:
-                        if event.name == name and jid in (None, event.jid):
+                        if event.kind == kind and jid in (None, _jid_of(event)):
                             return event
                     await self._more.wait()
         except TimeoutError:
-            happened = ", ".join(f"{event.name} {event.jid}" for event in self.events) or "none"
+            happened = (
+                ", ".join(f"{event.kind} {_jid_of(event)}" for event in self.events) or "none"
+            )
             raise AssertionError(
-                f"no {name} {jid or ''} within {timeout} s; the events were: {happened}"
+                f"no {kind} {jid or ''} within {timeout} s; the events were: {happened}"
             ) from None
 
-    async def record(self, events: AsyncIterator[Event]) -> None:
+    async def record(self, events: Stream) -> None:
         """Record events until canceled."""
         async for event in events:
             async with self._more:
@@ -61,9 +65,13 @@ async def record_events(client: Client) -> AsyncIterator[EventRecorder]:
         client: A client of the namespace.
     """
     recorder = EventRecorder()
-    async with client.events.all() as events:
+    async with client.events() as events:
         recording = asyncio.create_task(recorder.record(events))
         try:
             yield recorder
         finally:
             await cancel_and_wait(recording)
+
+
+def _jid_of(event: AnyEvent) -> str | None:
+    return getattr(event, "jid", None)

@@ -101,23 +101,16 @@ class Settings:
     def __post_init__(self) -> None:
         parse_subscriptions(self.queues, self.order)
         for name in ("concurrency", "threads", "processes"):
-            _check_count(name, getattr(self, name))
+            validation.check_integer(name, getattr(self, name))
         for name in ("max_jobs_per_process", "max_jobs", "max_memory"):
-            _check_count(name, getattr(self, name), optional=True)
+            if (most := getattr(self, name)) is not None:
+                validation.check_integer(name, most)
         if not isinstance(self.reconnect, ReconnectDelays):
             raise TypeError(f"reconnect must be ReconnectDelays, not {self.reconnect!r}")
         for name in ("scheduler", "allow_eviction"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be True or False, not {getattr(self, name)!r}")
+            validation.check_bool(name, getattr(self, name))
 
     @property
     def subscriptions(self) -> tuple[Subscription, ...]:
         """The subscriptions that `queues` asks for; none where it is None."""
         return parse_subscriptions(self.queues, self.order)
-
-
-def _check_count(name: str, value: int | None, *, optional: bool = False) -> None:
-    if value is None and optional:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1 (got {value!r})")

@@ -44,10 +44,7 @@ class Subscription:
         validation.check_name("queue", self.queue)
         limit = 1 if self.limit is None else self.limit
         for name, value in (("limit", limit), ("weight", self.weight)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(
-                    f"the {name} of queue {self.queue!r} must be an integer >= 1 (got {value!r})"
-                )
+            validation.check_integer(f"the {name} of queue {self.queue!r}", value)
 
     @classmethod
     def read(cls, text: str) -> Self:

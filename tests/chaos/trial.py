@@ -166,9 +166,9 @@ async def _strike(kind: Kind, plan: Plan, stage: Stage) -> list[float]:
 
 async def flow(client: Client) -> None:
     """Wait until the first job is complete."""
-    async with client.events.all() as events:
+    async with client.events() as events:
         async for event in events:
-            if event.name == "completed":
+            if event.kind == "completed":
                 return
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from aioqless import Client, Job
+from aioqless.client.events import Completed, Stream
 from aioqless.contrib import private_redis
-from aioqless.redis.pubsub import Event
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40
@@ -90,7 +90,7 @@ async def running_audit(client: Client, data: Path) -> AsyncIterator[Audit]:
     It visits the others when `release` is called.
     """
     holding = HOLDING.format(fetched=PAGES // 2, released=str(data / "released"))
-    async with client.events.all() as events:
+    async with client.events() as events:
         audit = Audit(data, start=("-c", holding))
         try:
             await asyncio.wait_for(_visits(events, 10), 60)
@@ -104,9 +104,9 @@ def release(data: Path) -> None:
     (data / "released").touch()
 
 
-async def _visits(events: AsyncIterator[Event], count: int) -> None:
+async def _visits(events: Stream, count: int) -> None:
     async for event in events:
-        if event.name == "completed" and event.more["queue"] == "pages":
+        if isinstance(event, Completed) and event.queue == "pages":
             count -= 1
             if not count:
                 return

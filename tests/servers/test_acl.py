@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from aioqless import Client, Fail, Job, Key, NewJob, Next, Retry, Settings, Worker, chain, job
 from aioqless.client.archive import Archive
+from aioqless.client.events import Put
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
 from aioqless.store.acl import ROLES, user
@@ -273,9 +274,10 @@ async def test_reader_role_suffices_for_all_reads(as_a: ByRole, root: Client) ->
             await client.queue("mail").jids("waiting") == ["a"]
             and await client.jobs.failed_counts() == {}
         )
-        async with client.events.all() as events:
+        async with client.events() as events:
             await root.queue("mail").put("Greet", jid="b")
-            assert (await anext(events)).jid == "b"
+            event = await anext(aiter(events))
+            assert isinstance(event, Put) and event.jid == "b"
 
 
 async def test_people_role_suffices_for_human_tasks(as_a: ByRole, root: Client) -> None:

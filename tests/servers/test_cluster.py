@@ -12,6 +12,7 @@ import pytest
 from redis import exceptions
 
 from aioqless import AioqlessError, Client, Job, Settings, Worker, job
+from aioqless.client.events import Put
 from aioqless.contrib.partitions import PartitionedClient
 from aioqless.contrib.private_redis.server_binary import is_older
 from aioqless.redis.cluster import hash_tag, slot_of
@@ -100,10 +101,11 @@ async def test_published_messages_wake_an_idle_worker(cluster: Cluster, until: U
 
     async with Client(cluster.url, namespace="{b}") as client:
         worker = Worker(client, greet, settings=Settings(queues=("mail",), poll=60))
-        async with worker, client.events.all() as events:
+        async with worker, client.events() as events:
             await until(lambda: worker.idle)
             jid = await client.queue("mail").put("Greet")
-            assert (await anext(events)).jid == jid
+            event = await anext(aiter(events))
+            assert isinstance(event, Put) and event.jid == jid
             await until(lambda: ran)
             assert (await client.workers.show(worker.name)).paused is False
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Inject, Job, Retry, Worker, job
+from aioqless.client.events import Completed
 from aioqless.testing import Clock, drain, record_events
 
 order: list[str] = []
@@ -79,7 +80,8 @@ async def test_locks_expire_by_the_clock(aioqless_client: Client, aioqless_clock
 async def test_events_can_be_awaited(aioqless_client: Client) -> None:
     async with aioqless_client as client, record_events(client) as events, Worker(client, step):
         jid = await client.queue("default").put(step.data(name="a"))
-        assert (await events.wait_for("completed", jid)).more["queue"] == "default"
+        event = await events.wait_for("completed", jid)
+        assert isinstance(event, Completed) and event.queue == "default"
         with pytest.raises(
             AssertionError, match=f"no failed .* the events were: put {jid}, completed {jid}"
         ):

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio.connection import parse_url
 
 from aioqless import Client, redis_url
+from aioqless.client.events import Put
 
 VARIABLES = ("URL", "HOST", "PORT", "DB", "USERNAME", "PASSWORD")
 
@@ -132,12 +133,13 @@ async def test_timeout_of_the_url_does_not_apply_to_subscriptions(
 ) -> None:
     async with (
         Client(f"{redis_url}?socket_timeout=1", namespace=namespace) as client,
-        client.events.all() as events,
+        client.events() as events,
     ):
-        heard = asyncio.ensure_future(anext(events))
+        heard = asyncio.ensure_future(anext(aiter(events)))
         assert not (await asyncio.wait([heard], timeout=1.2))[0]
         await client.queue("mail").put("Greet", jid="a")
-        assert (await heard).jid == "a"
+        event = await heard
+        assert isinstance(event, Put) and event.jid == "a"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from aioqless.cli.main import load_command
 from aioqless.cli.worker_options import parse_options
 from aioqless.client import job_data
 from aioqless.client.config import Config
-from aioqless.client.events import Events
 from aioqless.client.jobs import Jobs
 from aioqless.client.put_options import PutOptions
 from aioqless.client.workers import Workers
@@ -91,7 +90,7 @@ THINGS = {
     "queue": aioqless.Queue,
     "client": aioqless.Client,
 }
-DOORS = {"jobs": Jobs, "workers": Workers, "config": Config, "events": Events}
+DOORS = {"jobs": Jobs, "workers": Workers, "config": Config}
 # of all commands, of uvicorn, of manage.py aioqless_worker
 OTHERS = {"--help", "--timeout-graceful-shutdown", "--backend", "--settings"}
 
@@ -227,7 +226,7 @@ def test_every_method_in_prose_exists(page: Path) -> None:
             or f"{thing}.{name}" in EVENTS
             or name in ("py", "lua")
         ), f"{thing}.{name}"
-    for door, name in names(page, r"\bclient\.(jobs|workers|config|events)\.([a-z]\w*)"):
+    for door, name in names(page, r"\bclient\.(jobs|workers|config)\.([a-z]\w*)"):
         assert has_attribute(DOORS[door], name), f"client.{door}.{name}"
 
 

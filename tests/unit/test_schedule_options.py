@@ -116,5 +116,5 @@ def test_required_data_of_a_recurring_job_must_be_given() -> None:
 
 
 def test_scheduler_setting_is_a_boolean() -> None:
-    with pytest.raises(TypeError, match="scheduler must be True or False, not 'no'"):
+    with pytest.raises(TypeError, match=r"scheduler must be True or False \(got 'no'\)"):
         Settings(scheduler="no")  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Job, Retry, job
+from aioqless.client.events import Progressed
 from aioqless.client.job.progress_reporter import ProgressReporter
 from tests.conftest import Until
 from tests.worker import in_processes
@@ -29,9 +30,9 @@ async def test_progress_is_readable_and_published(client: Client, work: Work, un
         await seen.wait()
 
     jid = await client.queue("mail").put(read)
-    async with client.events.all() as events, work(read):
-        event = await anext(event async for event in events if event.name == "progress")
-        assert (event.jid, event.more) == (jid, {"progress": 0.4, "message": "page 12"})
+    async with client.events() as events, work(read):
+        event = await anext(event async for event in events if isinstance(event, Progressed))
+        assert (event.jid, event.progress, event.message) == (jid, 0.4, "page 12")
         found = await client.jobs.get(jid)
         assert found and found.last_progress
         assert (found.last_progress.share, found.last_progress.message) == (0.4, "page 12")
@@ -73,10 +74,10 @@ async def test_progress_reports_are_throttled_and_the_latest_arrives(
 
     jid = await client.queue("mail").put(read)
     told = []
-    async with client.events.all() as events, work(read):
+    async with client.events() as events, work(read):
         async for event in events:
-            if event.name == "progress":
-                told.append(event.more["progress"])
+            if isinstance(event, Progressed):
+                told.append(event.progress or 0.0)
                 if told[-1] == 1:
                     break
         assert await share_of(client, jid) == 1

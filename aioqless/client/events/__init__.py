@@ -3,10 +3,8 @@
 types.py    a type for each kind of event
 filters.py  selects the events that a caller wants
 stream.py   listens through outages, and reports what may have been missed
-events.py   Events, which is `client.events`
 """
 
-from aioqless.client.events.events import Events
 from aioqless.client.events.stream import Stream
 from aioqless.client.events.types import (
     KINDS,
@@ -37,7 +35,6 @@ __all__ = [
     "Completed",
     "ConfigSet",
     "ConfigUnset",
-    "Events",
     "Failed",
     "JobEvent",
     "LockLost",

@@ -161,19 +161,8 @@ def _decode_held_back(record: Mapping[str, Json] | None) -> HeldBack | None:
     if not record:
         return None
     rate = record.get("rate")
-    return HeldBack(
-        key=record.get("key", ""),
-        until=record["until"],
-        limit=record.get("limit"),
-        running=tuple(record.get("running", ())),
-        running_total=record.get("running_total", 0),
-        rate=(int(rate[0]), float(rate[1])) if rate else None,
-        used=record.get("used", 0),
-        cost=record.get("cost"),
-        paused_until=record.get("paused_until"),
-        behind=record.get("behind"),
-        waits_for=tuple(record.get("waits_for", ())),
-    )
+    lists = {name: tuple(record.get(name, ())) for name in ("running", "waits_for")}
+    return HeldBack(**{**record, **lists, "rate": (int(rate[0]), float(rate[1])) if rate else None})
 
 
 def _decode_progress(record: Mapping[str, str] | None, fence: int) -> Progress | None:

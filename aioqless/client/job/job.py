@@ -7,11 +7,9 @@ import copy
 import dataclasses
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterable,
     Awaitable,
     Callable,
     Coroutine,
-    Iterable,
     Mapping,
     Sequence,
 )
@@ -19,11 +17,11 @@ from contextlib import aclosing
 from functools import partial
 from operator import attrgetter
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
     ParamSpec,
-    Protocol,
     Self,
     TypeAlias,
     TypedDict,
@@ -31,7 +29,7 @@ from typing import (
     overload,
 )
 
-from typing_extensions import TypeVar, Unpack
+from typing_extensions import TypeVar
 
 from aioqless import validation
 from aioqless.client import extensions, job_data
@@ -46,21 +44,23 @@ from aioqless.client.job.state import (
     Failure,
     HistoryEvent,
     JobDetails,
-    JobSetStatus,
     JobState,
     Position,
     is_stalled,
     list_stages,
 )
 from aioqless.client.job.temp_dir import TempDir
-from aioqless.client.put_options import Limit, Missing, PutOptions
+from aioqless.client.put_options import Limit, Missing
 from aioqless.errors import AioqlessError, InvalidData, JobFailed, NoResult, NoSuchJob
 from aioqless.store import Store
 from aioqless.validation import Seconds
 
+if TYPE_CHECKING:
+    from aioqless.client.job_set import JobSet
+    from aioqless.client.put import NewJob
+
 Data = TypeVar("Data", default=Any)
 V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
 P = ParamSpec("P")
 StopReason: TypeAlias = Literal["lost", "shutdown", "timeout", "too late"]
 
@@ -69,56 +69,6 @@ MAX_JIDS_PER_CALL = 1_000
 _ANY_SIZE = 1 << 40
 EMPTY = b"{}"  # the shape of an empty object
 _values = attrgetter(*(field.name for field in dataclasses.fields(JobFields)))
-
-
-class Callee(Protocol[V_co]):
-    """A new job whose result is known; `aioqless.NewJob` is one."""
-
-    @property
-    def result_type(self) -> ResultType[V_co] | None:
-        """What its result is read by."""
-
-
-class ResultType(Protocol[V_co]):
-    """Reads results of a handler; the handler is one."""
-
-    def read_result(self, value: object) -> V_co:
-        """Return the value that the handler returned, of its JSON."""
-
-
-class SetHandle(Protocol):
-    """The job set of a running member; `aioqless.JobSet`, whose methods say more, is one."""
-
-    name: str
-
-    async def put(
-        self,
-        job: str | Callee[object],
-        data: object = None,
-        *,
-        queue: str | None = None,
-        wait: Seconds = 0,
-        **options: Unpack[PutOptions],
-    ) -> str:
-        """Put a job as a member; return its jid."""
-
-    async def put_many(
-        self,
-        jobs: Iterable[Callee[object]] | AsyncIterable[Callee[object]],
-        *,
-        queue: str | None = None,
-        wait: Seconds = 0,
-    ) -> int:
-        """Put jobs as members; return how many."""
-
-    async def close(self) -> None:
-        """Close the set."""
-
-    async def status(self) -> JobSetStatus:
-        """Return the numbers of members."""
-
-    async def cancel(self) -> int:
-        """Close the set, and cancel its members, this one included; return how many."""
 
 
 class HeldLock(TypedDict):
@@ -792,7 +742,7 @@ class Job(JobFields, Generic[Data]):
         return sleep
 
     def call(
-        self, name: str, job: Callee[V], *, detach: bool = False
+        self, name: str, job: NewJob[V], *, detach: bool = False
     ) -> Coroutine[object, object, V]:
         """Put another job, once, wait for its end as `wait_for` does, and return its result.
 
@@ -821,7 +771,7 @@ class Job(JobFields, Generic[Data]):
         return result
 
     @property
-    def set(self) -> SetHandle:
+    def set(self) -> JobSet:
         """The job set that it is a member of; it may add members while it runs.
 
         Raises:
@@ -832,7 +782,7 @@ class Job(JobFields, Generic[Data]):
                 f"job {self.jid!r} is a member of no job set, or no worker runs it: "
                 "jobs are put into a set by client.job_set(name).put"
             )
-        handle: SetHandle = extensions.load("job_sets").set_of(self, self.set_name)
+        handle: JobSet = extensions.load("job_sets").set_of(self, self.set_name)
         return handle
 
     def wake(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -39,6 +40,14 @@ class Description:
     body: Any = None
     parameters: Sequence[Schema] = ()
     security: Sequence[dict[str, list[str]]] = ()
+
+
+def list_path_parameters(path: str, schema_of: Callable[[str], Schema]) -> list[Schema]:
+    """Return the parameters in a path, as OpenAPI has them."""
+    return [
+        {"name": each, "in": "path", "required": True, "schema": schema_of(each)}
+        for each in re.findall(r"{(\w+)}", path)
+    ]
 
 
 def describe(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -207,10 +205,9 @@ def _describe(title: str, operations: Sequence[Operation]) -> openapi.Schema:
 
 def _description(operation: Operation) -> openapi.Description:
     jid, name = {"type": "string", "minLength": 1, "maxLength": 512}, msgspec.json.schema(SetName)
-    parameters: list[dict[str, Any]] = [
-        {"name": each, "in": "path", "required": True, "schema": name if each == "name" else jid}
-        for each in re.findall(r"{(\w+)}", operation.path)
-    ]
+    parameters = openapi.list_path_parameters(
+        operation.path, lambda each: name if each == "name" else jid
+    )
     if operation.query is not None:
         ((_, schema),) = msgspec.json.schema(operation.query)["$defs"].items()
         parameters += [

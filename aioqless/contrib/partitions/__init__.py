@@ -4,11 +4,9 @@ client.py         PartitionedClient   a client of all partitions
 access.py         PartitionedAccess   a client of each partition, over shared connections
 nodes.py          NodeConnections     one connection to each node of the Cluster
 routing.py                            which partition a job belongs to, and their namespaces
-record.py         WrongPartitions     the number of partitions, as Redis has it
 sender.py         PartitionedSender   puts each job into its partition
 store.py          PartitionedStore    sends each command to the partitions that it concerns
 merging.py                            makes one reply of the replies of all partitions
-distribution.py   PartitionLoad       which node has which partitions, and how many jobs they have
 worker.py         PartitionedWorker   runs the jobs of all partitions
 turns.py          Turns               when each partition of a worker may pop
 outages.py        NodeOutages         which nodes can be reached
@@ -16,8 +14,8 @@ subscriber.py                         the messages of all partitions, one subscr
 shared_config.py                      the same options and paused queues in all partitions
 """
 
+from aioqless.contrib.partitions.access import WrongPartitions
 from aioqless.contrib.partitions.client import PartitionedClient
-from aioqless.contrib.partitions.record import WrongPartitions
 from aioqless.contrib.partitions.worker import PartitionedWorker
 
 __all__ = ["PartitionedClient", "PartitionedWorker", "WrongPartitions"]

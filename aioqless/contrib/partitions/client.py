@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import NoReturn, cast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
 
 import msgspec
-from typing_extensions import Unpack, override
+from msgspec.structs import replace
+from typing_extensions import Unpack
 
-from aioqless.client import Client, worker_name
-from aioqless.client.access import RedisAccess
+from aioqless.client import REDIS_UNAVAILABLE, Client, worker_name
 from aioqless.client.codec import Codec
 from aioqless.client.consistency import Finding
-from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Branch, Jid, Klass, NewJob, R
+from aioqless.client.put import Jid, Klass, NewJob, R
 from aioqless.client.put_options import FlowOptions, PutOptions
 from aioqless.client.put_sender import PutHook
+from aioqless.client.queue_statistics import QueueOverview
 from aioqless.client.url import find_url
 from aioqless.client.workflows import Flow, Step
 from aioqless.contrib.partitions.access import AccessOptions, PartitionedAccess
-from aioqless.contrib.partitions.distribution import PartitionLoad, measure_partitions
+from aioqless.contrib.partitions.nodes import node_of
 from aioqless.contrib.partitions.routing import (
     check_count,
     common_partition,
@@ -31,8 +34,9 @@ from aioqless.contrib.partitions.routing import (
     partition_of,
 )
 from aioqless.contrib.partitions.sender import PartitionedSender
+from aioqless.contrib.partitions.shared_config import find_differences
 from aioqless.contrib.partitions.store import PartitionedStore
-from aioqless.errors import AioqlessError
+from aioqless.redis import name_node, slot_of
 from aioqless.validation import Seconds
 
 
@@ -75,14 +79,8 @@ class PartitionedClient(Client):
         name = name or worker_name()
         self.count = _read_count() if partitions is None else check_count(partitions)
 
-        def make_client(access: RedisAccess) -> Client:
-            return Client(
-                namespace=access.namespace, name=name, max_data=max_data, codec=codec, access=access
-            )
-
-        self._parts = PartitionedAccess(
-            find_url(url), whole, self.count, name, make_client, options
-        )
+        make = partial(Client, name=name, max_data=max_data, codec=codec)
+        self._parts = PartitionedAccess(find_url(url), whole, self.count, name, make, options)
         address = self._parts.address
         if self.count > 1 and address is not None and address.kind == "sentinel":
             raise ValueError(
@@ -159,25 +157,6 @@ class PartitionedClient(Client):
         sender = cast(PartitionedSender, self.internals.sender)
         return await sender.put_flow(flow, queue, wait, options, partition_key)
 
-    @override
-    def job_set(
-        self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
-    ) -> NoReturn:
-        """Refuse: a job set and its members are in one Redis.
-
-        Raises:
-            AioqlessError: Always.
-        """
-        raise AioqlessError(
-            f"job set {name!r}: a set and its members are in one Redis, so there are no job sets "
-            "with partitions: put them with an ordinary client, in a namespace of its own"
-        )
-
-    @override
-    async def job_sets(self, *, offset: int = 0, count: int = 25) -> list[JobSetStatus]:
-        """Return none: there are no job sets with partitions."""
-        return []
-
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:
         """Let reads return what can be reached while a node is away, within the block.
@@ -202,8 +181,18 @@ class PartitionedClient(Client):
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
     ) -> list[Finding]:
         """Check all partitions, as `Client.check` does; a node that is away is a problem, too."""
-        with self.partial_reads() as missing:
-            found = await super().check(resolve=resolve, step=step)
+        store = cast(PartitionedStore, self.internals.store)
+
+        async def check_one(number: int) -> list[Finding]:
+            own = await self.partitions[number].check(resolve=resolve, step=step)
+            return [replace(each, about=each.about | {"partition": number}) for each in own]
+
+        with store.partial_reads() as missing:
+            parts = [await store.ask(check_one, [n], partly=True) for n in range(self.count)]
+            found = [each for part in parts for own in part for each in own]
+            if 0 in (present := store.present()):
+                differences = await find_differences(present, resolve=resolve)
+                found += map(Finding.from_record, differences)
         return found + [
             Finding(problem="unreachable", fixed=False, about=msgspec.to_builtins(each))
             for each in missing
@@ -212,11 +201,54 @@ class PartitionedClient(Client):
     async def measure_partitions(self) -> list[PartitionLoad]:
         """Return where each partition is, and how many jobs it has."""
         assert self._parts.address is not None
-        return await measure_partitions(self.partitions, self._parts.address)
+        default = name_node(self._parts.address.endpoints[0])
+
+        async def measure(number: int, client: Client) -> PartitionLoad:
+            queues: list[QueueOverview] = []
+            reachable = False
+            with suppress(*REDIS_UNAVAILABLE):
+                queues, reachable = await client.queues(), True
+            return PartitionLoad(
+                number=number,
+                namespace=client.namespace,
+                slot=slot_of(client.namespace) if "{" in client.namespace else 0,
+                node=node_of(client.internals.store.connection) or default,
+                reachable=reachable,
+                waiting=sum(queue.waiting for queue in queues),
+                running=sum(queue.running for queue in queues),
+                others=sum(queue.scheduled + queue.depends for queue in queues),
+            )
+
+        return await asyncio.gather(*map(measure, range(self.count), self.partitions))
 
 
-def _read_count(environ: Mapping[str, str] = os.environ) -> int:
-    text = environ.get("AIOQLESS_PARTITIONS")
+@dataclass(frozen=True, kw_only=True)
+class PartitionLoad:
+    """A partition: where it is, and how many jobs it has.
+
+    Attributes:
+        number: Its number.
+        namespace: Its namespace.
+        slot: Its slot in a Cluster.
+        node: Address of its node.
+        reachable: Whether the node answers.
+        waiting: Jobs that a worker may pop now.
+        running: Jobs that a worker holds.
+        others: Jobs that are scheduled, or held by dependencies.
+    """
+
+    number: int
+    namespace: str
+    slot: int
+    node: str
+    reachable: bool
+    waiting: int
+    running: int
+    others: int
+
+
+def _read_count() -> int:
+    text = os.environ.get("AIOQLESS_PARTITIONS")
     if not text:
         raise ValueError("say the number of partitions: partitions=48, or AIOQLESS_PARTITIONS")
     if not text.isdecimal():

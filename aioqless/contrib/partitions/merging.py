@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 from aioqless.client.job.summaries import FailureGroup
@@ -110,17 +111,9 @@ def _combine_archive_states(replies: Sequence[Record]) -> Record:
     }
 
 
-def _first(values: Sequence[Any]) -> Any:
-    return values[0]
-
-
-def _nothing(_: Sequence[None]) -> None:
-    return None
-
-
 # Members of records that are neither added nor joined.
 _OF_MEMBERS: dict[str, Merge] = {
-    **dict.fromkeys(("name", "day", "key", "priority", "group"), _first),
+    **dict.fromkeys(("name", "day", "key", "priority", "group"), itemgetter(0)),
     **dict.fromkeys(("seen", "lag"), max),
     **dict.fromkeys(("wait", "run"), combine_durations),
     "doing": lambda lists: sorted(chain(*lists), key=lambda job: job["expires"]),
@@ -145,7 +138,7 @@ SUMS: dict[str, Merge] = {
     "track_list": add,
     "workers": lambda replies: sorted(add_by_name(replies), key=lambda worker: -worker["seen"]),
     "working": in_order(add),
-    **dict.fromkeys(("pause", "unpause", "forget", "register", "deregister"), _nothing),
+    **dict.fromkeys(("pause", "unpause", "forget", "register", "deregister"), lambda _: None),
 }
 
 # Of commands that return a page: how the first items of all partitions are ordered.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from redis import exceptions
-from redis.asyncio.connection import AbstractConnection
 
 from aioqless.redis import (
     REDIS_UNAVAILABLE,
@@ -14,6 +13,7 @@ from aioqless.redis import (
     CommandConnection,
     Connection,
     Endpoint,
+    Node,
     RedisCommand,
     Reply,
     SlotMigrating,
@@ -53,15 +53,15 @@ class NodeConnections:
                 self._version += 1
             return endpoint, self._version
 
-    def connection_to(self, endpoint: Endpoint) -> Connection:
+    def connect(self, endpoint: Endpoint) -> Connection:
         """Return the connection to a node."""
         if self._closed:
             raise exceptions.ConnectionError("the connection to Redis was closed")
-        if (connection := self._connections.get(endpoint)) is None:
-            connection = self._connections[endpoint] = Connection(
-                _Node(self._address, endpoint), timeout=self._timeout, name=self._name
+        if endpoint not in self._connections:
+            self._connections[endpoint] = Connection(
+                Node(self._address, endpoint), timeout=self._timeout, name=self._name
             )
-        return connection
+        return self._connections[endpoint]
 
     async def aclose(self) -> None:
         """Close all connections for good."""
@@ -79,6 +79,7 @@ class NamespaceConnection:
 
     def __init__(self, nodes: NodeConnections, slot: int) -> None:
         self.endpoint: Endpoint | None = None
+        self.aclose = nodes.aclose  # also those of the other namespaces
         self._nodes = nodes
         self._slot = slot
         self._connection: Connection | None = None
@@ -108,16 +109,12 @@ class NamespaceConnection:
                 self._look_elsewhere(connection, reply)
         return replies
 
-    async def aclose(self) -> None:
-        """Close the connections, also of the other namespaces."""
-        await self._nodes.aclose()
-
     async def _find(self) -> Connection:
         endpoint, self._version = await self._nodes.find(self._slot, self._version)
         return self._connect(endpoint)
 
     def _connect(self, endpoint: Endpoint) -> Connection:
-        self._connection = connection = self._nodes.connection_to(endpoint)
+        self._connection = connection = self._nodes.connect(endpoint)
         self.endpoint = endpoint
         return connection
 
@@ -135,22 +132,3 @@ def node_of(connection: CommandConnection) -> str | None:
     if isinstance(connection, NamespaceConnection) and connection.endpoint:
         return name_node(connection.endpoint)
     return None
-
-
-class _Node:
-    """One node of the Cluster, as the topology of a connection."""
-
-    def __init__(self, address: Address, endpoint: Endpoint) -> None:
-        self.address = address
-        self._endpoint = endpoint
-
-    async def find(self) -> Endpoint:
-        """Return its address."""
-        return self._endpoint
-
-    async def check(self, connection: AbstractConnection) -> None:
-        """Accept it: without a slot it refuses commands."""
-
-    def handle_redirect(self, error: Exception) -> bool:
-        """Keep the connection, which leads to other namespaces, too."""
-        return not isinstance(error, SlotMoved | SlotMigrating)

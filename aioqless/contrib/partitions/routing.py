@@ -21,6 +21,7 @@ from zlib import crc32
 import msgspec
 
 from aioqless.redis import SLOTS
+from aioqless.store import Keys
 
 MAX_PARTITIONS = 1024
 
@@ -67,6 +68,11 @@ def name_partitions(namespace: str, partitions: int) -> tuple[str, ...]:
     if partitions == 1:
         return (namespace,)
     return tuple(f"{name}{{{_find_tag(number, partitions)}}}" for number in range(partitions))
+
+
+def count_key(namespace: str) -> bytes:
+    """Return the key in which a partition, or the whole, has the number of partitions."""
+    return Keys(namespace)("partitions")
 
 
 def partition_of(name: str, partitions: int) -> int:

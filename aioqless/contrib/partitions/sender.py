@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import msgspec
 
 from aioqless.client.job.backend import JobBackend
-from aioqless.client.put import NewJob, Placed, encode_job
+from aioqless.client.put import NewJob, encode_job
 from aioqless.client.put_options import FlowOptions
 from aioqless.client.put_sender import PutHook, PutSender, SendFlow
-from aioqless.client.workflows import Chain, Flow, Group, Step, lay_out
+from aioqless.client.workflows import Flow, Step, lay_out
 from aioqless.contrib.partitions.routing import (
     common_partition,
     generate_jid,
@@ -80,26 +82,21 @@ class PartitionedSender(PutSender):
         send: SendFlow | None = None,
     ) -> Flow:
         """Put a workflow, with all its jobs in one partition: of `once`, if that is given."""
+        names = [] if partition_key is None else [partition_key]
         if once := options.get("once"):
-            once = recurring_jid(once, self._count)
-            options = {**options, "once": once}
-        names = [name for name in (once, partition_key) if name is not None]
+            options = {**options, "once": recurring_jid(once, self._count)}
+        made: set[str] = set()
 
-        def read(job: NewJob) -> NewJob:
-            names.extend(filter(None, [job.options.get("jid")]))
-            return job
+        def make_jid() -> str:
+            made.add(jid := secrets.token_hex(16))
+            return jid
 
-        _with_each(flow, read)
-        for _, job in (found := lay_out(flow, queue, options))[0]:
-            names.extend({*_names(encode_job(job, sys.maxsize))} - {*found[1].jids})
+        for _, job in lay_out(flow, queue, options, make_jid)[0]:
+            own = [str(job.options.get("jid")), *_names(encode_job(job, sys.maxsize))]
+            names += [name for name in own if name not in made]
         home = common_partition(names, self._count) if names else random.randrange(self._count)
-
-        def give_jid(job: NewJob) -> NewJob:
-            jid = job.options.get("jid") or generate_jid(home, self._count)
-            return job.with_options(jid=jid)
-
-        flow = flow if once else _with_each(flow, give_jid)  # else jids are made of it
-        return await super().put_flow(flow, queue, wait, options, send=send)
+        laid_out = lay_out(flow, queue, options, partial(generate_jid, home, self._count))
+        return await self.put_laid_out(*laid_out, wait, send)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid."""
@@ -165,15 +162,3 @@ def _names(job: PutManyRow) -> list[str]:
     branch = msgspec.json.decode(job.get("on_failure") or b"{}")
     keys = [*keys_of(job.get("constraints")), *keys_of(branch.get("constraints"))]
     return [*keys, *(job.get("depends") or ())]
-
-
-def _with_each(step: Step, change: Callable[[NewJob], NewJob]) -> Step:
-    """Return a workflow with each job as `change` returns it."""
-    match step:
-        case NewJob():
-            return change(step)
-        case Placed(queue, job):
-            return Placed(queue, change(job))
-        case Chain(steps) | Group(steps):
-            return type(step)(tuple(_with_each(each, change) for each in steps))
-    return step  # which put_flow refuses

@@ -26,7 +26,7 @@ from aioqless.contrib.partitions.routing import (
     partition_of,
     recurring_jid,
 )
-from aioqless.contrib.partitions.shared_config import find_differences, share_of, total_of
+from aioqless.contrib.partitions.shared_config import share_of, total_of
 from aioqless.errors import AioqlessError
 from aioqless.redis import SlotMigrating, SlotMoved
 from aioqless.store import Call, ScriptStore, Store
@@ -73,7 +73,7 @@ class PartitionedStore(Store):
     @property
     def connection(self) -> CommandConnection:
         """The connection to the first partition that isn't known to be missing."""
-        return self.stores[self._first_present()].connection
+        return next(iter(self.present().values())).connection
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:
@@ -109,7 +109,7 @@ class PartitionedStore(Store):
             send = self._send_to_job
         elif name.startswith(_IN_FIRST):
             send = partial(self._send_to, 0)
-        elif name in _OF_JOBS or (name == "tick" and given["batch"]):
+        elif name in _OF_JOBS:
             send = self._send_to_jobs
         elif name.startswith("config_"):
             send = self._send_config
@@ -120,8 +120,8 @@ class PartitionedStore(Store):
             send = self._read_page
         elif name in SUMS:
             send = self._send_to_all
-        elif name in ("check", "find", "clear"):
-            send = self._walk
+        elif name in ("find", "clear"):
+            send = self._find if name == "find" else self._clear
         elif name in ("pop", "unfail", "revive_group"):
             send = self._take
         else:
@@ -158,22 +158,20 @@ class PartitionedStore(Store):
         return await self._send_to(common_partition(names, len(self.stores)), name, given)
 
     async def _send_to_jobs(self, name: str, given: Named) -> Any:
-        """Send to each partition the jids, or rows, that are its own; order replies by the jids."""
-        where = "batch" if name == "tick" else "jids"
-        own: dict[int, list[Any]] = {}
-        for each in given.get(where, ()):
-            jid = each["jid"] if name == "tick" else each
-            own.setdefault(partition_of(jid, len(self.stores)), []).append(each)
-        replies = await self._ask(
-            lambda number: self._send_to(number, name, given | {where: own[number]}), own
+        """Send the jids to their partitions; order replies by them."""
+        own: dict[int, list[str]] = {}
+        for jid in given["jids"]:
+            own.setdefault(partition_of(jid, len(self.stores)), []).append(jid)
+        replies = await self.ask(
+            lambda number: self._send_to(number, name, given | {"jids": own[number]}), own
         )
-        if name in ("tick", "timeout", "dependency_failures"):  # the latter's are in one partition
+        if name in ("timeout", "dependency_failures"):  # the latter's are in one partition
             return next(iter(replies), None)
         items = list(chain(*replies))
         if name == "states":
             states = dict(zip(chain(*own.values()), items, strict=True))
             return [states[jid] for jid in given["jids"]]
-        rank = {jid: number for number, jid in enumerate(given.get("jids", ()))}
+        rank = {jid: number for number, jid in enumerate(given["jids"])}
         return sorted(items, key=lambda item: rank[item if isinstance(item, str) else item["jid"]])
 
     async def _send_to_all(self, name: str, given: Named) -> Any:
@@ -212,37 +210,27 @@ class PartitionedStore(Store):
             if len(page) < MOST_PER_CALL:
                 return items, total
 
-    async def _walk(self, name: str, given: Named) -> Any:
+    async def _clear(self, name: str, given: Named) -> Any:
+        """Send to one partition after the other; the offset says how far the caller is."""
+        at, offset = divmod(given["offset"], _STEP)
+        reply = await self._send_to(at, name, given | {"offset": offset})
+        if reply["offset"] is not None:
+            reply["offset"] += at * _STEP
+        elif at + 1 < len(self.stores):
+            reply["offset"] = (at + 1) * _STEP
+        return reply
+
+    async def _find(self, name: str, given: Named) -> Any:
         """Send to one partition after the other; the cursor says how far the caller is."""
-        count = len(self.stores)
-        if name == "clear":
-            at, offset = divmod(given["offset"], _STEP)
-            reply = await self._send_to(at, name, given | {"offset": offset})
-            if reply["offset"] is not None:
-                reply["offset"] += at * _STEP
-            elif at + 1 < count:
-                reply["offset"] = (at + 1) * _STEP
-            return reply
         number, _, cursor = str(given.get("cursor") or "0").partition(":")
-        at, given = int(number), given | {"cursor": cursor or "0"}
-        until, _, stop = str(given.get("stop") or f"{count}:0").partition(":")
-        last = int(until) - (stop == "0")
-        if name == "find":
-            given["stop"] = stop if at == last else ""
-        replies = await self._ask(
-            lambda number: self._send_to(number, name, given), [at], partly=name == "check"
-        )
-        reply = replies[0] if replies else {"found": [], "examined": 0, "cursor": "0"}
-        if name == "check":
-            reply["found"] = [each | {"partition": at} for each in reply["found"]]
+        until, _, stop = str(given.get("stop") or f"{len(self.stores)}:0").partition(":")
+        at, last = int(number), int(until) - (stop == "0")
+        own = {"cursor": cursor or "0", "stop": stop if at == last else ""}
+        reply = await self._send_to(at, name, given | own)
         if reply["cursor"] != "0":
             reply["cursor"] = f"{at}:{reply['cursor']}"
         elif at < last:
             reply["cursor"] = f"{at + 1}:0"
-        elif name == "check" and 0 not in (away := self._away()):
-            present = {n: store for n, store in enumerate(self.stores) if n not in away}
-            resolve = given.get("resolve") == "resolve"
-            reply["found"] += await find_differences(present, resolve=resolve)
         return reply
 
     async def _take(self, name: str, given: Named) -> Any:
@@ -268,15 +256,15 @@ class PartitionedStore(Store):
         if name == "config_set":
             given = given | {"value": share_of(given["option"], str(given["value"]), count)}
         await self._send_to(0, name, given)
-        await self._ask(lambda number: self._send_to(number, name, given), range(1, count))
+        await self.ask(lambda number: self._send_to(number, name, given), range(1, count))
         return None
 
     async def _ask_all(self, name: str, ask: Callable[[int], Awaitable[T]]) -> list[T]:
         """Ask all partitions; partial reads skip the missing ones."""
         reads = "request" not in _PARAMETERS[name]  # without an id that a write has
-        return await self._ask(ask, range(len(self.stores)), partly=reads)
+        return await self.ask(ask, range(len(self.stores)), partly=reads)
 
-    async def _ask(
+    async def ask(
         self, ask: Callable[[int], Awaitable[T]], numbers: Iterable[int], *, partly: bool = False
     ) -> list[T]:
         """Ask partitions; raise the first error after all have answered, unless `partly` may."""
@@ -296,15 +284,16 @@ class PartitionedStore(Store):
     async def _read_any(self, read: Callable[[int], Awaitable[T]]) -> T:
         """Read what all partitions have alike from the first one that isn't missing."""
         while True:
-            number = self._first_present()
+            number = next(iter(self.present()))
             try:
                 return await read(number)
             except REDIS_UNAVAILABLE as error:
                 self._add_missing(number, error)
 
-    def _first_present(self) -> int:
+    def present(self) -> dict[int, ScriptStore]:
+        """Return the partitions that aren't known to be missing, by number."""
         away = self._away()
-        return next(number for number in range(len(self.stores)) if number not in away)
+        return {number: each for number, each in enumerate(self.stores) if number not in away}
 
     def _away(self) -> set[int]:
         """Return the partitions that partial reads do without."""

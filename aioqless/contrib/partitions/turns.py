@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from aioqless.contrib.partitions.outages import PartitionOutage
-from aioqless.contrib.partitions.record import count_key
+from aioqless.contrib.partitions.routing import count_key
 from aioqless.runtime.log import bound
 from aioqless.store import ScriptStore
 from aioqless.worker.context import NOT_NOW

@@ -7,6 +7,7 @@ import time
 
 from redis import exceptions
 
+from aioqless.client.redis_server import parse_info
 from aioqless.errors import AioqlessError
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
@@ -52,8 +53,7 @@ async def check_eviction(context: WorkerContext) -> None:
 
 async def _eviction_policy(store: ScriptStore) -> str:
     info: bytes = await store.connection.execute("INFO", "memory")
-    lines = dict(line.split(":", 1) for line in info.decode().splitlines() if ":" in line)
-    return lines.get("maxmemory_policy", SAFE_POLICY)
+    return parse_info(info.decode()).get("maxmemory_policy", SAFE_POLICY)
 
 
 class ArchiveMonitor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioqless import validation
-from aioqless.client.queue_clearing import QUEUED
+from aioqless.client.queue_clearing import QUEUED, ClearResult, clear_queue
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 
 HELD = ("waiting", "running", "stalled", "scheduled", "depends", "recurring")
@@ -29,10 +29,11 @@ async def clear(request: ActionRequest) -> str:
     counts = await queue.counts()
     if not (total := sum(getattr(counts, state) for state in QUEUED)):
         raise ValueError(f"queue {queue.name} has no waiting, scheduled or dependent jobs")
-    steps = queue.clear_in_steps()
+    steps = clear_queue(request.client.internals.store, queue.name, QUEUED)
 
     async def step(_skipped: int, _count: int) -> tuple[int, int]:
-        return await anext(steps, (0, 0))
+        cleared = await anext(steps, ClearResult())
+        return cleared.canceled, cleared.kept
 
     request.dashboard.bulk_actions.start(
         request.user, "clear", "deleted", f"queue {queue.name}", total, step

@@ -11,7 +11,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import check_one_partition, run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, Url
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 from aioqless.runtime import log
@@ -28,7 +28,7 @@ def web(
         str,
         typer.Option(help="Address to listen on; other than the loopback needs --users."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8787,
+    port: Port = 8787,
     users: Annotated[
         Path | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.cli.connect import check_one_partition, run_with_client
-from aioqless.cli.options import LogJson, LogLevel, Namespace, Url
+from aioqless.cli.options import LogJson, LogLevel, Namespace, Port, Url
 from aioqless.cli.worker_command import import_module
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
@@ -28,7 +28,7 @@ def api(
         typer.Option(help=f"A TOML file with a table for each token. Default: {VARIABLE}."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any free port.", min=0, max=65535)] = 8788,
+    port: Port = 8788,
     origin: Annotated[
         list[str] | None, typer.Option(help="Origin of web pages that may send requests.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -63,10 +62,9 @@ def describe(title: str, queues: Iterable[str]) -> dict[str, Any]:
 
 def _operation(operation: Operation, queues: list[str]) -> openapi.Description:
     changes = operation.method != "GET"
-    parameters: list[dict[str, Any]] = [
-        {"name": each, "in": "path", "required": True, "schema": {"type": "string", "enum": queues}}
-        for each in re.findall(r"{(\w+)}", operation.path)
-    ]
+    parameters = openapi.list_path_parameters(
+        operation.path, lambda _: {"type": "string", "enum": queues}
+    )
     parameters += [
         {
             "name": each,

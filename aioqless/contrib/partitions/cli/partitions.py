@@ -15,7 +15,7 @@ from aioqless.cli.presentation.formatting import pluralize
 from aioqless.cli.presentation.printing import print_json, print_table, print_text
 from aioqless.client import Client
 from aioqless.contrib.partitions import PartitionedClient
-from aioqless.contrib.partitions.distribution import PartitionLoad
+from aioqless.contrib.partitions.client import PartitionLoad
 from aioqless.errors import AioqlessError
 
 _COUNTS = ("waiting", "running", "others")
