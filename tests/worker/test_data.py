@@ -60,6 +60,23 @@ async def test_handler_that_takes_no_data_can_set_keys(
     assert done.data == {"page": 2}
 
 
+async def test_handler_that_takes_no_data_can_set_keys_after_a_refresh(
+    client: Client, work: Work, until: Until
+) -> None:
+    @job(klass="Walk")
+    async def walk(job: Job) -> None:
+        await job.refresh()
+        job.data["page"] = 1
+        await job.heartbeat()
+        await job.refresh()
+        job.data["page"] += 1
+
+    jid = await client.queue("mail").put(walk.data())
+    async with work(walk):
+        done = await after(client, until, jid, "complete")
+    assert done.data == {"page": 2}
+
+
 async def test_data_of_a_handler_that_takes_none_stays_as_it_was_put(
     client: Client, work: Work, until: Until
 ) -> None:

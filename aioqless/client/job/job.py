@@ -279,7 +279,10 @@ class Job(JobFields, Generic[Data]):
         Raises:
             NoSuchJob: It was canceled, or has expired.
         """
+        was_empty = self._shape == EMPTY
         self._load(await read_job(self._backend, self.jid))
+        if was_empty and self.text == "null":
+            self.read_as_empty()
         return self
 
     # Waiting
