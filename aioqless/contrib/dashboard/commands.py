@@ -48,3 +48,8 @@ class DashboardCommands(ExtensionCommands):
         return Call(
             self.send, "audit_log", read_json, [encode(self.namespace)], argv, request, writes=True,
         )
+
+    def limit_usage(self, *, queue: str, now: float | None = None) -> Call[Json]:
+        """How full the limits by key are that scheduled and running jobs of a queue have."""
+        argv = [self._encode_time(now)]
+        return Call(self.send, "limit_usage", read_json, [self._encode_queue(queue)], argv)

@@ -14,8 +14,8 @@ import httpx
 import msgspec
 import pytest
 
-from aioqless import Client, Job, NewJob, chain, group, job
-from aioqless.contrib.dashboard import create_app, dashboard
+from aioqless import Client, Job, Key, Limit, NewJob, chain, group, job
+from aioqless.contrib.dashboard import Access, Identity, Role, create_app, dashboard
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
 from aioqless.contrib.dashboard.pages import failures
@@ -101,6 +101,51 @@ async def test_queue_shows_how_full_its_limits_are_and_sets_them(
     for text in ("2 of 3 ", "2 of 5 ", "4 of 9 ", '<a href="/worker?name=ann">ann</a>'):
         assert text in page, text
     assert "starts of jobs of mail in seconds" in page and 'value="5/60"' in page
+
+
+async def test_queue_shows_how_full_limits_by_key_are_without_hidden_values(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    assert "Limits by key" not in (await http.get("/queue?name=mail")).text
+    limits = [
+        Limit("<api>", rate=(20, 3600)),
+        Limit(("customer", "token"), max_concurrency=1),
+    ]
+    data = {"customer": 7, "token": "123"}
+    await client.queue("mail").put_many([NewJob("Greet", data, limits=limits) for _ in range(4)])
+    await client.queue("mail").put("Rest", {}, limit_key=Key("token=x"), max_concurrency=5)
+    assert len(await client.queue("mail").pop(9)) == 2
+    page = (await http.get("/queue?name=mail")).text
+    rows = [
+        [
+            html.unescape(re.sub(r"<span class=.unit.>.*?</span>|<.*?>", "", cell)).strip()
+            for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        ]
+        for row in page.split("How full limits")[1].split("</table>")[0].split("<tr>")[2:]
+    ]
+    assert rows == [
+        ['Greet:[7, "•••••"]', "1 of 1", "—", "3", "when one ends"],
+        ["token=•••••", "1 of 5", "—", "0", "now"],
+        ["<api>", "—", "1 of 20 in 1 h", "0", "now"],
+    ]
+    assert "the fullest of 3 keys of 5 scheduled and running jobs" in page
+    await client.queue("mail").put_many(
+        [NewJob("Rest", {}, delay=9, limits=limits[:1]) for _ in range(300)]
+    )
+    assert "the fullest of at least" in (await http.get("/queue?name=mail&tab=scheduled")).text
+    reader = Access(authenticate=lambda _: Identity("rita", Role.READ))
+    async with client_of(create_app(client, access=reader)) as http:
+        assert "Greet:[•••••]" in (await http.get("/queue?name=mail")).text
+
+
+async def test_full_rate_limit_of_a_key_says_when_it_has_room(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    limit = Limit("api", rate=(1, 3600))
+    await client.queue("mail").put_many([NewJob("Greet", {}, limits=[limit]) for _ in range(2)])
+    await client.queue("mail").pop(9)
+    page = (await http.get("/queue?name=mail")).text.split("How full limits")[1]
+    assert re.search(r'1 of 1 in 1 h.*?<td class="end"><time', page.split("</table>")[0], re.DOTALL)
 
 
 async def test_breakdown_counts_classes_tags_and_arguments_without_secrets(
@@ -234,6 +279,33 @@ async def test_schedules_show_their_latest_run_and_that_code_overwrites_changes(
             return hint in (await http.get("/recurring-job?jid=shop.reports.daily")).text
 
         await until(declared)
+
+
+async def test_schedule_lists_its_runs_with_times_and_states(
+    redis_url: str, http: httpx.AsyncClient, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = round(time.time()) - 1000.0
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: now) as clocked:
+        queue = clocked.queue("reports")
+        recurring = await queue.recur("Greet", {}, cron="0 6 1 1 *", jid="yearly")
+        for ends in ("complete", "fail"):
+            await recurring.run_now()
+            now += 10
+            (job,) = await queue.pop(worker="ann")
+            now += 75
+            await (job.complete() if ends == "complete" else job.fail("no", group="r-OSError"))
+        await recurring.run_now()
+    page = (await http.get("/recurring-job?jid=yearly")).text
+    rows = page.split("Recent runs, the latest first")[1].split("</table>")[0].split("<tr>")[2:]
+    assert [re.findall(r"/job\?jid=([^\"]+)", row) for row in rows] == [
+        [f"yearly-{number}"] for number in (3, 2, 1)
+    ]
+    assert "waiting" in rows[0] and rows[0].count("<time") == 1
+    assert "r-OSError" in rows[1] and "/do/retry" in rows[1]
+    assert "complete" in rows[2] and rows[2].count("<time") == 3 and "1 min 15 s" in rows[2]
+    monkeypatch.setattr("aioqless.contrib.dashboard.pages.job.MAX_INSTANCE_DATA", 5)
+    page = (await http.get("/recurring-job?jid=yearly")).text
+    assert "Runs with large data" in page and page.count("/job?jid=yearly-") == 3
 
 
 async def test_new_job_is_put_by_a_form_of_its_handler_and_checked(client: Client) -> None:

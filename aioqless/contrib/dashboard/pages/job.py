@@ -6,10 +6,12 @@ import asyncio
 import hashlib
 import json
 import time
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any
 from urllib.parse import quote
 
@@ -28,7 +30,7 @@ from aioqless.errors import CommandRefused, DecryptionError, NoSuchJob, NoSuchWo
 MAX_NEIGHBORS = 12
 MAX_JOBS = 60
 MAX_EVENTS = 100
-MAX_INSTANCES = 20
+MAX_INSTANCES, MAX_INSTANCE_DATA = 20, 2 << 20  # runs of a schedule, and bytes of their data
 MAX_SUGGESTED_QUEUES = 200
 MAX_VALUE = 1000  # characters of what a step has stored
 MAX_OUTPUT = 20_000  # characters of what the job has emitted
@@ -111,12 +113,16 @@ async def show_recurring_job(request: PageRequest) -> Page:
         )
     numbers = range(template.count, max(0, template.count - MAX_INSTANCES), -1)
     latest = await request.client.jobs.summaries(*[f"{jid}-{number}" for number in numbers])
+    sizes = list(accumulate(each.size for each in latest))
+    jids = [each.jid for each in latest[: bisect_right(sizes, MAX_INSTANCE_DATA)]]
+    jobs = await request.client.jobs.multiget(*jids) if jids else []
     data, unreadable = await asyncio.to_thread(shown_data, request, template)
     values = {
         "template": template,
         "data": data,
         "unreadable": unreadable,
-        "latest": latest,
+        "runs": [(job, _find_put(job.events), list_attempts(job.events)) for job in jobs],
+        "unread": latest[len(jids) :],
         "ticks": template.upcoming(5, after=time.time()),
     }
     return Page(
@@ -233,6 +239,11 @@ def list_attempts(events: Iterable[Mapping[str, Any]]) -> list[Attempt]:
         if what == "put" or what in ENDS:
             since = when
     return attempts
+
+
+def _find_put(events: Iterable[Mapping[str, Any]]) -> float:
+    """Return when a job was put; 0 if its history no longer says so."""
+    return next((event["when"] for event in events if event["what"] == "put"), 0.0)
 
 
 def find_links(request: PageRequest, job: Job, data: str | None) -> list[tuple[str, str]]:

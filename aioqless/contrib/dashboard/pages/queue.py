@@ -8,10 +8,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
+import msgspec
+
 from aioqless.client.config import Value, describe_option
 from aioqless.client.coverage import QueueLimits, find_coverage, find_serving, read_limits
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueCounts
+from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.redaction import HIDDEN
 
@@ -27,6 +30,7 @@ ENDINGS = {
 PORTION, PORTIONS = 50, 10  # jobs of a sample, read at places that are evenly spread
 MAX_SHARES = 8
 MAX_VALUE = 60  # characters of an argument that is counted
+MAX_KEYS = 8  # whose limits are shown
 TABS = (
     "waiting",
     "running",
@@ -69,6 +73,8 @@ async def show_queue(request: PageRequest) -> Page:
         "max_serving": MAX_SERVING,
         "known": any(each.name == name for each in sampler.latest.queues),
     }
+    if tab in ("waiting", "running", "scheduled"):
+        values["usage"] = await _read_usage(request, name)
     if tab == "statistics":
         now = round(time.time())
         day = request.number("day", now, 0, 10**11)
@@ -142,6 +148,95 @@ async def _read_options(
         QueueOption(label, name, value, *fill)
         for label, name, value, fill in zip(ENDINGS.values(), names, values, used, strict=True)
     ]
+
+
+class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """How full a limit by key is, in all queues: as the command `limit_usage` returns it.
+
+    Attributes:
+        key: The key, without hidden values.
+        jid: A job that has it.
+        held: Jobs that it holds back.
+        running: Running jobs that count towards its concurrency limit.
+        limit: This limit; 0: none.
+        rate: Its rate limit, as a number and seconds; (0, 0): none.
+        used: Starts that count towards it, or what they cost.
+        until: When the rate has room for the next start, in seconds since 1970; 0: now.
+        paused_until: When a pause of the key ends; 0 without one.
+    """
+
+    key: str
+    jid: str
+    held: int
+    running: int
+    limit: int = 0
+    rate: tuple[float, float] = (0, 0)
+    used: float = 0
+    until: float = 0
+    paused_until: float = 0
+
+    @property
+    def share(self) -> float:
+        """How full it is, from 0 to 1."""
+        shares = [self.running / self.limit if self.limit else 0.0, float(self.paused_until > 0)]
+        return max(*shares, self.used / self.rate[0] if self.rate[0] else 0.0)
+
+
+class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of jobs of a queue.
+
+    Attributes:
+        keys: The fullest ones.
+        total: Number of keys of the jobs that were read.
+        read: Number of these jobs.
+        jobs: Number of scheduled and running jobs.
+    """
+
+    keys: list[KeyUsage]
+    total: int
+    read: int
+    jobs: int
+
+
+async def _read_usage(request: PageRequest, queue: str) -> LimitUsage:
+    """Read how full the limits by key are, the fullest first."""
+    client = request.client
+    reads = [
+        DashboardCommands(each.internals.store).limit_usage(queue=queue)
+        for each in getattr(client, "partitions", (client,))
+    ]
+    parts = msgspec.convert(await asyncio.gather(*reads), list[LimitUsage])
+    keys = sorted(
+        (key for part in parts for key in part.keys), key=lambda key: (-key.share, -key.held)
+    )[:MAX_KEYS]
+    jobs = await client.jobs.summaries(*(key.jid for key in keys)) if keys else []
+    data = {job.jid: job.data for job in jobs}
+    return LimitUsage(
+        keys=[
+            msgspec.structs.replace(key, key=_show_key(request, key.key, data.get(key.jid)))
+            for key in keys
+        ],
+        total=sum(part.total for part in parts),
+        read=sum(part.read for part in parts),
+        jobs=sum(part.jobs for part in parts),
+    )
+
+
+def _show_key(request: PageRequest, key: str, data: str | None) -> str:
+    """Return a key; of the values in it only those of arguments that its job shows."""
+    klass, _, values = key.partition(":[")
+    redaction = request.dashboard.redaction
+    if not values:
+        return redaction.hide_named(key)
+    try:
+        given, parts = json.loads(data or "null"), json.loads(f"[{values}")
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict) or not request.sees_data:
+        return f"{klass}:[{HIDDEN}]"
+    hidden = [value for name, value in given.items() if redaction.is_hidden(name)]
+    shown = [part if part in given.values() and part not in hidden else HIDDEN for part in parts]
+    return f"{klass}:{redaction.format(json.dumps(shown, ensure_ascii=False), indent=0)}"
 
 
 async def _read_shares(
