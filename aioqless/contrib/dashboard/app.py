@@ -188,17 +188,15 @@ class Endpoints:
         self._dashboard.flash.add(context.session, kind, message)
         if kind == "refused":
             form.pop("filter", None)  # it may be refused since it names what is hidden
-        await self._record(user, name, form, message)
+        if kind == "refused" or not action.is_bulk:
+            await self._record(user, name, form, message)
         return RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
 
     async def _record(
         self, user: Identity, action: str, form: dict[str, str], outcome: str
     ) -> None:
-        fields = {
-            name: value for name, value in form.items() if name not in ("back", "then", "stop")
-        }
         try:
-            await audit_log.record(self._dashboard.client, user, action, fields, outcome)
+            await audit_log.record(self._dashboard.client, user, action, form, outcome)
         except (AioqlessError, *REDIS_UNAVAILABLE) as error:
             log.error("web.audit_failed", user=user.name, action=action, why=str(error))
 

@@ -6,7 +6,7 @@ Logins are kept apart, so that they never displace actions.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
@@ -17,6 +17,10 @@ from aioqless.runtime.log import log
 from aioqless.validation import to_text
 
 MAX_LENGTH = 200  # characters of each value
+MAX_READ = 1000  # entries in a call
+BEGUN = "started: "  # begins the outcome of a bulk action's start
+END = " (end)"  # of the name of a bulk action's end
+UNRECORDED = ("data", "was", "back", "then", "stop")  # fields
 ARGUMENT = "arg-"  # begins the name of a field with an argument of a new job
 
 
@@ -57,14 +61,59 @@ async def read_entries(
     return entries
 
 
+async def read_actions(
+    client: Client, *, before: str | None, count: int
+) -> tuple[list[AuditEntry], str | None]:
+    """Return actions, latest first, of a bulk action that has ended only its end.
+
+    Args:
+        client: A client of the namespace.
+        before: Id of the entry before which to start; None: the end of the log.
+        count: Maximum number of entries to read.
+
+    Returns:
+        The actions, and before which entry there are more; None if there are none.
+    """
+    entries = await read_entries(client, logins=False, before=before, count=count + 1)
+    older = entries[count - 1]["place"] if len(entries) > count else None
+    entries = entries[:count]
+    begun = {each["place"] for each in entries if each["outcome"].startswith(BEGUN)}
+    ended, newer = _list_ended(entries), before
+    at: str | None = None
+    while newer and begun - ended:  # their ends are nearer to the end of the log
+        page = await read_entries(client, logins=False, before=at, count=MAX_READ)
+        ended |= _list_ended(page)
+        if len(page) < MAX_READ or _order(at := page[-1]["place"]) <= _order(newer):
+            break
+    return [each for each in entries if each["place"] not in ended], older
+
+
+def find_start(entry: AuditEntry) -> float | None:
+    """Return when a bulk action began, of the entry of its end; None for other entries."""
+    begun = entry["about"].get("begun", "") if entry["act"].endswith(END) else ""
+    milliseconds, _, _ = begun.partition("-")
+    return int(milliseconds) / 1000 if milliseconds.isdecimal() else None
+
+
+def _list_ended(entries: Sequence[AuditEntry]) -> set[str]:
+    return {each["about"].get("begun", "") for each in entries if each["act"].endswith(END)}
+
+
+def _order(place: str) -> tuple[int, ...]:
+    return tuple(map(int, place.split("-")))
+
+
 async def record(
     client: Client, user: Identity, action: str, fields: Mapping[str, str], outcome: str
-) -> None:
-    """Record an action. Job data is never recorded, only that it was changed."""
+) -> str:
+    """Record an action, and return the id of the entry.
+
+    Job data is never recorded, only that it was changed.
+    """
     details = {
         to_text(name[:MAX_LENGTH]): to_text(value[:MAX_LENGTH])
         for name, value in fields.items()
-        if value and name not in ("data", "was") and not name.startswith(ARGUMENT)
+        if value and name not in UNRECORDED and not name.startswith(ARGUMENT)
     }
     if data := "".join(
         fields[name] for name in fields if name == "data" or name.startswith(ARGUMENT)
@@ -73,7 +122,7 @@ async def record(
     log.info(
         "web.action_performed", user=user.name, action=action, details=details, outcome=outcome
     )
-    await DashboardCommands(client.internals.store).audit_log_add(
+    return await DashboardCommands(client.internals.store).audit_log_add(
         who=user.name, act=action, about=json.dumps(details), outcome=outcome[:MAX_LENGTH]
     )
 

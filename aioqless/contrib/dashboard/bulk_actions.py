@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,8 +48,8 @@ class BulkAction:
     def summary(self) -> str:
         """Return the outcome for the log."""
         return (
-            f"{self.done} of {self.total}"
-            + (f", {self.skipped} left" if self.skipped else "")
+            f"{self.done:,} of {self.total:,} jobs"
+            + (f", {self.skipped:,} left" if self.skipped else "")
             + (f": {self.error}" if self.error else "")
         )
 
@@ -74,9 +74,20 @@ class BulkActions:
         return [each for each in reversed(found) if group is None or each.group == group]
 
     def start(
-        self, user: Identity, action: str, verb: str, group: str, total: int, step: Step
+        self,
+        user: Identity,
+        fields: Mapping[str, str],
+        action: str,
+        verb: str,
+        group: str,
+        total: int,
+        *,
+        step: Step,
     ) -> BulkAction:
-        """Start an action; raise ValueError while another one runs on the group."""
+        """Start an action; raise ValueError while another one runs on the group.
+
+        Its start and its end are recorded in the audit log, with the fields of its form.
+        """
         if any(not each.ended for each in self.recent(group)):
             raise ValueError(
                 f"another action is running on group {group!r}: wait until it has ended"
@@ -86,7 +97,7 @@ class BulkActions:
         for old in list(self._actions)[:-MAX_KEPT]:
             if self._actions[old].ended:
                 del self._actions[old]
-        task = asyncio.create_task(self._run(user, bulk, step), name=f"aioqless {action}")
+        task = asyncio.create_task(self._run(user, fields, bulk, step), name=f"aioqless {action}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return bulk
@@ -95,8 +106,14 @@ class BulkActions:
         """Stop each running action after its current step."""
         await cancel_and_wait(*self._tasks, every=CLOSING)
 
-    async def _run(self, user: Identity, bulk: BulkAction, step: Step) -> None:
+    async def _run(
+        self, user: Identity, fields: Mapping[str, str], bulk: BulkAction, step: Step
+    ) -> None:
+        begun = ""
         try:
+            begun = await self._record(
+                user, bulk.action, fields, f"{audit_log.BEGUN}{bulk.total:,} jobs"
+            )
             while (left := bulk.total - bulk.done - bulk.skipped) > 0:
                 done, skipped = await step(bulk.skipped, min(STEP, left))
                 if done + skipped == 0:
@@ -106,21 +123,20 @@ class BulkActions:
                 await asyncio.sleep(0)
         except (AioqlessError, ValueError, *REDIS_UNAVAILABLE) as error:
             bulk.error = str(error)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # the end is recorded before the task ends
             bulk.error = "the dashboard was stopped"
-            raise
         finally:
             bulk.ended = time.monotonic()
-            log.info(
-                "web.action_performed",
-                user=user.name,
-                action=bulk.action,
-                details={"group": bulk.group},
-                outcome=bulk.summary(),
-            )
+        await self._record(
+            user, bulk.action + audit_log.END, {**fields, "begun": begun}, bulk.summary()
+        )
+
+    async def _record(
+        self, user: Identity, action: str, fields: Mapping[str, str], outcome: str
+    ) -> str:
+        """Return the id of the entry; empty if it could not be recorded."""
         try:
-            await audit_log.record(
-                self._client, user, f"{bulk.action} (end)", {"group": bulk.group}, bulk.summary()
-            )
-        except REDIS_UNAVAILABLE as error:
-            log.error("web.audit_failed", user=user.name, action=bulk.action, why=str(error))
+            return await audit_log.record(self._client, user, action, fields, outcome)
+        except (AioqlessError, *REDIS_UNAVAILABLE) as error:
+            log.error("web.audit_failed", user=user.name, action=action, why=str(error))
+        return ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from aioqless.contrib.dashboard.audit_log import END
 from aioqless.contrib.job_filter import Condition, Text
 
 MAX_DETAILS = 1000  # characters
@@ -103,8 +104,8 @@ FIELDS = {
 
 def action_name(action: str) -> str:
     """Return what an action of the audit log is called on its button."""
-    name = action.removesuffix(" (end)")
-    return ACTIONS.get(name, name) + (" (finished)" if name != action else "")
+    name = action.removesuffix(END)
+    return ACTIONS.get(name, name)
 
 
 def field_name(name: str) -> str:

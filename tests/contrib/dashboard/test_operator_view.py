@@ -11,9 +11,11 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from aioqless import Client
+from aioqless import Client, NewJob
+from aioqless.contrib.dashboard import Identity, Role, audit_log
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.formatting import action_name
+from tests.conftest import Until
 from tests.contrib.dashboard.conftest import browser_context
 from tests.contrib.dashboard.steps import do, token
 
@@ -79,7 +81,46 @@ async def test_audit_log_has_the_names_of_buttons_and_labels(
     page = (await http.get("/audit-log")).text
     assert "<td>Edit data</td>" in page and "Saved as: same" in page and "Job: <a" in page
     assert all(action_name(name) != name for name in ACTIONS)
-    assert action_name("retry-all (end)") == "Retry group (finished)"
+
+
+async def test_bulk_action_is_one_entry_of_the_audit_log(
+    http: httpx.AsyncClient, client: Client, until: Until
+) -> None:
+    ada = Identity("ada", Role.ADMIN)
+    await audit_log.record(client, ada, "clear", {"queue": "old"}, f"{audit_log.BEGUN}9 jobs")
+    await client.queue("mail").put_many([NewJob("Greet", tags=["news"]) for _ in range(3)])
+    await do(http, "select-tag", filter="tag:news", found="3", tags="vip")
+    await until(lambda: client.jobs.tagged_jids("vip"))
+    await do(http, "pause", queue="mail")
+    await do(http, "clear", queue="empty")
+
+    async def ended() -> list[str] | None:
+        entries, _ = await audit_log.read_actions(client, before=None, count=9)
+        acts = [each["act"] for each in entries]
+        return acts if "select-tag" not in acts else None
+
+    assert sorted(await until(ended)) == ["clear", "clear", "pause", f"select-tag{audit_log.END}"]
+    page = (await http.get("/audit-log")).text
+    rows = re.findall(r"<td>([^<]*)</td>.*?class=\"outcome\">(.*?)</span>", page)
+    outcomes = [re.sub("<.*?>", "", outcome) for name, outcome in rows if name == "Tag jobs"]
+    assert len(outcomes) == 1 and outcomes[0].startswith("3 of 3 jobs, started 20")
+    assert ("Clear queue", "started: 9 jobs, unfinished") in rows
+    assert "Filter: tag:news" in page and "Begun" not in page
+
+
+async def test_start_of_a_bulk_action_is_left_out_of_a_later_page(client: Client) -> None:
+    ada = Identity("ada", Role.ADMIN)
+    for number in range(2):
+        await audit_log.record(client, ada, "clear", {}, f"{audit_log.BEGUN}{number} jobs")
+    (start, _), _ = await audit_log.read_actions(client, before=None, count=2)
+    await audit_log.record(client, ada, f"clear{audit_log.END}", {"begun": start["place"]}, "1")
+    for number in range(3):
+        await audit_log.record(client, ada, "pause", {"queue": f"{number}"}, "")
+    pages, before = list[list[str]](), None
+    while before or not pages:
+        entries, before = await audit_log.read_actions(client, before=before, count=2)
+        pages.append([each["act"] for each in entries])
+    assert pages == [["pause", "pause"], ["pause", f"clear{audit_log.END}"], ["clear"]]
 
 
 async def test_unknown_action_is_called_so(http: httpx.AsyncClient) -> None:

@@ -74,7 +74,11 @@ Perform: TypeAlias = Callable[[ActionRequest], Awaitable["str | Redirect"]]
 
 @dataclass(frozen=True)
 class Action:
-    """An action that users with the role may perform. It returns a flash message."""
+    """An action that users with the role may perform. It returns a flash message.
+
+    One that `is_bulk` starts a bulk action, which records itself in the audit log.
+    """
 
     perform: Perform
     role: Role = Role.OPERATE
+    is_bulk: bool = False

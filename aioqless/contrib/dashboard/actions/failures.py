@@ -23,7 +23,7 @@ async def retry_all(request: ActionRequest) -> str:
             return await jobs.retry_group(group, count), 0
 
         request.dashboard.bulk_actions.start(
-            request.user, "retry-all", "retried", group, total, step
+            request.user, request.form, "retry-all", "retried", group, total, step=step
         )
         return f"Retrying {total:,} jobs of {group}."
     return await _act_on_part(request, "retry-all", "retried", jobs.retry_many)
@@ -45,7 +45,7 @@ async def cancel_all(request: ActionRequest) -> str:
             return done, len(jids) - done
 
         request.dashboard.bulk_actions.start(
-            request.user, "cancel-all", "deleted", group, total, step
+            request.user, request.form, "cancel-all", "deleted", group, total, step=step
         )
         return f"Deleting {total:,} jobs of {group}."
     return await _act_on_part(request, "cancel-all", "deleted", cancel)
@@ -76,7 +76,9 @@ async def _act_on_part(
         done = await change(portion)
         return done, len(portion) - done
 
-    request.dashboard.bulk_actions.start(request.user, action, verb, name, len(jids), step)
+    request.dashboard.bulk_actions.start(
+        request.user, request.form, action, verb, name, len(jids), step=step
+    )
     return f"{len(jids):,} jobs of {name} are being {verb}."
 
 

@@ -36,7 +36,7 @@ async def clear(request: ActionRequest) -> str:
         return cleared.canceled, cleared.kept
 
     request.dashboard.bulk_actions.start(
-        request.user, "clear", "deleted", f"queue {queue.name}", total, step
+        request.user, request.form, "clear", "deleted", f"queue {queue.name}", total, step=step
     )
     return f"Deleting {total:,} jobs of {queue.name}."
 

@@ -95,5 +95,7 @@ def _act(
                 return done, len(jids) - done
         return 0, 0
 
-    request.dashboard.bulk_actions.start(request.user, f"select-{name}", verb, text, total, step)
+    request.dashboard.bulk_actions.start(
+        request.user, request.form, f"select-{name}", verb, text, total, step=step
+    )
     return Redirect(f"{total:,} jobs are being {verb}.", address("/jobs", filter=text))
