@@ -499,6 +499,19 @@ class Jobs:
         """
         return await self._change_each(jids, lambda jid: self._store.tag_add(jid=jid, tags=tags))
 
+    async def untag_many(self, jids: Sequence[str], *tags: str) -> int:
+        """Remove tags from those of the jobs that exist.
+
+        Args:
+            jids: Jids of the jobs.
+            tags: The tags.
+
+        Returns:
+            How many jobs exist.
+        """
+        remove = self._store.tag_remove
+        return await self._change_each(jids, lambda jid: remove(jid=jid, tags=tags))
+
     async def set_priority_many(self, jids: Sequence[str], priority: float) -> int:
         """Change the priority of those of the jobs that exist.
 

@@ -305,6 +305,36 @@ async def test_jobs_are_moved_and_retried_by_a_filter(client: Client, cli: Aioql
     assert (await cli("move", "slow")).code == 2
 
 
+async def test_jobs_of_a_filter_are_tagged_and_get_a_priority(
+    client: Client, cli: Aioqless
+) -> None:
+    await client.queue("mail").put_many(_events(count) for count in range(3))
+    await client.queue("mail").put("Greeting", jid="other")
+    (job,) = await client.queue("mail").pop()
+    await job.complete()
+    for act in (["tag", "vip", "new one"], ["priority", "--to", "-5"]):
+        dry = await cli(*act, "--filter", "tag:news", "--dry-run")
+        assert dry.out.startswith(f"{2 if act[0] == 'priority' else 3} jobs would be ")
+    assert (await client.jobs.tagged_jids("vip"))[0] == 0
+    assert (await cli("tag", "vip", "new one", "--filter", "tag:news")).out == "3 jobs tagged\n"
+    assert (await client.jobs.tagged_jids("new one"))[0] == 3
+    done = await cli("tag", "new one", "--filter", "jid:n1,other", "--remove")
+    assert done.out == "1 job untagged\n"
+    assert (await client.jobs.tagged_jids("new one"))[0] == 2
+    done = await cli("priority", "--filter", "klass:Greet", "--to", "-5")
+    assert done.out == "2 jobs changed to priority -5\n"
+    assert (await cli("priority", "other", "--to=-9")).out == "1 job changed to priority -9\n"
+    priorities = [each.priority for each in await client.queue("mail").peek(count=9)]
+    assert priorities == [-9, -5, -5]
+    for wrong in (
+        ["priority", "--to", "1"],
+        ["priority", "n1", "--filter", "tag:news", "--to", "1"],
+        ["tag", "--filter", "tag:news"],
+        ["tag", "n1", "x", "--dry-run"],
+    ):
+        assert (await cli(*wrong)).code == 2
+
+
 async def test_move_tag_and_track_change_the_job(client: Client, cli: Aioqless) -> None:
     await failing(client, "a")
     assert (await cli("move", "a", "post", "--priority", "-3")).out == "a moved from mail to post\n"

@@ -1,8 +1,8 @@
-"""Actions on jobs in any state: cancel, move, tag, track."""
+"""Actions on jobs in any state: cancel, move, priority, tag, track."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -200,6 +200,56 @@ async def _move(
 
 @app.command(
     rich_help_panel=Section.JOBS,
+    epilog="Examples: aioqless priority 4f2a… --to -5; "
+    "aioqless priority --filter tag:news --to 10 --dry-run",
+)
+def priority(
+    jid: Jids = None,
+    *,
+    to: Annotated[float, typer.Option(help="The new priority: lower runs sooner.")],
+    chosen: Filtered = None,
+    dry_run: DryRun = False,
+) -> Act:
+    """Set the priority of jobs by jid, or of those of a filter that have not ended."""
+    if bool(jid) == (chosen is not None):
+        raise typer.BadParameter("choose one: jids or --filter")
+    words = None if chosen is None else f"{chosen} -state:complete,failed"
+
+    async def act(client: Client) -> None:
+        change = partial(client.jobs.set_priority_many, priority=to)
+        await _change(client, jid, words, change, f"changed to priority {to:g}", dry_run=dry_run)
+
+    return act
+
+
+async def _change(
+    client: Client,
+    jid: Sequence[str] | None,
+    words: str | None,
+    change: Callable[[Sequence[str]], Awaitable[int]],
+    done: str,
+    *,
+    dry_run: bool,
+) -> None:
+    """Change jobs by jid, or those of a filter, and print how many."""
+    if words is None:
+        jids = [(await find_job(client, each)).jid for each in jid or ()]
+    else:
+        jids = await select_jids(client, words)
+    if dry_run:
+        print_text(f"{pluralize(len(jids), 'job')} would be {done}")
+        return
+    count = 0
+    with show_progress("changing", len(jids)) as advance:
+        for first in range(0, len(jids), BATCH):
+            portion = jids[first : first + BATCH]
+            count += await change(portion)
+            advance(len(portion))
+    print_text(f"{pluralize(count, 'job')} {done}")
+
+
+@app.command(
+    rich_help_panel=Section.JOBS,
     epilog="Examples: aioqless signal 4f2a… approved true; aioqless signal 4f2a… paid @paid.json",
 )
 async def signal(
@@ -222,37 +272,63 @@ async def signal(
 
 @app.command(
     rich_help_panel=Section.JOBS,
-    epilog="Examples: aioqless tag; aioqless tag 4f2a… urgent; aioqless tag 4f2a… urgent --remove",
+    epilog="Examples: aioqless tag; aioqless tag 4f2a… urgent; aioqless tag 4f2a… urgent --remove; "
+    "aioqless tag --filter customer:4711 vip",
 )
-async def tag(
-    client: Client,
+def tag(
     jid: Annotated[
         str | None, typer.Argument(metavar="[JID]", autocompletion=complete_failed_jid)
     ] = None,
     tags: Annotated[
         list[str] | None, typer.Argument(metavar="[TAG]...", autocompletion=complete_tag)
     ] = None,
+    *,
+    chosen: Filtered = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the tags.")] = False,
+    dry_run: DryRun = False,
     json: Json = False,
     count: Count = 100,
     offset: Offset = 0,
-) -> None:
-    """Tag a job and show its tags.
+) -> Act:
+    """Tag a job and show its tags, or tag the jobs of a filter.
 
     Without a job: list the tags that two jobs or more have, the most frequent first.
     """
-    if jid is None:
-        found = await client.jobs.tags(offset=offset, count=count)
-    else:
-        job = await find_job(client, jid)
-        if not tags:
-            found = job.tags
+    if chosen is not None:
+        names = [each for each in (jid, *(tags or ())) if each]
+        if not names or json:
+            raise typer.BadParameter("--filter takes tags, and has no JSON")
+        words = f"{chosen} tag:{','.join(map(quote, names))}" if remove else chosen
+        return partial(_tag_many, words=words, names=names, remove=remove, dry_run=dry_run)
+    if dry_run:
+        raise typer.BadParameter("--dry-run is for --filter")
+
+    async def act(client: Client) -> None:
+        if jid is None:
+            found = await client.jobs.tags(offset=offset, count=count)
         else:
-            found = await (job.untag(*tags) if remove else job.tag(*tags))
-    if json:
-        print_json(found)
-    else:
-        print_text("\n".join(map(plain, found)) or "No tags.")
+            job = await find_job(client, jid)
+            if not tags:
+                found = job.tags
+            else:
+                found = await (job.untag(*tags) if remove else job.tag(*tags))
+        if json:
+            print_json(found)
+        else:
+            print_text("\n".join(map(plain, found)) or "No tags.")
+
+    return act
+
+
+async def _tag_many(
+    client: Client, *, words: str, names: Sequence[str], remove: bool, dry_run: bool
+) -> None:
+    async def change(jids: Sequence[str]) -> int:
+        many = client.jobs.untag_many if remove else client.jobs.tag_many
+        return await many(jids, *names)
+
+    done = "untagged" if remove else "tagged"
+    await _change(client, None, words, change, done, dry_run=dry_run)
 
 
 @app.command(

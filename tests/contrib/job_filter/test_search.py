@@ -290,3 +290,5 @@ async def test_jobs_are_tagged_and_get_a_priority_together(client: Client) -> No
     assert await client.jobs.set_priority_many(["b"], -3) == 1
     assert [job.jid for job in await client.queue("mail").peek(count=2)] == ["b", "a"]
     assert sorted(await found(client, "tag:vip tag:news")) == ["a", "b"]
+    assert await client.jobs.untag_many(["a", "none"], "vip") == 1
+    assert await found(client, "tag:vip tag:news") == ["b"]
