@@ -89,6 +89,33 @@ async def test_jobs_of_the_largest_groups_of_an_error_are_counted_and_changed(
     assert "<h1>KeyError <small>1 failed" in (await http.get("/group?error=KeyError")).text
 
 
+async def test_overview_and_failures_have_the_same_numbers_and_mark_estimates(
+    http: httpx.AsyncClient, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "SAMPLE", 0)
+    for klass in ("shop.load", "shop.load", "shop.load", "shop.save", "shop.save"):
+        await fail(client, "crm", klass, "KeyError")
+    await fail(client, "crm", "shop.load", "OSError")
+
+    def numbers(page: str) -> list[tuple[str, str, str]]:
+        rows = re.findall(r"/group\?error=(\w+).*?</tr>", page, re.DOTALL)
+        cells = re.findall(r'<td class="end bad">([^<]*)<', page)
+        growth = re.findall(r"([↑↓=] ~?\d+)</span> in the last hour", page)
+        return list(zip(rows, cells, growth, strict=True))
+
+    overview = numbers((await http.get("/")).text)
+    assert overview == numbers((await http.get("/failures")).text)
+    assert overview == [("KeyError", "5", "↑ 5"), ("OSError", "1", "↑ 1")]
+    by_class = numbers((await http.get("/failures?by=class")).text)
+    assert ("KeyError", "~2", "↑ ~2") in by_class
+    assert ("OSError", "1", "↑ 1") in by_class
+    monkeypatch.setattr(failures, "MAX_GROUPS", 1)
+    await fail(client, "mail", "shop.load", "KeyError")
+    for path in ("/", "/failures"):
+        page = (await http.get(path)).text
+        assert ">at least 5<" in page, path
+
+
 async def test_queue_shows_how_full_its_limits_are_and_sets_them(
     http: httpx.AsyncClient, client: Client
 ) -> None:
@@ -376,7 +403,7 @@ async def test_klass_is_compared_before_and_after_the_last_deploy(
         await fail(client, "imports", "shop.load", "KeyError")
         assert "1 since 1.4.2" in (await http.get("/failures")).text
         cause = (await http.get("/group?error=KeyError&klass=shop.load")).text
-        assert "failed since the deploy of 1.4.2 (~1)" in cause
+        assert "failed since the deploy of 1.4.2 (1)" in cause
 
 
 async def test_viewers_share_a_read_which_is_dropped_when_it_expires(

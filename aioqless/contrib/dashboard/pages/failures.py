@@ -32,6 +32,7 @@ class Cause:
         parts: Groups, each with the share of its sampled jobs that belong to it.
         jobs: The sampled jobs, the latest failure first.
         is_estimate: Whether there may be more or fewer jobs than the sample lets expect.
+        is_cut: Whether it may have jobs in groups that were left out.
     """
 
     error: str
@@ -39,6 +40,7 @@ class Cause:
     parts: list[tuple[FailureGroup, float]] = field(default_factory=list)
     jobs: list[JobSummary] = field(default_factory=list)
     is_estimate: bool = False
+    is_cut: bool = False
 
     @property
     def total(self) -> int:
@@ -80,6 +82,12 @@ class Cause:
         """Estimate how many jobs failed since a time, in seconds since 1970."""
         return sum(group.since(when) * share for group, share in self.parts)
 
+    def is_exact_since(self, when: float) -> bool:
+        """Return whether `since` is no estimate: none has failed since then, or all have."""
+        return not self.is_estimate and all(
+            share == 1 and group.since(when) in (0, group.total) for group, share in self.parts
+        )
+
     def growth(self, now: float) -> tuple[int, int]:
         """Return how many failed in the last hour, and in the one before."""
         hour = self.since(now - HOUR)
@@ -90,10 +98,9 @@ async def list_groups(request: PageRequest) -> Page:
     """List what fails: by error and klass, or by group."""
     counts, now = await request.client.jobs.failed_counts(), time.time()
     search, by = request.text("q").lower(), request.one_of("by", ("error", "class", "group"))
-    names = sorted(counts, key=lambda name: (-counts[name], name))
     values = {
         "all": sum(counts.values()),
-        "total": len(names),
+        "total": len(counts),
         "by": by,
         "search": request.text("q"),
         "sort": request.one_of("sort", SORTS),
@@ -101,19 +108,19 @@ async def list_groups(request: PageRequest) -> Page:
         "deploy": await find_deploy(request),
     }
     if by == "group":
-        names = [name for name in names if search in name.lower()]
+        names = [name for name in _sort_groups(counts) if search in name.lower()]
         page = names[request.offset : request.offset + ROWS_PER_PAGE]
         groups = await request.client.jobs.failure_groups(*page) if page else []
         values |= {"groups": groups, "found": len(names)}
         return Page("failures.html", "Failures", values)
     causes = [
         each
-        for each in await find_causes(request.client, names, by_klass=by == "class")
+        for each in await find_causes(request.client, counts, by_klass=by == "class")
         if any(search in text.lower() for text in (each.error, *each.klasses, *each.queues))
     ]
     sort_causes(causes, now, str(values["sort"]))
     values |= {
-        "causes": causes[request.offset : request.offset + ROWS_PER_PAGE],
+        "causes": note_cut(causes[request.offset : request.offset + ROWS_PER_PAGE], counts),
         "found": len(causes),
         "sampled": sum(len(each.jobs) for each in causes),
         "max_groups": MAX_GROUPS,
@@ -124,11 +131,12 @@ async def list_groups(request: PageRequest) -> Page:
 async def show_group(request: PageRequest) -> Page:
     """Show the jobs of a failure group, or those of an error in all groups, perhaps of a klass."""
     name, error, klass = request.text("name"), request.text("error"), request.text("klass")
-    jobs, is_cut = request.client.jobs, False
+    jobs = request.client.jobs
     if error:
-        names, is_cut = find_groups(await jobs.failed_counts(), error)
-        found = await find_causes(request.client, names, by_klass=bool(klass))
-        cause = next((each for each in found if (each.error, each.klass) == (error, klass)), None)
+        counts = find_groups(await jobs.failed_counts(), error)
+        found = await find_causes(request.client, counts, by_klass=bool(klass))
+        found = [each for each in found if (each.error, each.klass) == (error, klass)]
+        cause = next(iter(note_cut(found, counts)), None)
         shown = cause.jobs[request.offset : request.offset + PAGE_SIZE] if cause else []
         title = f"{error} in {klass}" if klass else error
     elif name:
@@ -145,7 +153,6 @@ async def show_group(request: PageRequest) -> Page:
         "versions": sorted({each.version for each in facts.values() if each.version}),
         "title": title,
         "cause": cause,
-        "is_cut": is_cut,
         "selected": {"error": error, "klass": klass} if error else {"group": name},
         "jobs": shown,
         "now": time.time(),
@@ -175,26 +182,39 @@ def sort_causes(causes: list[Cause], now: float, by: str = "rising") -> None:
     causes.sort(key=lambda cause: (-keys[by](cause), -cause.total, cause.error))
 
 
-def find_groups(counts: Mapping[str, int], error: str) -> tuple[list[str], bool]:
-    """Return the largest groups that an error may belong to, and whether there are more."""
-    names = [name for name in counts if name == error or name.endswith(f"-{error}")]
-    names.sort(key=lambda name: (-counts[name], name))
-    return names[:MAX_GROUPS], len(names) > MAX_GROUPS
+def find_groups(counts: Mapping[str, int], error: str) -> dict[str, int]:
+    """Return the groups that an error may belong to, the largest first."""
+    return {name: counts[name] for name in _sort_groups(counts) if _may_have(name, error)}
+
+
+def note_cut(causes: Sequence[Cause], counts: Mapping[str, int]) -> Sequence[Cause]:
+    """Note which causes may have jobs in groups that are left out, and return the causes."""
+    left_out = _sort_groups(counts)[MAX_GROUPS:]
+    for cause in causes:
+        cause.is_cut = any(_may_have(name, cause.error) for name in left_out)
+    return causes
+
+
+def _sort_groups(counts: Mapping[str, int]) -> list[str]:
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def _may_have(group: str, error: str) -> bool:
+    return group == error or group.endswith(f"-{error}")
 
 
 async def find_causes(
-    client: Client, names: Sequence[str], *, sample: int = SAMPLE, by_klass: bool = False
+    client: Client, counts: Mapping[str, int], *, by_klass: bool = False
 ) -> list[Cause]:
     """Read a sample of the failed jobs of groups, and group them by error.
 
     Args:
         client: Reads the jobs.
-        names: Failure groups, the largest first; those after the first 200 are left out.
-        sample: About how many jobs.
+        counts: The number of jobs of failure groups, of which all but the largest are left out.
         by_klass: Group them by klass, too.
     """
-    names = names[:MAX_GROUPS]
-    count = max(LEAST, sample // max(1, len(names)))
+    names = _sort_groups(counts)[:MAX_GROUPS]
+    count = max(LEAST, SAMPLE // max(1, len(names)))
     portions = range(0, len(names), GROUPS_PER_CALL)
     pages, groups = await asyncio.gather(
         asyncio.gather(*(client.jobs.failed_jids(name, count=count) for name in names)),
@@ -216,7 +236,7 @@ async def find_causes(
             cause = causes.setdefault(key, Cause(*key))
             cause.parts.append((group, len(part) / len(jobs)))
             cause.jobs += part
-            cause.is_estimate |= len(part) < len(jobs) < group.total
+            cause.is_estimate |= len(jobs) < group.total and (by_klass or len(part) < len(jobs))
     for cause in causes.values():
         cause.jobs.sort(key=lambda job: -job.failed)
     return list(causes.values())

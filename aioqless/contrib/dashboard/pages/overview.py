@@ -7,14 +7,18 @@ from typing import NamedTuple
 from aioqless.client.coverage import Reason
 from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
-from aioqless.contrib.dashboard.pages.failures import find_causes, sort_causes
+from aioqless.contrib.dashboard.pages.failures import (
+    MAX_GROUPS,
+    find_causes,
+    find_deploy,
+    note_cut,
+    sort_causes,
+)
 from aioqless.contrib.dashboard.pages.klasses import read_runs
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
 MAX_QUEUES = 12
-MAX_GROUPS = 6
-MAX_TREND_GROUPS = 25
-FAILURE_SAMPLE = 100  # jobs whose class and worker are read
+MAX_CAUSES = 6
 MAX_WORKERS = 6
 NEARLY_FULL = 0.9  # of the memory limit
 SORTS = ("trouble", "name", "waiting", "running", "scheduled", "completed", "failures")
@@ -68,15 +72,15 @@ async def show_overview(request: PageRequest) -> Page:
 async def _show_overview(request: PageRequest) -> Page:
     sampler, client = request.dashboard.sampler, request.client
     sample = await sampler.refresh(client)
-    groups = sorted(sample.failed, key=lambda name: -sample.failed[name])[:MAX_TREND_GROUPS]
     workers = [each.name for each in sample.workers[:MAX_WORKERS]]
-    causes = await find_causes(client, groups, sample=FAILURE_SAMPLE)
+    causes = await find_causes(client, sample.failed)
     sort_causes(causes, sample.when)
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
-        "causes": causes[:MAX_GROUPS],
+        "causes": note_cut(causes[:MAX_CAUSES], sample.failed),
         "trend_groups": causes,
-        "trend_size": len(groups),
+        "max_groups": MAX_GROUPS,
+        "deploy": await find_deploy(request),
         "workers": await client.workers.working(*workers, most=1),
         "runs": await read_runs(request),
         "rates": sampler.rates(),
