@@ -62,6 +62,21 @@ async def test_stats_shows_klasses_and_compares_them_with_those_before_a_deploy(
     }
 
 
+async def test_stats_by_klass_take_a_queue_or_a_klass(client: Client, cli: Aioqless) -> None:
+    for queue in ("mail", "post"):
+        await client.put("Greet", {}, queue=queue)
+    settings = Settings(queues=["mail", "post"], burst=True, version_label="v1")
+    await Worker(client, [greet], settings=settings).run()
+    for option in ("--klass", "--deploy"):
+        for name, count in (("mail", 1), ("Greet", 2)):
+            shown = (await cli("stats", name, option)).out
+            assert len(re.findall("^Greet ", shown, re.MULTILINE)) == count
+        wrong = await cli("stats", "Greed", option)
+        assert wrong.code == 1 and "it is no klass; did you mean Greet?" in wrong.err
+        wrong = await cli("stats", option, "--date", "2030-01-31")
+        assert wrong.code == 2 and "give --hours instead" in wrong.err
+
+
 async def test_mark_adds_a_mark(client: Client, cli: Aioqless) -> None:
     assert (await cli("mark", "database moved")).code == 0
     assert [mark.text for mark in await client.metrics.marks()] == ["database moved"]

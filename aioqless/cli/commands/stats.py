@@ -22,7 +22,7 @@ from aioqless.cli.presentation.formatting import (
 from aioqless.cli.presentation.histograms import compute_quantile, draw_bar, merge_counters
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import make_console, print_json, print_table, print_text
-from aioqless.cli.presentation.suggestions import describe_unknown_queue
+from aioqless.cli.presentation.suggestions import describe_unknown_queue, suggest
 from aioqless.client import Client
 from aioqless.client.queue_statistics import DayStats, Durations
 from aioqless.errors import AioqlessError
@@ -32,7 +32,9 @@ MAX_BAR = 60  # columns
 OptionalQueue = Annotated[
     str | None,
     typer.Argument(
-        metavar="[QUEUE]", help="Default: a line for each.", autocompletion=complete_queue
+        metavar="[QUEUE]",
+        help="Default: a line for each; with --klass or --deploy a queue or a klass.",
+        autocompletion=complete_queue,
     ),
 ]
 Date = Annotated[str | None, typer.Option("--date", help="YYYY-MM-DD (UTC); default: today.")]
@@ -57,10 +59,11 @@ def stats(
 ) -> Act:
     """Show how long jobs of a day waited and ran, and how many failed or were retried."""
     day = _parse_day(date)
-    if deploy:
-        return report_missing_nodes(partial(_print_deploy, queue=queue, hours=hours, json=json))
-    if klass:
-        return report_missing_nodes(partial(_print_klasses, queue=queue, hours=hours, json=json))
+    if deploy or klass:
+        if date is not None:
+            raise typer.BadParameter("--date is of the statistics of a day: give --hours instead")
+        show = _print_deploy if deploy else _print_klasses
+        return report_missing_nodes(partial(show, name=queue, hours=hours, json=json))
 
     async def act(client: Client) -> None:
         if queue is None:
@@ -171,9 +174,25 @@ def _format_mean(times: Durations) -> str:
     return format_duration(times.mean) if times.count else "-"
 
 
-async def _print_klasses(client: Client, queue: str | None, hours: float, json: bool) -> None:
+async def _choose(client: Client, name: str | None) -> tuple[str | None, str | None]:
+    """Return the queue or the klass of a name.
+
+    Raises:
+        AioqlessError: Nothing is known of it.
+    """
+    if name is None:
+        return None, None
+    if name in (known := await client.metrics.klass_names()):
+        return None, name
+    if problem := await describe_unknown_queue(client, name):
+        raise AioqlessError(f"{problem}, and it is no klass{suggest(name, known)}")
+    return name, None
+
+
+async def _print_klasses(client: Client, name: str | None, hours: float, json: bool) -> None:
     """Print what has run by klass."""
-    found = await client.metrics.klasses(hours * 3600, queue=queue)
+    queue, klass = await _choose(client, name)
+    found = await client.metrics.klasses(hours * 3600, queue=queue, klass=klass)
     if json:
         print_json(
             [{"klass": each.klass, "queue": each.queue, **each.total.summarize()} for each in found]
@@ -194,19 +213,20 @@ async def _print_klasses(client: Client, queue: str | None, hours: float, json: 
     )
 
 
-async def _print_deploy(client: Client, queue: str | None, hours: float, json: bool) -> None:
+async def _print_deploy(client: Client, name: str | None, hours: float, json: bool) -> None:
     """Print what ran before and after the latest deploy."""
     mark = next((each for each in await client.metrics.marks() if each.deploy), None)
     if mark is None:
         raise AioqlessError(
             "there is no deploy mark yet: `aioqless worker --version-label` adds one"
         )
+    queue, klass = await _choose(client, name)
     now = time.time()
     length = min(now - mark.at, hours * 3600)  # the same before and after
     found = [
         (each, each.between(at - length, at), each.between(at, at + length + each.step))
         for each in await client.metrics.klasses(
-            min(now - mark.at + length, 30 * 86400), queue=queue
+            min(now - mark.at + length, 30 * 86400), queue=queue, klass=klass
         )
         if (at := mark.at // each.step * each.step)  # its period counts as after it
     ]

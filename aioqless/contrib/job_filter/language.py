@@ -33,7 +33,8 @@ _WORD = re.compile(rf'(-?)(?:([^\s":,*]+):)?((?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\
 _ONE_VALUE = re.compile(_VALUE, re.DOTALL)
 _UNQUOTED = re.compile(r'[^\s",*\\<>:-][^\s",*\\:]*')
 _BARE = re.compile(r"[\w.:<>+-]+")  # a duration or time without quotes
-_DURATION = re.compile(r"([<>])(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d|w)")
+_AGE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d|w)")
+_DURATION = re.compile(rf"([<>]){_AGE.pattern}")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATIONS, _TIMES = ("age", "run"), ("since", "until")
 
@@ -227,7 +228,9 @@ _CHECKS: dict[str, Callable[[Text], None]] = {
 
 
 def _read_moment(text: str, now: float) -> float:
-    """Read a time of a day, as the latest such time before now, or a date with a time, in UTC."""
+    """Read an age, a time of a day (the latest one before now), or a date with a time, in UTC."""
+    if age := _AGE.fullmatch(text):
+        return now - float(age[1]) * _UNITS[age[2]]
     present = datetime.fromtimestamp(now, UTC)
     try:
         if re.fullmatch(r"\d\d:\d\d(:\d\d)?", text):
@@ -236,7 +239,8 @@ def _read_moment(text: str, now: float) -> float:
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         raise ValueError(
-            f"{text!r} is no time: write 03:00, 2030-01-31 or 2030-01-31T03:00 (UTC)"
+            f"{text!r} is no time: write 03:00, 2030-01-31, 2030-01-31T03:00 (UTC), or 30m for "
+            "30 minutes ago"
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -257,7 +261,7 @@ def _encode(condition: Condition, now: float, since: float) -> dict[str, Any]:
         return encoded | {"key": "time", ("most" if above else "least"): now - seconds}
     if key in _TIMES:
         moment = _read_time(condition, now)
-        if key == "until" and moment <= since and text[2] == ":":
+        if key == "until" and moment <= since and text[2:3] == ":":
             moment += 86400  # of the clock: the first such time after `since`
         return encoded | {"key": "time", ("least" if key == "since" else "most"): moment}
     if condition.path is not None:

@@ -279,6 +279,11 @@ class Metrics:
                     )
         return sorted(found, key=lambda each: -each.total.run_seconds)
 
+    async def klass_names(self) -> list[str]:
+        """Return the klasses of which workers have reported runs in the last 30 days."""
+        found = {_parse_series(name)[1] for name in await self._commands.metrics_series()}
+        return sorted(found)
+
     async def workers(self, *names: str) -> dict[str, WorkerFacts]:
         """Return what workers are, of those that have reported it in the last minute.
 

@@ -406,6 +406,20 @@ async def test_klass_is_compared_before_and_after_the_last_deploy(
         assert "failed since the deploy of 1.4.2 (1)" in cause
 
 
+async def test_exact_klass_in_a_search_links_to_its_page(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    await report(client, 60, "1", values(1))
+    link = '<a href="/class?name=shop.load">'
+    for text, links in (
+        ("shop.load", True),
+        ("state:failed klass:shop.load", True),
+        ("-klass:shop.load", False),
+        ("shop", False),
+    ):
+        assert (link in (await http.get("/jobs", params={"filter": text})).text) == links, text
+
+
 async def test_viewers_share_a_read_which_is_dropped_when_it_expires(
     client: Client, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,9 @@ conditions = st.one_of(
     st.builds(
         Condition,
         st.sampled_from(["since", "until"]),
-        _tuples(st.sampled_from(["03:00", "2030-01-31", "2030-01-31 03:00:05Z"]).map(Text), 1),
+        _tuples(
+            st.sampled_from(["03:00", "30m", "2030-01-31", "2030-01-31 03:00:05Z"]).map(Text), 1
+        ),
         st.booleans(),
     ),
 )
@@ -112,6 +114,7 @@ def test_times_are_utc_and_times_of_a_day_the_latest_ones() -> None:
     assert _times("since:02:59:30 until:03:00") == [-30, 0]
     assert _times("since:03:01") == [60 - 86400]
     assert _times("since:23:00 until:03:10") == [-4 * 3600, 600]
+    assert _times("since:30m until:1.5m") == [-1800, -90]
     assert _times("age:<1h") == [-3600] and _times("age:>1.5m") == [-90]
 
 

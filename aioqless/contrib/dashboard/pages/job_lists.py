@@ -138,7 +138,7 @@ async def list_jobs(request: PageRequest) -> Page:
             if request.may(each.role)
         ],
         "words": list(_list_words(text, request, await request.client.jobs.tags(count=MAX_NAMES))),
-        **await _find_names(request, text),
+        **await _find_names(request, text, wanted),
     }
     return Page("jobs.html", "Jobs", values, live=is_short and not act)
 
@@ -223,10 +223,11 @@ def _list_words(text: str, request: PageRequest, tags: list[str]) -> Iterator[st
         yield f"{text} {word}".lstrip()
 
 
-async def _find_names(request: PageRequest, text: str) -> dict[str, object]:
-    """Find jobs, tags, queues and groups by their name; the latter also by a part of it."""
+async def _find_names(request: PageRequest, text: str, wanted: JobFilter) -> dict[str, object]:
+    """Find jobs, tags, klasses, queues and groups by their name; the latter also by a part."""
     if not text:
-        return dict.fromkeys(("exact", "template", "tagged", "queues", "groups"))
+        return dict.fromkeys(("exact", "template", "tagged", "klasses", "queues", "groups"))
+    klasses = {*await request.client.metrics.klass_names(), *request.dashboard.handlers}
     sample = request.dashboard.sampler.latest
     queues = [queue.name for queue in sample.queues if text.lower() in queue.name.lower()]
     groups = [name for name in sample.failed if text.lower() in name.lower()]
@@ -234,6 +235,7 @@ async def _find_names(request: PageRequest, text: str) -> dict[str, object]:
         "exact": await request.client.jobs.summaries(text),
         "template": await request.client.recurring.get(text),
         "tagged": (await request.client.jobs.tagged_jids(text, count=1))[0],
+        "klasses": sorted(klasses & {text, *wanted.values("klass")})[:MAX_NAMES_FOUND],
         "queues": queues[:MAX_NAMES_FOUND],
         "groups": groups[:MAX_NAMES_FOUND],
     }
