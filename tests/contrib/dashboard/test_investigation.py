@@ -192,6 +192,26 @@ async def test_breakdown_counts_classes_tags_and_arguments_without_secrets(
     assert '"customer": 7' in found and '"customer": 10' not in found
 
 
+async def test_breakdown_counts_running_and_ended_jobs(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    for queue in ("imports", "mail"):
+        rows = [NewJob("Load", {"customer": 7, "n": n}, tags=[queue]) for n in range(9)]
+        await client.put_many(rows, queue=queue)
+        for number, each in enumerate((await client.queue(queue).pop(8))[:6]):
+            await (each.complete() if number < 4 else each.fail("no", group="typo"))
+    for state, count, said in (
+        ("running", 2, "All 2 running jobs"),
+        ("complete", 4, "4 complete jobs of this queue, found among the latest 8 complete jobs"),
+        ("failed", 2, "2 failed jobs of this queue, found among 4 failed jobs of all queues"),
+    ):
+        page = (await http.get(f"/queue?name=imports&tab=breakdown&of={state}")).text
+        assert said in page and f"100 %, {count}<" in page and "mail</a>" not in page
+        (address,) = re.findall(r'href="([^"]+)">customer=7</a>', page)
+        found = (await http.get(html.unescape(address))).text
+        assert found.count('<code class="jid">') == count
+
+
 async def test_attempts_are_listed_with_worker_and_error(
     http: httpx.AsyncClient, client: Client
 ) -> None:

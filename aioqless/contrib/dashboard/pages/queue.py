@@ -17,6 +17,7 @@ from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.redaction import HIDDEN
+from aioqless.contrib.job_filter import Text
 
 DAY = 86_400
 MAX_SERVING, MAX_FACTS = 12, 100  # workers that are named, and whose slots are read
@@ -42,7 +43,9 @@ TABS = (
     "tenants",
     "statistics",
 )
-SAMPLED = ("waiting", "scheduled", "running", "depends")  # the first that has jobs
+SAMPLED = ("waiting", "scheduled", "running", "depends")  # default: the first that has jobs
+ENDED = ("complete", "failed")  # also sampled, by a search
+SEARCH_TIME = 0.1  # seconds
 
 
 async def show_queue(request: PageRequest) -> Page:
@@ -85,10 +88,18 @@ async def show_queue(request: PageRequest) -> Page:
             "today": now // DAY * DAY,
         }
     elif tab == "breakdown":
-        state = next((each for each in SAMPLED if getattr(counts, each)), SAMPLED[0])
-        total = getattr(counts, state)
-        sampled, shares = await _read_shares(request, queue, state, total)
-        values |= {"state": state, "sampled": sampled, "shares": shares, "total": total}
+        state = request.one_of("of", ("", *SAMPLED, *ENDED))
+        state = state or next((each for each in SAMPLED if getattr(counts, each)), SAMPLED[0])
+        if state in ENDED:
+            jids, searched = await _search_jobs(request, name, state)
+            sampled, shares = await _read_shares(request, jids)
+            values |= {"searched": searched, "total": sampled}
+        else:
+            total = getattr(counts, state)
+            sampled, shares = await _read_shares(request, await _sample_jids(queue, state, total))
+            values["total"] = total
+        values |= {"state": state, "sampled": sampled, "shares": shares}
+        values["states"] = (*SAMPLED, *ENDED)
     elif tab == "recurring":
         jobs = await request.client.recurring.page(name, offset=request.offset, count=PAGE_SIZE)
         values |= {"jobs": jobs, "total": counts.recurring}
@@ -239,15 +250,37 @@ def _show_key(request: PageRequest, key: str, data: str | None) -> str:
     return f"{klass}:{redaction.format(json.dumps(shown, ensure_ascii=False), indent=0)}"
 
 
-async def _read_shares(
-    request: PageRequest, queue: Queue, state: str, total: int
-) -> tuple[int, dict[str, list[tuple[str, int]]]]:
-    """Return the size of a sample, and the most frequent klasses, tags and arguments in it."""
+async def _sample_jids(queue: Queue, state: str, total: int) -> list[str]:
+    """Return jobs from all parts of a queue."""
     step = max(PORTION, -(-total // PORTIONS))
     pages = await asyncio.gather(
         *(queue.jids(state, offset=at, count=PORTION) for at in range(0, total, step))
     )
-    jids = [jid for page in pages for jid in page]
+    return [jid for page in pages for jid in page]
+
+
+async def _search_jobs(request: PageRequest, queue: str, state: str) -> tuple[list[str], int]:
+    """Search jobs of a queue that have ended, the latest complete ones first.
+
+    Returns:
+        Their jids, and the number of jobs that were searched.
+    """
+    until, cursor, jids = time.monotonic() + SEARCH_TIME, "", list[str]()
+    while True:
+        page = await request.client.jobs.search(
+            f"queue:{Text(queue)} state:{state}",
+            cursor=cursor,
+            count=PORTION * PORTIONS - len(jids),
+        )
+        jids, cursor = jids + page.jids, page.cursor
+        if not cursor or len(jids) >= PORTION * PORTIONS or time.monotonic() > until:
+            return jids, page.searched
+
+
+async def _read_shares(
+    request: PageRequest, jids: list[str]
+) -> tuple[int, dict[str, list[tuple[str, int]]]]:
+    """Return the number of jobs, and the most frequent klasses, tags and arguments."""
     jobs = await request.client.jobs.summaries(*jids) if jids else []
     arguments = Counter[str]()
     for job in jobs if request.sees_data else ():
