@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -128,7 +129,10 @@ class Endpoints:
         """Return a page."""
         session = context_of(request).session
         html, status = await self._renderer.render_page(
-            self._page_request(request, path_of(request), request.url.query),
+            replace(
+                self._page_request(request, path_of(request), request.url.query),
+                browser=session.nonce,
+            ),
             self._dashboard.sessions.token(session),
             self._dashboard.flash.pop(session),
         )
@@ -175,7 +179,9 @@ class Endpoints:
             )
         else:
             try:
-                result = await action.perform(ActionRequest(self._dashboard, user, form))
+                result = await action.perform(
+                    ActionRequest(self._dashboard, user, form, context.session.nonce)
+                )
                 if isinstance(result, Redirect):
                     to, message = result.to or to, result.message
                 else:
@@ -188,7 +194,7 @@ class Endpoints:
         self._dashboard.flash.add(context.session, kind, message)
         if kind == "refused":
             form.pop("filter", None)  # it may be refused since it names what is hidden
-        if kind == "refused" or not action.is_bulk:
+        if kind == "refused" or action.is_recorded:
             await self._record(user, name, form, message)
         return RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
 

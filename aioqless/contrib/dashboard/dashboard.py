@@ -24,6 +24,7 @@ COOKIE = "aioqless"
 SESSION_LIFETIME = 12 * 3600  # seconds
 LOCAL = "local"  # the name of the user with the start-up token
 MAX_WORKER_STATES = 1000
+MAX_BROWSERS = 1000  # that have dismissed an alarm
 MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
 SHARE = 0.02  # of the time, at most, in which a value is read again
 
@@ -66,6 +67,8 @@ class Dashboard:
         self.sampler = Sampler(client)
         self.bulk_actions = BulkActions(client)
         self._cached = BoundedDict[object, asyncio.Task[Any]](MAX_CACHED)
+        # keys of alarms, by the browser that has dismissed them
+        self.dismissed = BoundedDict[str, tuple[str, ...]](MAX_BROWSERS)
         # what workers replied when they were asked last
         self.worker_states = BoundedDict[str, WorkerState | None](MAX_WORKER_STATES)
 

@@ -89,6 +89,7 @@ ACTIONS = {
     "recurring-run": "Run schedule now",
     "recurring-change": "Change schedule",
     "recurring-off": "Delete schedule",
+    "dismiss": "Dismiss alarm",
     "config-set": "Set option",
     "config-unset": "Reset option",
     "log-in": "Sign in",

@@ -21,7 +21,8 @@ MAX_FIELDS = 60
 class PageRequest:
     """A request for one page of the dashboard that is mounted at `root`.
 
-    `client` reads for the page: over a throttled connection where the page is live.
+    `client` reads for the page: over a throttled connection where the page is live. Live pages are
+    shared, so only others are those of a `browser`, by its session.
     """
 
     dashboard: Dashboard
@@ -30,6 +31,7 @@ class PageRequest:
     root: str
     path: str
     query: Mapping[str, str]
+    browser: str = ""
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter, truncated to the maximum length of a name."""

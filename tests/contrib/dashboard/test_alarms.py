@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sys
 import time
 from asyncio.subprocess import DEVNULL
@@ -12,14 +13,17 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from aioqless import Client
 from aioqless.contrib.dashboard import create_app
+from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.pages.overview import MAX_QUEUES, find_alarms
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sampler
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
-from tests.contrib.dashboard.conftest import worked
+from tests.contrib.dashboard.conftest import entered, worked
+from tests.contrib.dashboard.steps import do
 from tests.contrib.dashboard.test_access import client_of
 
 Names = Callable[[], Awaitable[set[str]]]
@@ -149,3 +153,44 @@ async def test_urgent_alarms_come_first(redis_url: str, client: Client) -> None:
         first, second = find_alarms(await Sampler(client).refresh())
     assert first.is_urgent and "no worker takes them: alone" in first.problem
     assert not second.is_urgent and "Paused queues" in second.problem
+
+
+async def test_alarm_is_dismissed_by_a_form_in_one_browser_until_it_ends(
+    site: str, http: httpx.AsyncClient, client: Client
+) -> None:
+    held = client.queue("held")
+    await held.put("Greet", {})
+    await held.pause()
+    await client.queue("other").pop(worker="ann")
+    problem = "Paused queues with waiting jobs: held."
+
+    async def page() -> str:
+        await http.get("/")
+        return (await http.get("/")).text
+
+    form = (await page()).split(problem)[1]
+    key = re.search(r'name="key" value="(\w+)"', form)
+    assert key
+    await do(http, "dismiss", key=key[1])
+    shown = await page()
+    assert problem not in shown and '<li class="dismissed">' in shown
+    async with entered(site) as other:
+        assert problem in (await other.get("/")).text
+    await do(http, "dismiss")
+    assert problem in await page()
+    assert await read_entries(client, logins=False, before=None, count=9) == []
+
+
+async def test_dismissed_alarm_that_has_ended_and_begins_again_is_shown(
+    app: Starlette, http: httpx.AsyncClient, client: Client
+) -> None:
+    sampler, held = app.state.dashboard.sampler, client.queue("held")
+    await held.put("Greet", {})
+    await held.pause()
+    await client.queue("other").pop(worker="ann")
+    (alarm,) = find_alarms(await sampler.refresh(max_age=0))
+    await do(http, "dismiss", key=alarm.key)
+    for change, is_shown in ((held.resume, False), (held.pause, True)):
+        await change()
+        await sampler.refresh(max_age=0)
+        assert ("Paused queues" in (await http.get("/")).text) == is_shown

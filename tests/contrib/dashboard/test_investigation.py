@@ -491,6 +491,25 @@ async def test_worker_shows_its_memory_and_slots_over_time(
     assert "1 worker, 7 of 10 slots busy" in (await http.get("/queue?name=imports")).text
 
 
+async def test_worker_whose_memory_has_grown_for_long_is_marked(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    names = ("ann", "bob", "eve")
+    for name in names:
+        await client.internals.store.register(worker=name, queues=["imports"])
+        await client.queue("imports").put("Load", {})
+        await client.queue("imports").pop(worker=name)
+    for ago in range(80, -1, -1):
+        for name, memory in zip(names, (300 - 2 * ago, 300, 300 + ago % 40 * 3), strict=True):
+            await MetricsCommands(client.internals.store).metrics_report(
+                worker=name, report=f"{name}:{ago}", now=time.time() - 60 * ago, facts=FACTS,
+                memory=memory << 20, busy=7, batch=[],
+            )  # fmt: skip
+    rows = (await http.get("/workers")).text.split("<tr>")
+    (row,) = [row for row in rows if "rising: " in row]
+    assert "/worker?name=ann" in row and "rising: +120 MiB in 1 h 20 min" in row
+
+
 async def test_worker_that_starts_ahead_of_the_clock_of_the_dashboard_is_shown(
     http: httpx.AsyncClient, client: Client
 ) -> None:

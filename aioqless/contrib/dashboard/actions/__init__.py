@@ -8,11 +8,13 @@ selections.py actions on all jobs that a search has found
 queues.py     actions on a queue
 workers.py    actions on a worker
 recurring.py  actions on a recurring job
+alarms.py     alarms of the overview
 config.py     configuration
 """
 
 from aioqless.contrib.dashboard.access import Role
 from aioqless.contrib.dashboard.actions import (
+    alarms,
     config,
     failures,
     job_sets,
@@ -40,19 +42,19 @@ ACTIONS: dict[str, Action] = {
     "unlock": Action(jobs.unlock),
     "undepend": Action(jobs.remove_dependencies),
     "fail": Action(jobs.fail),
-    "retry-all": Action(failures.retry_all, is_bulk=True),
-    "cancel-all": Action(failures.cancel_all, Role.ADMIN, is_bulk=True),
-    "select-retry": Action(selections.retry, is_bulk=True),
-    "select-move": Action(selections.move, is_bulk=True),
-    "select-tag": Action(selections.tag, is_bulk=True),
-    "select-priority": Action(selections.set_priority, is_bulk=True),
-    "select-cancel": Action(selections.cancel, Role.ADMIN, is_bulk=True),
+    "retry-all": Action(failures.retry_all, is_recorded=False),
+    "cancel-all": Action(failures.cancel_all, Role.ADMIN, is_recorded=False),
+    "select-retry": Action(selections.retry, is_recorded=False),
+    "select-move": Action(selections.move, is_recorded=False),
+    "select-tag": Action(selections.tag, is_recorded=False),
+    "select-priority": Action(selections.set_priority, is_recorded=False),
+    "select-cancel": Action(selections.cancel, Role.ADMIN, is_recorded=False),
     "set-retry": Action(job_sets.retry),
     "set-cancel": Action(job_sets.cancel, Role.ADMIN),
     "set-close": Action(job_sets.close),
     "pause": Action(queues.pause),
     "resume": Action(queues.resume),
-    "clear": Action(queues.clear, Role.ADMIN, is_bulk=True),
+    "clear": Action(queues.clear, Role.ADMIN, is_recorded=False),
     "forget": Action(queues.forget, Role.ADMIN),
     "worker-pause": Action(workers.pause),
     "worker-resume": Action(workers.resume),
@@ -65,6 +67,7 @@ ACTIONS: dict[str, Action] = {
     "recurring-run": Action(recurring.run_now),
     "recurring-change": Action(recurring.update),
     "recurring-off": Action(recurring.cancel),
+    "dismiss": Action(alarms.dismiss, Role.READ, is_recorded=False),
     "config-set": Action(config.set_option, Role.ADMIN),
     "config-unset": Action(config.unset_option, Role.ADMIN),
 }

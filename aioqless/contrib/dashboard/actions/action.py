@@ -16,11 +16,12 @@ from aioqless.contrib.dashboard.dashboard import Dashboard
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """A user's request for an action, with the fields of the form."""
+    """A user's request for an action, with the fields of the form and the browser's session."""
 
     dashboard: Dashboard
     user: Identity
     form: Mapping[str, str]
+    browser: str
 
     @property
     def client(self) -> Client:
@@ -76,9 +77,9 @@ Perform: TypeAlias = Callable[[ActionRequest], Awaitable["str | Redirect"]]
 class Action:
     """An action that users with the role may perform. It returns a flash message.
 
-    One that `is_bulk` starts a bulk action, which records itself in the audit log.
+    It is recorded in the audit log, unless it records itself, or changes only what a browser shows.
     """
 
     perform: Perform
     role: Role = Role.OPERATE
-    is_bulk: bool = False
+    is_recorded: bool = True

@@ -14,6 +14,7 @@ from aioqless.contrib.dashboard.pages.failures import (
     note_cut,
     sort_causes,
 )
+from aioqless.contrib.dashboard.pages.job import data_digest
 from aioqless.contrib.dashboard.pages.klasses import read_runs
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
 
@@ -53,14 +54,19 @@ class Alarm(NamedTuple):
         advice: What to do about it.
         page: Path of the page that shows it.
         is_urgent: Whether jobs don't run, or may be lost.
-        key: Its kind and what it is about, without numbers: it was dismissed if this was.
+        about: Its kind and what it is about, without numbers.
     """
 
     problem: str
     advice: str
     page: str
     is_urgent: bool
-    key: str
+    about: str
+
+    @property
+    def key(self) -> str:
+        """A digest of what it is about: it was dismissed if this was."""
+        return data_digest(self.about)
 
 
 async def show_overview(request: PageRequest) -> Page:
@@ -75,6 +81,10 @@ async def _show_overview(request: PageRequest) -> Page:
     workers = [each.name for each in sample.workers[:MAX_WORKERS]]
     causes = await find_causes(client, sample.failed)
     sort_causes(causes, sample.when)
+    alarms, kept = find_alarms(sample), request.dashboard.dismissed
+    if dismissed := kept.get(request.browser, ()):  # those that have ended are forgotten
+        keys = {each.key for each in alarms}
+        kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
         "causes": note_cut(causes[:MAX_CAUSES], sample.failed),
@@ -85,7 +95,8 @@ async def _show_overview(request: PageRequest) -> Page:
         "runs": await read_runs(request),
         "rates": sampler.rates(),
         "rates_of": sampler.rates,
-        "problems": find_alarms(sample),
+        "problems": [each for each in alarms if each.key not in dismissed],
+        "dismissed": bool(dismissed),
     }
     return Page("overview.html", "Overview", values)
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Sequence
+from statistics import median
 
 from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.page_request import Page, PageRequest
+from aioqless.contrib.metrics import WorkerSample
 from aioqless.errors import CommandRefused, NoSuchWorker
 
 WORKERS_PER_PAGE = 50
 MAX_JOBS = 100
 HISTORY = 8 * 3600  # seconds
 ANSWER_TIMEOUT = 0.5  # seconds
+# Memory grows if the median of each quarter of the history is above the one before.
+LEAST_SAMPLES = 60  # minutes
+LEAST_GROWTH, LEAST_SHARE = 32 << 20, 0.2  # bytes, and of what it was
 
 
 async def list_workers(request: PageRequest) -> Page:
@@ -20,14 +27,34 @@ async def list_workers(request: PageRequest) -> Page:
     search = request.text("q").lower()
     names = [each.name for each in sample.workers if search in each.name.lower()]
     page = names[request.offset : request.offset + WORKERS_PER_PAGE]
+
+    async def read_growth() -> dict[str, tuple[float, float]]:
+        histories = await asyncio.gather(*map(request.client.metrics.worker_history, page))
+        growth = map(find_growth, histories)
+        return {name: each for name, each in zip(page, growth, strict=True) if each}
+
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
+        "growth": await request.dashboard.cached(("growth", *page), read_growth),
         "facts": await request.client.metrics.workers(*page) if page else {},
         "total": len(names),
         "search": request.text("q"),
         "now": sample.when,
     }
     return Page("workers.html", "Workers", values)
+
+
+def find_growth(history: Sequence[WorkerSample]) -> tuple[float, float] | None:
+    """Return by how many bytes memory has grown, in how many seconds; None if it hasn't."""
+    if len(history) < LEAST_SAMPLES:
+        return None
+    quarter = len(history) // 4
+    parts = [history[-quarter * number :][:quarter] for number in (4, 3, 2, 1)]
+    levels = [median(each.memory for each in part) for part in parts]
+    grown = levels[-1] - levels[0]
+    if grown < max(LEAST_GROWTH, LEAST_SHARE * levels[0]) or levels != sorted({*levels}):
+        return None
+    return grown, history[-1].start - history[0].start
 
 
 async def show_worker(request: PageRequest) -> Page:

@@ -144,15 +144,13 @@ function alarms() {
   const kept = dismissed().filter(key => keys.includes(key))
   if (kept.length !== dismissed().length) localStorage.setItem(DISMISSED, JSON.stringify(kept))
   if (!list) return
-  for (const each of found) {
-    each.hidden = kept.includes(each.dataset.key)
-    each.querySelector(".dismiss").hidden = false
-  }
+  for (const each of found) each.hidden = kept.includes(each.dataset.key)
   list.querySelector(".dismissed").hidden = !kept.length
 }
 document.addEventListener("click", event => {
   const button = event.target.closest(".dismiss, .restore")
   if (!button) return
+  event.preventDefault() // without JavaScript the server remembers it
   const key = button.closest("[data-key]")?.dataset.key
   localStorage.setItem(DISMISSED, JSON.stringify(key ? [...dismissed(), key] : []))
   alarms()
