@@ -204,6 +204,7 @@ MEASURED: dict[str, _Each] = {
     "audit_log": (
         "audit_log", "add", {"who": "ann", "act": "pause", "about": "{}", "outcome": ""}, _none,
     ),
+    "limit_usage": ("limit_usage", None, {"queue": "mail", "now": None}, _none),
     "metrics_report of 20": (
         "metrics_report", None,
         {"facts": "{}", "memory": 1, "busy": 1, "version": "v1", **_RUN},

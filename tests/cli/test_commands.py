@@ -15,6 +15,7 @@ from aioqless import Client, Job, Key, NewJob, Settings, Worker, job
 from aioqless.cli import watch
 from aioqless.cli.app import app
 from aioqless.cli.main import load_command
+from aioqless.contrib.dashboard import Identity, Role, audit_log
 from tests.cli.conftest import Aioqless
 from tests.conftest import Until
 
@@ -331,3 +332,20 @@ async def test_help_is_shown_without_a_command(cli: Aioqless) -> None:
         for each in get_command(app).commands.values()  # type: ignore[attr-defined]
         if not each.hidden
     }
+
+
+async def test_audit_log_prints_actions_and_sign_ins(client: Client, cli: Aioqless) -> None:
+    assert (await cli("audit-log")).out == "Nothing is recorded.\n"
+    ada = Identity("ada", Role.ADMIN)
+    start = await audit_log.record(client, ada, "clear", {"queue": "[b]"}, "started: 3 jobs")
+    shown = (await cli("audit-log")).out
+    assert "Clear queue" in shown and "Queue: [b]" in shown and "3 jobs, unfinished" in shown
+    end = {"queue": "mail", "begun": start}
+    await audit_log.record(client, ada, "clear (end)", end, "3 of 3 jobs")
+    (entry,) = json.loads((await cli("audit-log", "--json")).out)
+    assert (entry["act"], entry["about"], entry["outcome"]) == (
+        *("clear", {"queue": "mail"}, "3 of 3 jobs"),
+    )
+    assert entry["started"] <= entry["when"]
+    await audit_log.record_login(client, "ada", "log-in", "10.0.0.1", "done")
+    assert "Address: 10.0.0.1" in (await cli("audit-log", "--logins")).out

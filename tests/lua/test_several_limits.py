@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aioqless.contrib.dashboard.commands import DashboardCommands
 from aioqless.errors import InvalidArgument, LockLost, WrongState
 from tests.lua.story import Story
 
@@ -299,6 +300,28 @@ async def test_held_job_says_which_limit_holds_it_and_how_full_it_is(story: Stor
     held = (await story.get("b"))["held_back"]
     assert held.pop("until") == pytest.approx(now + 60)
     assert held == {"key": "tokens", "rate": [100, 60], "used": 60, "cost": 50}
+
+
+async def test_usage_of_limits_is_found_by_scheduled_and_running_jobs(story: Story) -> None:
+    usage = DashboardCommands(story.store).limit_usage
+    assert await usage(queue="mail", now=1) == {"keys": [], "total": 0, "read": 0, "jobs": 0}
+    for jid in "abc":
+        await story.put(jid, 0, **limited(slots("one"), costs("tokens", 60)))
+    await story.put("d", 0, **limited(starts("api", 2)))
+    assert sorted(await story.pop(10, count=9)) == ["a", "d"]
+    await story.release("d", 11, delay=30, paused_key="api")
+    await story.put("e", 12, delay=90)
+    found = await usage(queue="mail", now=20)
+    assert (found["total"], found["read"], found["jobs"]) == (2, 4, 4)
+    one, tokens = sorted(found["keys"], key=lambda each: each["key"])
+    assert one.pop("jid") in "abc" and tokens.pop("jid") in "abc"
+    assert one == {"key": "one", "held": 2, "running": 1, "limit": 1}
+    assert tokens == {
+        **{"key": "tokens", "held": 0, "running": 0, "rate": [100, 60], "used": 60, "until": 70},
+    }
+    assert await story.pop(21) == []  # holds d back until the end of the pause
+    (api,) = [each for each in (await usage(queue="mail", now=22))["keys"] if each["key"] == "api"]
+    assert (api["held"], api["paused_until"]) == (1, 41)
 
 
 # Refusals

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Identity
@@ -34,6 +34,7 @@ class AuditEntry(TypedDict):
         act: Name of the action.
         about: What the action was about, or where the login came from.
         outcome: What came of it.
+        started: When it started, if it is a bulk action that has ended.
     """
 
     place: str
@@ -42,6 +43,7 @@ class AuditEntry(TypedDict):
     act: str
     about: dict[str, str]
     outcome: str
+    started: NotRequired[float]
 
 
 async def read_entries(
@@ -64,7 +66,7 @@ async def read_entries(
 async def read_actions(
     client: Client, *, before: str | None, count: int
 ) -> tuple[list[AuditEntry], str | None]:
-    """Return actions, latest first, of a bulk action that has ended only its end.
+    """Return actions, latest first; the start and the end of a bulk action are one.
 
     Args:
         client: A client of the namespace.
@@ -85,14 +87,20 @@ async def read_actions(
         ended |= _list_ended(page)
         if len(page) < MAX_READ or _order(at := page[-1]["place"]) <= _order(newer):
             break
-    return [each for each in entries if each["place"] not in ended], older
+    return [_join(each) for each in entries if each["place"] not in ended], older
 
 
-def find_start(entry: AuditEntry) -> float | None:
-    """Return when a bulk action began, of the entry of its end; None for other entries."""
-    begun = entry["about"].get("begun", "") if entry["act"].endswith(END) else ""
-    milliseconds, _, _ = begun.partition("-")
-    return int(milliseconds) / 1000 if milliseconds.isdecimal() else None
+def _join(entry: AuditEntry) -> AuditEntry:
+    """Return the end of a bulk action with its start, and a start without an end as unfinished."""
+    if entry["act"].endswith(END):
+        about = dict(entry["about"])
+        milliseconds, _, _ = about.pop("begun", "").partition("-")
+        entry = {**entry, "act": entry["act"].removesuffix(END), "about": about}
+        if milliseconds.isdecimal():
+            entry["started"] = int(milliseconds) / 1000
+    elif entry["outcome"].startswith(BEGUN):
+        entry = {**entry, "outcome": f"{entry['outcome']}, unfinished"}
+    return entry
 
 
 def _list_ended(entries: Sequence[AuditEntry]) -> set[str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from aioqless.contrib.dashboard.audit_log import END
 from aioqless.contrib.job_filter import Condition, Text
 
 MAX_DETAILS = 1000  # characters
@@ -105,8 +104,7 @@ FIELDS = {
 
 def action_name(action: str) -> str:
     """Return what an action of the audit log is called on its button."""
-    name = action.removesuffix(END)
-    return ACTIONS.get(name, name)
+    return ACTIONS.get(action, action)
 
 
 def field_name(name: str) -> str:

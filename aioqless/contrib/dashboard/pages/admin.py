@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aioqless.client.config import describe_option
 from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.audit_log import BEGUN, find_start, read_actions, read_entries
+from aioqless.contrib.dashboard.audit_log import read_actions, read_entries
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 
 MAX_OPTIONS = 1000
@@ -39,10 +39,11 @@ async def show_audit_log(request: PageRequest) -> Page:
         return Page("not_found.html", "Access denied", why, live=False, status=403)
     before = request.text("before") or None
     logins = request.one_of("kind", ("acts", "logins")) == "logins"
-    values: dict[str, object] = {"logins": logins, "find_start": find_start, "begun": BEGUN}
     if logins:
         entries = await read_entries(request.client, logins=True, before=before, count=PAGE_SIZE)
         older = entries[-1]["place"] if len(entries) == PAGE_SIZE else None
     else:
         entries, older = await read_actions(request.client, before=before, count=PAGE_SIZE)
-    return Page("audit_log.html", "Audit log", {**values, "entries": entries, "older": older})
+    return Page(
+        "audit_log.html", "Audit log", {"logins": logins, "entries": entries, "older": older}
+    )
