@@ -305,9 +305,9 @@ async def test_held_job_says_which_limit_holds_it_and_how_full_it_is(story: Stor
 async def test_usage_of_limits_is_found_by_scheduled_and_running_jobs(story: Story) -> None:
     usage = DashboardCommands(story.store).limit_usage
     assert await usage(queue="mail", now=1) == {"keys": [], "total": 0, "read": 0, "jobs": 0}
-    for jid in "abc":
-        await story.put(jid, 0, **limited(slots("one"), costs("tokens", 60)))
-    await story.put("d", 0, **limited(starts("api", 2)))
+    for at, jid in enumerate("abc"):
+        await story.put(jid, at, **limited(slots("one"), costs("tokens", 60)))
+    await story.put("d", 3, **limited(starts("api", 2)))
     assert sorted(await story.pop(10, count=9)) == ["a", "d"]
     await story.release("d", 11, delay=30, paused_key="api")
     await story.put("e", 12, delay=90)
