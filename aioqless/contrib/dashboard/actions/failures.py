@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from aioqless.contrib.dashboard.actions.action import ActionRequest
-from aioqless.contrib.dashboard.pages.failures import MAX_GROUPS, find_groups
+from aioqless.contrib.dashboard.pages.failures import find_groups, list_largest
 
 PORTION = 500
 MAX_READ = 100_000  # jobs that are read to find those of an error or a time
@@ -87,7 +87,7 @@ async def _select(request: ActionRequest) -> tuple[list[str], str]:
     jobs, error, klass = request.client.jobs, request.form.get("error"), request.form.get("klass")
     since = time.time() - seconds if (seconds := request.number("since", 0)) else 0
     if error:  # the groups that the page has counted
-        groups = list(find_groups(await jobs.failed_counts(), error))[:MAX_GROUPS]
+        groups = list_largest(find_groups(await jobs.failed_counts(), error))
     else:
         groups = [request.text("group")]
     found: list[str] = []

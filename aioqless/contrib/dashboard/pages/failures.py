@@ -187,6 +187,11 @@ def find_groups(counts: Mapping[str, int], error: str) -> dict[str, int]:
     return {name: counts[name] for name in _sort_groups(counts) if _may_have(name, error)}
 
 
+def list_largest(counts: Mapping[str, int]) -> list[str]:
+    """Return the largest groups: those of which jobs are sampled, or changed."""
+    return _sort_groups(counts)[:MAX_GROUPS]
+
+
 def note_cut(causes: Sequence[Cause], counts: Mapping[str, int]) -> Sequence[Cause]:
     """Note which causes may have jobs in groups that are left out, and return the causes."""
     left_out = _sort_groups(counts)[MAX_GROUPS:]
@@ -213,7 +218,7 @@ async def find_causes(
         counts: The number of jobs of failure groups, of which all but the largest are left out.
         by_klass: Group them by klass, too.
     """
-    names = _sort_groups(counts)[:MAX_GROUPS]
+    names = list_largest(counts)
     count = max(LEAST, SAMPLE // max(1, len(names)))
     portions = range(0, len(names), GROUPS_PER_CALL)
     pages, groups = await asyncio.gather(
