@@ -29,11 +29,11 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 12_110
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 12_116
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 56_235
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 56_733
 
 
 def test_partitions_have_few_lines() -> None:
