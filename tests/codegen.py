@@ -1,7 +1,8 @@
 """Generate the methods of the Lua commands from their headers.
 
-Those of the core are `store/commands.py`, those of an extension `contrib/NAME/commands.py`. Run
-`python -m tests.codegen` after a header has changed; a test compares the two.
+Those of the core are `store/generated_commands.py`, those of an extension
+`contrib/NAME/generated_commands.py`. Run `python -m tests.codegen` after a header has changed; a
+test compares the two.
 """
 
 from __future__ import annotations
@@ -142,13 +143,13 @@ def generate() -> dict[Path, str]:
     """Return the text of each generated file."""
     core = [name for name in command_names() if _extension(name) is None]
     files = {
-        _PACKAGE / "store" / "commands.py": _HEAD
+        _PACKAGE / "store" / "generated_commands.py": _HEAD
         + "".join(_rows(core))
         + _CLASS
         + "".join(_methods(core))
     }
     for extension in extensions():
-        file = _PACKAGE / "contrib" / extension / "commands.py"
+        file = _PACKAGE / "contrib" / extension / "generated_commands.py"
         files[file] = _generate_extension(extension)
     return files
 

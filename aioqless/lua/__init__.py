@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -23,23 +24,40 @@ def extensions() -> tuple[str, ...]:
     return tuple(sorted(each.name for each in CONTRIB.iterdir() if (each / "lua").is_dir()))
 
 
-def list_scripts(folder: str = "") -> list[str]:
-    """Return the Lua files of a folder below `lua/`: the core's, then those of the extensions.
+def list_commands() -> list[str]:
+    """Return the Lua files of the commands: the core's, then those of the extensions.
 
     Each is named as below `lua/`, or as `contrib/NAME/lua/...`.
     """
-    places = [folder, *(f"contrib/{name}/lua/{folder}".rstrip("/") for name in extensions())]
-    return [
-        f"{place}/{file.name}".lstrip("/")
-        for place in places
-        if (at := _locate(place)).is_dir()
-        for file in at.iterdir()
-        if file.name.endswith(".lua")
-    ]
+    return [name for place in _places() for name in _files_in(place)]
+
+
+def list_libraries() -> list[str]:
+    """Return the Lua files of the libraries, in folders by topic; named as those of commands."""
+    return [name for place in _places() for name in _files_in(f"{place}lib/", deep=True)]
+
+
+def read_library(name: str) -> str:
+    """Return the text of a library of the core, such as "enqueue"."""
+    return next(read_script(file) for file in list_libraries() if file.endswith(f"/{name}.lua"))
+
+
+def _places() -> list[str]:
+    return ["", *(f"contrib/{name}/lua/" for name in extensions())]
+
+
+def _files_in(place: str, *, deep: bool = False) -> Iterator[str]:
+    if not (folder := _locate(place)).is_dir():
+        return
+    for each in folder.iterdir():
+        if each.name.endswith(".lua"):
+            yield place + each.name
+        elif deep and each.is_dir():
+            yield from _files_in(f"{place}{each.name}/", deep=True)
 
 
 def read_script(name: str) -> str:
-    """Return the text of a Lua file, by its name from `list_scripts`."""
+    """Return the text of a Lua file, by its name from `list_commands` or `list_libraries`."""
     return _locate(name).read_text("utf-8")
 
 
@@ -77,8 +95,8 @@ def constants() -> dict[str, str]:
 
 @cache
 def row_fields() -> tuple[str, ...]:
-    """Return the fields of a popped job in their order, as lib/job_row.lua has them."""
-    text = read_script("lib/job_row.lua")
+    """Return the fields of a popped job in their order, as lib/jobs/job_row.lua has them."""
+    text = read_script("lib/jobs/job_row.lua")
     row = re.search(r"^local ROW = \{(.*?)^\}", text, re.M | re.S)
     assert row is not None
     return tuple(re.findall(r"'([\w-]+)'", row[1]))

@@ -3,7 +3,7 @@
 -- A job that stays where it is during the whole search is found once. One that moves may be missed,
 -- or found again.
 --
--- @arg     conditions  string     a JSON list of what lib/job_filter.lua describes
+-- @arg     conditions  string     a JSON list of what lib/search/job_filter.lua describes
 -- @arg     now      time
 -- @arg     cursor   string?       from the previous call; empty or 0: start
 -- @arg     stop     string?       a cursor of the same filter, at which to end

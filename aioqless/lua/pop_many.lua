@@ -11,8 +11,8 @@
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
--- @returns list                   the jobs' rows (lib/job_row.lua), seconds until more jobs become
---                                 due ('': the batch is full, or none is in sight), and now
+-- @returns list                   the jobs' rows (lib/jobs/job_row.lua), seconds until more jobs
+--                                 become due ('': the batch is full, or none is in sight), and now
 
 local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_order
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then

@@ -1,22 +1,23 @@
 """How the state machine is called: a method for each Lua command, typed as its header says.
 
-commands.py         Store         a method for each command, generated from the headers
-call.py             Call          a command with its arguments, encoded, to be awaited
-script_store.py     ScriptStore   sends calls, again if they get no answer
-offline_store.py    OfflineStore  refuses them, where there is no connection
-extension.py        ExtensionCommands  commands of an extension, which a store sends
-command_header.py   Command       a command's signature, read from its file
-script_composer.py  Script        built from a header, a body, and the library functions they reach
-library_linker.py   Block         a function of a library, and which of them a script reaches
-inlining.py                       keys and short functions, written out where scripts use them
-keys.py             Keys          the same keys for Python code that reads them without a script
-acl.py                            users of Redis who may do what a role needs
+generated_commands.py  Store         a method for each command, generated from the headers
+call.py                Call          a command with its arguments, encoded, to be awaited
+script_store.py        ScriptStore   sends calls, again if they get no answer
+offline_store.py       OfflineStore  refuses them, where there is no connection
+extension.py           ExtensionCommands  commands of an extension, which a store sends
+command_header.py      Command       a command's signature, read from its file
+script_composer.py     Script        built from a header, a body, and library functions
+library_linker.py      Block         a function of a library, and which of them a script reaches
+inlining.py                          keys and short functions, written out where scripts use them
+keys.py                Keys          the same keys for Python code that reads them without a script
+acl.py                               users of Redis who may do what a role needs
 """
 
 from aioqless.redis.connection import Reply
 from aioqless.redis.encoding import Json
 from aioqless.store.call import Call
-from aioqless.store.commands import (
+from aioqless.store.extension import ExtensionCommands
+from aioqless.store.generated_commands import (
     CompleteManyRow,
     HeartbeatManyRow,
     PopManyRow,
@@ -25,7 +26,6 @@ from aioqless.store.commands import (
     Store,
     TickRow,
 )
-from aioqless.store.extension import ExtensionCommands
 from aioqless.store.keys import Keys
 from aioqless.store.offline_store import OfflineStore, refusal
 from aioqless.store.script_store import ATTEMPTS, ScriptStore

@@ -13,9 +13,9 @@
                                         them leave out the last members; the body calls
                                         `each(function(jid, data) ... end)`
     -- @option  priority priority       a trailing name/value pair, always optional
-    -- @options enqueue                 the options that lib/enqueue.lua declares; with @batch they
-                                        are the last members of each tuple; the body finds them in
-                                        the table `options`
+    -- @options enqueue                 the options that this library declares; with @batch they are
+                                        the last members of each tuple; the body finds them in the
+                                        table `options`
     -- @present job.many(answer)        the expression of the reply, if it isn't the stored answer
     -- @flags   no-writes               script flags of Redis; all commands without `no-writes` take
                                         the option `request`
@@ -40,7 +40,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import takewhile
 
-from aioqless.lua import list_scripts, read_script, usual_functions
+from aioqless.lua import list_commands, read_library, read_script, usual_functions
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class HeaderError(ValueError):
 @cache
 def command_files() -> dict[str, str]:
     """Return the file of each command, by its name, those of the extensions included."""
-    return {file.rpartition("/")[2].removesuffix(".lua"): file for file in list_scripts()}
+    return {file.rpartition("/")[2].removesuffix(".lua"): file for file in list_commands()}
 
 
 @cache
@@ -168,7 +168,7 @@ def read_command(name: str) -> Command:
 
 @cache
 def _shared_options(library: str) -> list[Arg]:
-    text = read_script(f"lib/{library}.lua")
+    text = read_library(library)
     found = re.findall(r"^-- @option +(\w+) +(\w+)", text, re.MULTILINE)
     return [Arg(name, type_, optional=True) for name, type_ in found]
 

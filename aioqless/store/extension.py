@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioqless.store.call import Commands
-from aioqless.store.commands import Store
+from aioqless.store.generated_commands import Store
 
 
 class ExtensionCommands(Commands):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from aioqless.lua import constants, list_scripts, read_script
+from aioqless.lua import constants, list_libraries, read_script
 from aioqless.store.command_header import HeaderError
 
 _FUNCTION = re.compile(r"^function keys\.(\w+)\((.*?)\)\s+return (.*?)\s+end", re.MULTILINE)
@@ -33,7 +33,7 @@ def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
 
     An extension has its own file of that name.
     """
-    files = [file for file in list_scripts("lib") if file.endswith("/keys.lua")]
+    files = [file for file in list_libraries() if file.endswith("/keys.lua")]
     text = "\n".join(map(read_script, files))
     return {
         name: (tuple(re.findall(r"\w+", parameters)), key)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
 
-from aioqless.lua import list_scripts, read_script
+from aioqless.lua import list_libraries, read_script
 from aioqless.store.command_header import HeaderError
 from aioqless.store.inlining import (
     Expression,
@@ -144,13 +144,11 @@ def write_out(line: str) -> str:
 def known_libraries() -> dict[str, str]:
     """Return the file of each library, by its name.
 
-    Those that only the consistency checks need are in a folder of their own. The keys of an
-    extension are always written out.
+    The keys of an extension are always written out.
     """
-    files = [*list_scripts("lib"), *list_scripts("lib/check")]
     return {
         file.rpartition("/")[2].removesuffix(".lua"): file
-        for file in files
+        for file in list_libraries()
         if file == "lib/keys.lua" or not file.endswith("/keys.lua")
     }
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from aioqless.errors import AioqlessError
 from aioqless.store.call import Call, T
-from aioqless.store.commands import Store
+from aioqless.store.generated_commands import Store
 
 
 class OfflineStore(Store):

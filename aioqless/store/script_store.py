@@ -21,7 +21,7 @@ from aioqless.lua import constant
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, RedisCommand, Reply
 from aioqless.redis.durability import DurableWrites
 from aioqless.store.call import Call, T
-from aioqless.store.commands import Store
+from aioqless.store.generated_commands import Store
 from aioqless.store.script_composer import Script, compose
 
 ATTEMPTS = 3

@@ -32,7 +32,7 @@ from aioqless.cli.worker_options import (
     list_options,
 )
 from aioqless.errors import script_error
-from aioqless.lua import read_script
+from aioqless.lua import read_library, read_script
 from aioqless.store.command_header import Command, command_files, command_names, read_command
 
 PACKAGE: Final = Path(aioqless.__file__).parent
@@ -306,7 +306,7 @@ def _directives(text: str) -> Iterator[Directive]:
 def _rows(word: str, text: str) -> Iterator[str]:
     """Yield the rows of a table for a directive."""
     if word == "options":
-        library = read_script(f"lib/{text}.lua").partition("\n\n")[2]
+        library = read_library(text).partition("\n\n")[2]
         shared = library.replace("\n--\n", "\n")
         for each in _directives(shared):
             yield from _rows(each.word, each.text)

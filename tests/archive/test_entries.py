@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aioqless import Client, Key
 from aioqless.contrib.archive import Run, parse
-from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.errors import LockLost
 from aioqless.store import PutFlowRow
 from tests.archive.conftest import Archived

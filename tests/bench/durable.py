@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from aioqless import Client, Job, Settings, Worker, job
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.output import Emitted
 from aioqless.redis.connection import Connection
 from aioqless.store import PutManyRow, ScriptStore

@@ -23,7 +23,7 @@ import msgspec
 
 import aioqless
 from aioqless import Client, NewJob, Settings, Worker, chain, group
-from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.testing import Clock, server
 
 DAY, STEP = 86_400, 600  # seconds

@@ -23,7 +23,7 @@ import httpx
 
 from aioqless import Client
 from aioqless.contrib.dashboard.sampler import MAX_AGE
-from aioqless.contrib.metrics.commands import MetricsCommands, MetricsReportRow
+from aioqless.contrib.metrics.generated_commands import MetricsCommands, MetricsReportRow
 from aioqless.contrib.metrics.worker_metrics import Series
 from aioqless.testing import server
 

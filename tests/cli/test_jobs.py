@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from tests.cli.conftest import Aioqless
 
 

@@ -29,7 +29,7 @@ from aioqless import (
 from aioqless import job as handler
 from aioqless.client.archive import Archive
 from aioqless.client.recurring import RecurringJob
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.store import Call, PopManyRow, ScriptStore, script_store
 from aioqless.store.call import T
 from aioqless.store.command_header import command_names, read_command

@@ -32,7 +32,7 @@ from aioqless.client.events import (
     Tracked,
     Untracked,
 )
-from aioqless.lua import list_scripts, read_script
+from aioqless.lua import list_commands, list_libraries, read_script
 from tests.conftest import Until
 from tests.server import OwnServer
 
@@ -262,7 +262,7 @@ async def _none(count: Any) -> bool:
 
 
 def test_every_event_of_the_scripts_has_a_kind() -> None:
-    text = "".join(map(read_script, [*list_scripts(), *list_scripts("lib")]))
+    text = "".join(map(read_script, [*list_commands(), *list_libraries()]))
     said = set(
         re.findall(
             r"""event(?: = |":)['"](\w+)|events\.publish_tracked\('(\w+)"""

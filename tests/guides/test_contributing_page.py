@@ -66,7 +66,7 @@ def test_command_of_the_recipe_works(tmp_path: Path, redis_url: str, namespace: 
 
     run("-m", "tests.codegen")
     assert "def oldest(self, *, queue: str) -> Call[str]" in (
-        package / "store" / "commands.py"
+        package / "store" / "generated_commands.py"
     ).read_text("utf-8")
     queue = package / "client" / "queue.py"
     code = queue.read_text("utf-8")

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib import private_redis
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.outbox import Outbox
 from tests.cli.conftest import Aioqless, Ended, aioqless, cli, environment
 from tests.server import free_port

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.store import PutFlowRow
 from tests.lua.story import Story
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aioqless.client.job.summaries import FailureGroup
-from aioqless.contrib.dashboard.commands import DashboardCommands
-from aioqless.contrib.http.commands import HttpCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from aioqless.contrib.http.generated_commands import HttpCommands
 from aioqless.errors import InvalidArgument, NoSuchJob, WrongState
 from tests.lua.story import Story
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis as SyncRedis
 
-from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
+from aioqless.contrib.foreign_queues.generated_commands import ForeignQueuesCommands
 from aioqless.errors import InvalidArgument, QueueFull
 from aioqless.store.script_composer import compose
 from tests.lua.story import Story

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from aioqless.contrib.http.commands import HttpCommands
+from aioqless.contrib.http.generated_commands import HttpCommands
 from aioqless.errors import InvalidArgument, StaleRequest, WrongState
 from aioqless.store.command_header import command_names, read_command
 from tests.lua.story import Story

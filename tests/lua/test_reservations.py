@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.errors import InvalidArgument, LockLost, WrongState
 from tests.lua.story import Story, score
 

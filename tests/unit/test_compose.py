@@ -343,7 +343,7 @@ def test_text_after_the_arguments_of_a_batch_is_a_comment(write: Write) -> None:
 
 def test_shared_options_are_read_from_their_library(write: Write) -> None:
     write(
-        "lib/enqueue",
+        "lib/queues/enqueue",
         "-- enqueue: it.",
         "--",
         "-- @option  tags     tags          those that it gets",
@@ -423,7 +423,8 @@ def test_unknown_type_is_refused(write: Write) -> None:
 def test_argument_named_like_a_library_is_refused(write: Write, line: str) -> None:
     write("do", "-- do: it.", line, "", "return 1")
     with pytest.raises(
-        HeaderError, match=r"do\.lua: its argument stats hides lib/stats\.lua; give it another name"
+        HeaderError,
+        match=r"do\.lua: its argument stats hides lib/history/stats\.lua; give it another name",
     ):
         compose("do", "ql")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from aioqless.lua import list_scripts
+from aioqless.lua import list_commands, list_libraries
 from tests.unit.source import PACKAGE
 
 EXTENSIONS = sorted(each.parent.name for each in (PACKAGE / "contrib").glob("*/__init__.py"))
@@ -84,8 +84,7 @@ def test_core_works_without_an_extension(extension: str, tmp_path: Path) -> None
 
 
 def test_names_of_scripts_are_unique_among_core_and_extensions() -> None:
-    libraries = [*list_scripts("lib"), *list_scripts("lib/check")]
-    libraries = [each for each in libraries if not each.endswith("/keys.lua")]
-    for files in (list_scripts(), libraries):
+    libraries = [each for each in list_libraries() if not each.endswith("/keys.lua")]
+    for files in (list_commands(), libraries):
         names = [each.rpartition("/")[2] for each in files]
         assert sorted(names) == sorted(set(names))

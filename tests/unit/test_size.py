@@ -28,12 +28,12 @@ def count_lines_of_code(file: Path) -> int:
 
 
 def test_core_has_few_lines_of_code() -> None:
-    generated = PACKAGE / "store" / "commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 12_116
+    generated = PACKAGE / "store" / "generated_commands.py"
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 12_130
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 56_733
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 56_755
 
 
 def test_partitions_have_few_lines() -> None:

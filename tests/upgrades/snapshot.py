@@ -17,15 +17,15 @@ from redis.asyncio import Redis
 import aioqless
 from aioqless import Client, Job, Key, NewJob, bulk_job, chain
 from aioqless.client.archive import Archive
-from aioqless.contrib.dashboard.commands import DashboardCommands
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
-from aioqless.contrib.http.commands import HttpCommands
+from aioqless.contrib.foreign_queues.generated_commands import ForeignQueuesCommands
+from aioqless.contrib.http.generated_commands import HttpCommands
 from aioqless.contrib.human_tasks import TaskQueue
-from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.contrib.metrics.worker_metrics import Series
-from aioqless.contrib.output.commands import OutputCommands
+from aioqless.contrib.output.generated_commands import OutputCommands
 from aioqless.testing import server
 
 FOLDER = Path(__file__).parent / "left"

@@ -13,9 +13,9 @@ import pytest
 import aioqless
 from aioqless import Client, Job, Key, Settings, Worker, job
 from aioqless.client.archive import Archive
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.contrib.encryption import Encryption
-from aioqless.contrib.http.commands import HttpCommands
+from aioqless.contrib.http.generated_commands import HttpCommands
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from tests.conftest import Until
 from tests.upgrades.snapshot import (

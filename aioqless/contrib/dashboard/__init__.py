@@ -5,7 +5,7 @@ Users:
     access.py                Access: users and roles
     login.py                 logging in and out
     audit_log.py             which user did what
-    commands.py              its scripts, in lua/
+    generated_commands.py    its scripts, in lua/
     redaction.py             hides secrets in the data of jobs
 
 State that requests share:

@@ -11,7 +11,7 @@ from typing import NotRequired, TypedDict
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard.access import Identity
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 from aioqless.validation import to_text

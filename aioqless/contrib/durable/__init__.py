@@ -4,7 +4,7 @@ run.py       DurableRun    what one run stores, behind the methods of a Job
 cursor.py    Cursor        a position in a list of items
 waits.py     Waits         what a run waits for, and when it parks
 values.py    ValueType     how values are written and read
-commands.py                the scripts in lua/
+generated_commands.py      the scripts in lua/
 """
 
 from aioqless.contrib.durable.cursor import Cursor

@@ -20,7 +20,7 @@ from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.job import HeldLock
 from aioqless.client.job.state import StoredStep
 from aioqless.client.put import NewJob, check_branch, encode_branch
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.durable.values import ValueType, type_returned_by
 from aioqless.contrib.durable.waits import Waits
 from aioqless.errors import (

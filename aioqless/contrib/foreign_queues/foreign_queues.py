@@ -12,7 +12,7 @@ from redis import exceptions
 
 from aioqless import validation
 from aioqless.client import REDIS_UNAVAILABLE, Client
-from aioqless.contrib.foreign_queues.commands import ForeignQueuesCommands
+from aioqless.contrib.foreign_queues.generated_commands import ForeignQueuesCommands
 from aioqless.errors import AioqlessError, QueueFull, ScriptError
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event

@@ -14,7 +14,7 @@ from itsdangerous import BadData, Signer, URLSafeSerializer
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.http.bounded_dict import BoundedDict
-from aioqless.contrib.http.commands import HttpCommands
+from aioqless.contrib.http.generated_commands import HttpCommands
 
 MIN_SECRET_LENGTH = 16
 CLOCK_SKEW = 60  # seconds by which another process' clock may be ahead

@@ -4,7 +4,7 @@ task_queue.py   TaskQueue    a queue that people work on
 reservation.py  Reservation  a job that a person holds: extend, hand over, skip, finish, fail ...
 task_status.py  TaskStatus   what became of a job that a person held
 person.py       Person       a name and a session
-commands.py                  the scripts in lua/
+generated_commands.py        the scripts in lua/
 api/            create_api   the same over HTTP, in JSON (aioqless[web])
 """
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from aioqless import validation
 from aioqless.client import Client, job_data
 from aioqless.client.job import Job
-from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.errors import InvalidData
 from aioqless.validation import Duration, Seconds

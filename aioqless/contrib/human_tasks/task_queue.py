@@ -9,7 +9,7 @@ from aioqless.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job.decoding import decode_record
 from aioqless.client.queue_statistics import QueueCounts
-from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.contrib.human_tasks.person import Person
 from aioqless.contrib.human_tasks.reservation import Reservation, ReservationPolicy
 from aioqless.contrib.human_tasks.task_status import TaskStatus, status_of, was_held_by

@@ -1,12 +1,12 @@
 """Job sets: jobs that are followed, retried and canceled as one.
 
-commands.py   the scripts in lua/; the core ends members of sets by its lua/lib/members.lua
+generated_commands.py   the scripts in lua/; lua/lib/workflows/members.lua of the core ends members
 """
 
 from aioqless.client.client import Client
 from aioqless.client.job import Job
 from aioqless.client.job_set import JobSet
-from aioqless.contrib.job_sets.commands import JobSetsCommands
+from aioqless.contrib.job_sets.generated_commands import JobSetsCommands
 
 __all__ = ["JobSetsCommands", "set_of"]
 

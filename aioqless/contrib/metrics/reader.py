@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 
 from aioqless import validation
-from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.store import Store
 from aioqless.validation import Seconds
 

@@ -18,7 +18,7 @@ from redis import exceptions
 import aioqless
 from aioqless import validation
 from aioqless.client import Client
-from aioqless.contrib.metrics.commands import MetricsCommands, MetricsReportRow
+from aioqless.contrib.metrics.generated_commands import MetricsCommands, MetricsReportRow
 from aioqless.contrib.metrics.reader import RUN_BUCKETS, UNITS, WAIT_BUCKETS, WAITS, bucket_of
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
@@ -29,7 +29,7 @@ from aioqless.worker.running_jobs import RunningJobs
 INTERVAL = 10.0  # seconds between two reports
 LAST_TIMEOUT = 0.5  # seconds for the last report
 MOST_SERIES = 1000  # as in run_metrics.lua
-ROWS_PER_CALL = 50
+ROWS_PER_CALL = 10  # keeps Redis busy for about a millisecond
 OTHERS = ("", "")  # queue and klass of runs that are not counted by their own
 # Which version of the application runs, where a platform or a build says so.
 VERSION_VARIABLES = (

@@ -3,7 +3,7 @@
 sender.py    OutputSender    sends what the runs of a client's jobs emit, together
 reader.py    OutputReader    reads it, with one subscription for all readers of a client
 responses.py                 passes it to browsers as server-sent events
-commands.py                  the scripts in lua/
+generated_commands.py        the scripts in lua/
 """
 
 from aioqless.client.job.state import Emitted, Ended, Missed, Output, Restarted

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from aioqless.client import job_data
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.state import ENDED, Emitted, Ended, JobState, Missed, Output, Restarted
-from aioqless.contrib.output.commands import OutputCommands
+from aioqless.contrib.output.generated_commands import OutputCommands
 from aioqless.contrib.output.sender import bound_to
 from aioqless.errors import NoSuchJob
 from aioqless.runtime.tasks import cancel_and_wait

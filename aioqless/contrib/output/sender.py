@@ -13,7 +13,7 @@ from aioqless.client import job_data
 from aioqless.client.codec import Codec
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
-from aioqless.contrib.output.commands import EmitRow, OutputCommands
+from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
 from aioqless.errors import AioqlessError, InvalidData
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait

@@ -6,7 +6,7 @@ import random
 import time
 
 from aioqless import Client
-from aioqless.contrib.metrics.commands import MetricsCommands, MetricsReportRow
+from aioqless.contrib.metrics.generated_commands import MetricsCommands, MetricsReportRow
 from aioqless.contrib.metrics.reader import RUN_BUCKETS, bucket_of
 from aioqless.contrib.metrics.worker_metrics import Series
 from tests.contrib.dashboard import jobs

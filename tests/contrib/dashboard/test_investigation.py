@@ -20,7 +20,7 @@ from aioqless.contrib.dashboard import Access, Identity, Role, create_app, dashb
 from aioqless.contrib.dashboard.audit_log import read_entries
 from aioqless.contrib.dashboard.formatting import cron_words
 from aioqless.contrib.dashboard.pages import failures
-from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from tests.conftest import Until
 from tests.contrib.dashboard import jobs
 from tests.contrib.dashboard.conftest import OPEN, worked

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, Role, User, create_app, passwords
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.contrib.http.login_attempts import (
     BY_ADDRESS,
     BY_NAME,

@@ -9,7 +9,7 @@ import pytest
 
 from aioqless import Client
 from aioqless.contrib.dashboard.actions import ACTIONS
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from tests.contrib.dashboard.steps import do, token
 
 HALF = b"\xed\xa0\x80"  # half of a surrogate pair, in invalid UTF-8

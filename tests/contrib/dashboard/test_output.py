@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from aioqless import Client
-from aioqless.contrib.output.commands import EmitRow, OutputCommands
+from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
 
 
 async def test_output_is_shown_with_redacted_values(

@@ -15,7 +15,7 @@ import uvicorn
 
 from aioqless import Client
 from aioqless.contrib.dashboard import Access, create_app
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.contrib.http.uvicorn_server import TimedProtocol, uvicorn_config
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.api import create_api

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from tests.contrib.dashboard.steps import do
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from aioqless import Client, Fail, Job, JobFailed, Settings, Worker, job
 from aioqless.client.job import JobState
-from aioqless.contrib.durable.commands import DurableCommands
+from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.encryption import Encryption
 from aioqless.contrib.human_tasks import Person, TaskQueue
 from aioqless.testing import RunReleased, drain, perform

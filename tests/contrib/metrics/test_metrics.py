@@ -12,7 +12,7 @@ import pytest
 
 from aioqless import Client, Fail, Job, Next, Retry, Settings, SyncClient, Worker, job
 from aioqless.contrib.metrics import KlassMetrics
-from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.contrib.metrics.reader import WAITS
 from aioqless.testing import Clock
 

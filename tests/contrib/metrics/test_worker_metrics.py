@@ -13,7 +13,7 @@ from redis import exceptions
 from aioqless import Client, Job, Settings, job
 from aioqless.client import CommandConnection, RedisCommand
 from aioqless.contrib.metrics import worker_metrics
-from aioqless.contrib.metrics.commands import MetricsCommands
+from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.contrib.metrics.worker_metrics import WorkerMetrics, find_version
 from aioqless.contrib.partitions import PartitionedClient, PartitionedWorker
 from aioqless.worker.running_jobs import RunningJobs

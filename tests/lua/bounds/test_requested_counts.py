@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aioqless.contrib.human_tasks.commands import HumanTasksCommands
+from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.contrib.job_filter import JobFilter
 from tests.lua.bounds.many_jobs import FAILURE, MANY, MOST, Gauge, bind, count, crowd, is_sound
 from tests.lua.story import Story

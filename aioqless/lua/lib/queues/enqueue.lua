@@ -10,9 +10,9 @@
 -- @option  depends  jids          jobs to wait for; unknown and complete ones count as done
 -- @option  context  object        strings by name that travel with the job, such as a trace
 -- @option  expires_in seconds       the job expires if it has not started within this time
--- @option  constraints object      uniqueness and limits (lib/job_constraints.lua)
+-- @option  constraints object      uniqueness and limits (lib/constraints/job_constraints.lua)
 -- @option  if_dependency_fails name  hold (default), fail, cancel or run it when a dependency fails
--- @option  on_failure branch       the job that its failure puts (lib/branches.lua)
+-- @option  on_failure branch       the job that its failure puts (lib/ends/branches.lua)
 -- @option  missing  name          what a dependency is that doesn't exist: done (default) or refuse
 
 -- Put a job, `put`, which has queue, jid, klass, data, now, delay, the worker that puts it, and
