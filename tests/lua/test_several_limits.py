@@ -5,8 +5,8 @@ import time
 from typing import Any
 
 import pytest
-from aioqless.contrib.dashboard.commands import DashboardCommands
 
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.errors import InvalidArgument, LockLost, WrongState
 from tests.lua.story import Story
 

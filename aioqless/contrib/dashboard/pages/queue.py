@@ -14,7 +14,7 @@ from aioqless.client.config import Value, describe_option
 from aioqless.client.coverage import QueueLimits, find_coverage, find_serving, read_limits
 from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueCounts
-from aioqless.contrib.dashboard.commands import DashboardCommands
+from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
 from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.job_filter import Text
