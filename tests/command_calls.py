@@ -16,7 +16,7 @@ def commands_of(store: Store, command: str) -> Commands:
     folder, _, _ = command_files()[command].rpartition("/lua/")
     if not folder:
         return store
-    module = import_module(f"aioqless.{folder.replace('/', '.')}.commands")
+    module = import_module(f"aioqless.{folder.replace('/', '.')}.generated_commands")
     (found,) = (
         each
         for each in vars(module).values()
