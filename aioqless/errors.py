@@ -74,11 +74,8 @@ class ScriptError(AioqlessError):
         about = ", ".join(
             f"{name} {value!r}" for name, value in self.detail.items() if name != "why"
         )
-        return (
-            f"{self.detail.get('why', self.code)} ({about})"
-            if about
-            else str(self.detail.get("why", self.code))
-        )
+        why = str(self.detail.get("why", self.code))
+        return f"{why} ({about})" if about else why
 
     @property
     def jid(self) -> str | None:
@@ -285,12 +282,8 @@ class PutManyError(AioqlessError, ExceptionGroup[Exception]):
             f"of {len(jids)} jobs, {'; '.join(parts)}; the others were put",
             [failed[index] for index in sorted(failed)],
         )
-        self.jids, self.refused, self.unknown, self.not_durable = (
-            jids,
-            refused,
-            unknown,
-            not_durable,
-        )
+        self.jids, self.refused = jids, refused
+        self.unknown, self.not_durable = unknown, not_durable
         return self
 
     def derive(self, excs: Sequence[Exception], /) -> ExceptionGroup[Exception]:  # type: ignore[override]

@@ -49,8 +49,7 @@ class QueueGap:
     def __str__(self) -> str:
         hint = f"; did you mean {self.similar}?" if self.similar else ""
         if self.jobs:
-            jobs = "1 job waits" if self.jobs == 1 else f"{self.jobs} jobs wait"
-            return f"{jobs} in {self.queue}, which no worker serves{hint}"
+            return f"{_jobs_wait(self.jobs)} in {self.queue}, which no worker serves{hint}"
         return f"a worker serves {self.queue}, into which no job was put{hint}"
 
 
@@ -108,8 +107,7 @@ class QueueDelay:
     detail: str
 
     def __str__(self) -> str:
-        jobs = "1 job waits" if self.jobs == 1 else f"{self.jobs} jobs wait"
-        return f"{jobs} in {self.queue}: {self.detail}"
+        return f"{_jobs_wait(self.jobs)} in {self.queue}: {self.detail}"
 
 
 @dataclass(frozen=True)
@@ -292,6 +290,10 @@ def _find_delay(
         reason = "workers_idle"
         detail = f"its {_plural(len(serving), 'worker')} may be paused or stopped, with 0 jobs"
     return QueueDelay(queue.name, queue.waiting or 1, of.lag, reason, detail)
+
+
+def _jobs_wait(count: int) -> str:
+    return "1 job waits" if count == 1 else f"{count} jobs wait"
 
 
 def _plural(count: int, noun: str) -> str:

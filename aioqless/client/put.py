@@ -20,9 +20,7 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.job import read_job, read_position, wait_for_outcome
 from aioqless.client.job.state import Position
 from aioqless.client.put_options import PUT, CheckedOptions, PutOptions, TemplateOptions
-from aioqless.errors import (
-    InvalidData,
-)
+from aioqless.errors import InvalidData
 from aioqless.store import PutFlowRow, PutManyRow
 from aioqless.store.call import encode as encode_argument
 from aioqless.validation import Seconds

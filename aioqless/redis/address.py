@@ -30,14 +30,8 @@ _TIMES = ("socket_timeout", "socket_connect_timeout")
 _KNOWN = {
     *(*_LOGIN, "db", "client_name", "sentinel_username", "sentinel_password"),
     *(*_TIMES, "socket_keepalive", "protocol"),
-    *(
-        *_FILES,
-        "ssl_password",
-        "ssl_check_hostname",
-        "ssl_cert_reqs",
-        "ssl_ciphers",
-        "ssl_min_version",
-    ),
+    *(*_FILES, "ssl_password", "ssl_check_hostname", "ssl_cert_reqs"),
+    *("ssl_ciphers", "ssl_min_version"),
 }
 _REFUSED = {
     "max_connections": "a client has one connection for all calls and one for each subscription",

@@ -24,7 +24,6 @@ from aioqless.redis.encoding import decode_text
 from aioqless.store import Call, OfflineStore
 from aioqless.store.call import T, encode
 from aioqless.testing.unawaited import refuse_unawaited
-from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.failures import describe_exhausted
 from aioqless.worker.outcome import (
     FAIL_UNKNOWN,
@@ -37,6 +36,7 @@ from aioqless.worker.outcome import (
 )
 from aioqless.worker.runner import perform as call_handler
 from aioqless.worker.running_jobs import Bulk, Run
+from aioqless.worker.thread_pool import ThreadPool
 
 LOCK = 60.0
 _Resources: TypeAlias = Mapping[Any, Any]  # by type

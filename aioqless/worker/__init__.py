@@ -10,7 +10,7 @@ a job's way:
 poller.py          Poller         decides when to pop, and how many jobs
 subscriptions.py   Subscriptions  which queues, with which limits, in which order
 runner.py          Runner         starts each job, calls its handler, sees it through
-executors/         ThreadPool, ProcessPool   where code runs that does not run on the loop
+thread_pool.py     ThreadPool     runs plain functions; processes are an extension
 outcome.py                        `outcome_of` decides what to store, without any I/O
 failures.py                       groups and words errors
 outcome_writer.py  OutcomeWriter  stores outcomes, however long Redis is unavailable

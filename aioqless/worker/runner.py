@@ -21,8 +21,6 @@ from aioqless.runtime.forks import exit_fork, guard_loop
 from aioqless.runtime.log import bind, log
 from aioqless.runtime.tasks import wait_for_event
 from aioqless.worker.context import WorkerContext
-from aioqless.worker.executors.process_pool import ProcessPool
-from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.failures import describe_overdue, group_of
 from aioqless.worker.lock_renewer import LockRenewer
 from aioqless.worker.outcome import (
@@ -36,7 +34,8 @@ from aioqless.worker.outcome import (
 )
 from aioqless.worker.outcome_writer import OutcomeWriter
 from aioqless.worker.running_jobs import Bulk, Run
-from aioqless.worker.shared import Shared
+from aioqless.worker.shared import Processes, Shared
+from aioqless.worker.thread_pool import ThreadPool
 from aioqless.worker.watchdog import stack_of
 
 KILL_MARGIN = 1.0  # seconds beyond `kill_after` for a killed process to be seen to end
@@ -325,7 +324,7 @@ def perform(
     handlers: Handlers,
     middleware: MiddlewareStack,
     threads: ThreadPool,
-    processes: ProcessPool | None = None,
+    processes: Processes | None = None,
 ) -> Awaitable[object]:
     """Call the handler of a job within the middleware, and return what they do.
 
@@ -362,7 +361,7 @@ async def _call_handler(
     handler: Handler,
     middleware: MiddlewareStack,
     threads: ThreadPool,
-    processes: ProcessPool | None,
+    processes: Processes | None,
     runs: Sequence[Run],
 ) -> object:
     """Call a handler with a job, or with the jobs of a bulk; return what it returns."""

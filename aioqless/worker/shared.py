@@ -7,11 +7,12 @@ import dataclasses
 import glob
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from aioqless import validation
 from aioqless.client import Client, extensions, worker_name
 from aioqless.handlers import (
+    Handler,
     Handlers,
     Hook,
     Middleware,
@@ -23,12 +24,21 @@ from aioqless.handlers import (
 )
 from aioqless.runtime.log import log
 from aioqless.worker.context import Lifecycle
-from aioqless.worker.executors.process_pool import ProcessPool
-from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.lock_renewer import RenewerThread
-from aioqless.worker.running_jobs import RunningJobs
+from aioqless.worker.running_jobs import Run, RunningJobs
 from aioqless.worker.settings import Settings
+from aioqless.worker.thread_pool import ThreadPool
 from aioqless.worker.watchdog import LoopWatchdog
+
+
+class Processes(Protocol):
+    """Where handlers with `executor="process"` run; a protocol, since an extension brings it."""
+
+    async def perform(self, runs: Sequence[Run], handler: Handler[...]) -> object:
+        """Call a handler; return what it returned, or raise what it raised, when it has stopped."""
+
+    async def aclose(self) -> None:
+        """End all processes."""
 
 
 class Shared:
@@ -72,7 +82,9 @@ class Shared:
             self.name, self.running, settings.version_label
         )
         self.threads = ThreadPool(settings.threads)
-        self.processes = ProcessPool(self.handlers, settings)
+        self.processes: Processes | None = None
+        if any(handler.executor for handler in self.handlers):
+            self.processes = extensions.load("process_pool").ProcessPool(self.handlers, settings)
         self.watchdog = LoopWatchdog()
         self.renewer_thread = RenewerThread(self.running, self.watchdog)
         self.logged_queues: set[str] = set()  # queues that were logged as misspelled
@@ -100,7 +112,8 @@ class Shared:
             await stack.enter_async_context(self.middleware.resources.opened())
             self.opening = False
             await stack.enter_async_context(self.renewer_thread)
-            stack.push_async_callback(self.processes.aclose)
+            if self.processes is not None:
+                stack.push_async_callback(self.processes.aclose)
             if self.metrics:
                 await stack.enter_async_context(self.metrics.reporting(self._client))
             self._opened = stack.pop_all()

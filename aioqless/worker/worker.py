@@ -356,9 +356,8 @@ class AnyWorker(ABC):
             return
         if not task.done():
             self.stop()
-            if (
-                self._shared.opening
-            ):  # nothing runs yet, and an unresponsive database is no reason to wait
+            # Nothing runs yet, and an unresponsive database is no reason to wait.
+            if self._shared.opening:
                 task.cancel()
         try:
             if self._shared.opening:
@@ -372,9 +371,8 @@ class AnyWorker(ABC):
             with shield, contextlib.suppress(Exception, asyncio.CancelledError):
                 await task
             raise
-        if (
-            failed is None and not task.cancelled()
-        ):  # the host's own error comes before a logged one
+        # The host's own error comes before a logged one.
+        if failed is None and not task.cancelled():
             task.result()
 
     async def compose_scripts(self) -> None:

@@ -17,8 +17,8 @@ HERE = Path(aioqless.__file__).parent
 FILES = sorted(HERE.rglob("*.py"))
 FORBIDDEN = {"eval", "exec", "compile", "__import__"}
 PICKLES = {
-    f"worker/executors/{name}.py"
-    for name in ("ipc", "child", "child_main", "context_vars", "process_pool")
+    f"contrib/process_pool/{name}.py"
+    for name in ("ipc", "child", "child_main", "context_vars", "pool")
 }  # between a worker and its own processes
 
 

@@ -8,9 +8,9 @@ from aioqless import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
 from aioqless.handlers import Handler, Handlers, MiddlewareStack
-from aioqless.worker.executors.thread_pool import ThreadPool
 from aioqless.worker.runner import perform
 from aioqless.worker.running_jobs import Run
+from aioqless.worker.thread_pool import ThreadPool
 
 
 def record_of(**fields: Any) -> dict[str, Any]:

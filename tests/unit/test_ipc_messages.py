@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from aioqless import Fail, LockLost, Retry
-from aioqless.worker.executors.ipc import (
+from aioqless.contrib.process_pool.ipc import (
     LENGTH,
     JobReply,
     error_of,

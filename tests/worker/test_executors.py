@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from aioqless import Client, Handler, Job, NewJob, job, middleware
-from aioqless.worker.executors import child, process_pool
-from aioqless.worker.executors.ipc import LENGTH
+from aioqless.contrib.process_pool import child, pool
+from aioqless.contrib.process_pool.ipc import LENGTH
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -518,7 +518,7 @@ async def test_suspended_process_is_logged_with_its_job(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process_pool, "CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(pool, "CHECK_INTERVAL", 0.05)
     for jid in "ab":
         await client.queue("mail").put(in_processes.look, {"folder": str(tmp_path)}, jid=jid)
     async with work(in_processes.look, shutdown_timeout=0, processes=2, kill_after=0.1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import cast
@@ -114,14 +115,10 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def sum(cls, totals: Iterable[RunTotals], *, start: float, end: float) -> RunTotals:
         """Return what has run in several times."""
-        listed = list(totals)
-        run_buckets: dict[int, int] = {}
-        wait_buckets: dict[int, int] = {}
+        listed, run_buckets, wait_buckets = list(totals), Counter[int](), Counter[int]()
         for each in listed:
-            for bucket, count in each.run_buckets.items():
-                run_buckets[bucket] = run_buckets.get(bucket, 0) + count
-            for bucket, count in each.wait_buckets.items():
-                wait_buckets[bucket] = wait_buckets.get(bucket, 0) + count
+            run_buckets.update(each.run_buckets)
+            wait_buckets.update(each.wait_buckets)
         return RunTotals(
             start=start,
             end=end,
@@ -130,8 +127,8 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
             retries=sum(each.retries for each in listed),
             run_seconds=sum(each.run_seconds for each in listed),
             wait_seconds=sum(each.wait_seconds for each in listed),
-            run_buckets=run_buckets,
-            wait_buckets=wait_buckets,
+            run_buckets=dict(run_buckets),
+            wait_buckets=dict(wait_buckets),
         )
 
 

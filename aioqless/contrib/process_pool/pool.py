@@ -11,12 +11,9 @@ import anyio
 import msgspec
 
 from aioqless.client import job_data
-from aioqless.errors import ProcessDied
-from aioqless.handlers import Handler, Handlers
-from aioqless.runtime.log import log
-from aioqless.worker.executors.child import Child
-from aioqless.worker.executors.context_vars import pack
-from aioqless.worker.executors.ipc import (
+from aioqless.contrib.process_pool.child import Child
+from aioqless.contrib.process_pool.context_vars import pack
+from aioqless.contrib.process_pool.ipc import (
     Emission,
     FunctionRef,
     JobReply,
@@ -25,6 +22,9 @@ from aioqless.worker.executors.ipc import (
     error_of,
     frame,
 )
+from aioqless.errors import ProcessDied
+from aioqless.handlers import Handler, Handlers
+from aioqless.runtime.log import log
 from aioqless.worker.running_jobs import Run
 from aioqless.worker.settings import Settings
 

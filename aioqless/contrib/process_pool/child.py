@@ -14,9 +14,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from aioqless.client.job import StopReason
-from aioqless.errors import ProcessDied
-from aioqless.runtime import log
-from aioqless.worker.executors.ipc import (
+from aioqless.contrib.process_pool.ipc import (
     LENGTH,
     Emission,
     JobReply,
@@ -24,6 +22,8 @@ from aioqless.worker.executors.ipc import (
     StopRequest,
     frame,
 )
+from aioqless.errors import ProcessDied
+from aioqless.runtime import log
 
 # Spawned rather than forked: a fork would copy the locks of the worker's threads and its loop in
 # whatever state they are. Unlike with `multiprocessing`, the worker's main script is not run again.
@@ -32,7 +32,7 @@ import sys
 descriptor, logging, functions, *sys.path[:] = sys.argv[1:]
 del sys.argv[1:]
 from ast import literal_eval
-from aioqless.worker.executors.child_main import main
+from aioqless.contrib.process_pool.child_main import main
 main(int(descriptor), literal_eval(logging), bytes.fromhex(functions))
 """
 

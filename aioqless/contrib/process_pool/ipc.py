@@ -17,9 +17,9 @@ from typing import Any
 
 from aioqless import validation
 from aioqless.client.job import Job, StopReason
+from aioqless.contrib.process_pool.context_vars import Variables
 from aioqless.handlers import Handler
 from aioqless.handlers.handler import Loader
-from aioqless.worker.executors.context_vars import Variables
 from aioqless.worker.failures import LONGEST_MESSAGE, RemoteTraceback, format_error
 
 LENGTH = struct.Struct("!Q")

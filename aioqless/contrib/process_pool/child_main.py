@@ -23,17 +23,12 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import NoReturn
 
+from aioqless.cli import os_signals
 from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.client.job.decoding import JobFields
-from aioqless.errors import InvalidData
-from aioqless.handlers import Handler
-from aioqless.handlers import bulk_job as declare_bulk
-from aioqless.handlers import job as declare
-from aioqless.handlers.results import Next, Retry, Snooze, Throttled
-from aioqless.runtime import log, os_signals
-from aioqless.worker.executors.context_vars import unpack
-from aioqless.worker.executors.ipc import (
+from aioqless.contrib.process_pool.context_vars import unpack
+from aioqless.contrib.process_pool.ipc import (
     LENGTH,
     Emission,
     FunctionRef,
@@ -44,6 +39,12 @@ from aioqless.worker.executors.ipc import (
     reply_with_error,
     reply_with_result,
 )
+from aioqless.errors import InvalidData
+from aioqless.handlers import Handler
+from aioqless.handlers import bulk_job as declare_bulk
+from aioqless.handlers import job as declare
+from aioqless.handlers.results import Next, Retry, Snooze, Throttled
+from aioqless.runtime import log
 from aioqless.worker.outcome import encode_result
 
 PR_SET_PDEATHSIG = 1
