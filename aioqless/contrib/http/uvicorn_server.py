@@ -67,7 +67,8 @@ class TimedProtocol(H11Protocol):
     MAX_CONNECTIONS = min(250, (open_file_limit() or 1000) // 4)
 
     _deadline: asyncio.TimerHandle | None = None
-    _waiting_since: float | None = None  # for the rest of a request, or the next one
+    # for the rest of a request or the next one, or until the client reads more of a response
+    _waiting_since: float | None = None
 
     # uvicorn's own narrows the type of asyncio's method, too
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -87,6 +88,16 @@ class TimedProtocol(H11Protocol):
         super().data_received(data)
         self._note_waiting()
 
+    def pause_writing(self) -> None:
+        """Note that the client reads no more."""
+        super().pause_writing()
+        self._note_waiting()
+
+    def resume_writing(self) -> None:
+        """Note that the client reads on."""
+        super().resume_writing()
+        self._note_waiting()
+
     def on_response_complete(self) -> None:
         """Start the timer for the next request."""
         super().on_response_complete()
@@ -99,9 +110,9 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _note_waiting(self) -> None:
-        """Note since when it waits for data; the timer is for headers, bodies have their own."""
+        """Note since when it waits for the client; the timer is for headers alone."""
         answers = self.cycle is not None and not self.cycle.response_complete
-        if answers and not self.cycle.more_body:
+        if answers and not self.cycle.more_body and not self.flow.write_paused:
             self._waiting_since = None
         elif self._waiting_since is None:
             self._waiting_since = self.loop.time()
