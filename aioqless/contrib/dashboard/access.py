@@ -16,16 +16,9 @@ from aioqless.contrib.dashboard import passwords
 MIN_TOKEN_LENGTH = 16
 MAX_NAME_LENGTH = 64
 REDACTED_NAMES = (
-    "*password*",
-    "*passwd*",
-    "*secret*",
-    "*token*",
-    "*api_key*",
-    "*apikey*",
-    "*authorization*",
-    "*credential*",
-    "*private_key*",
-)
+    "*password*", "*passwd*", "*secret*", "*token*", "*api_key*", "*apikey*",
+    "*authorization*", "*credential*", "*private_key*",
+)  # fmt: skip
 
 
 class Role(IntEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -225,8 +225,8 @@ def describe_event(event: Mapping[str, Any]) -> str:
         return what
 
 
-def event_details(event: Mapping[str, Any]) -> str:
-    """Return the fields of an event that its sentence does not contain."""
+def event_details(event: Mapping[str, Any], redact_value: Callable[[str, object], str]) -> str:
+    """Return the fields of an event that its sentence does not contain, without secrets."""
     sentence = EVENTS.get(str(event.get("what")), "")
     details = {
         name: value
@@ -234,7 +234,9 @@ def event_details(event: Mapping[str, Any]) -> str:
         if name not in ("when", "what") and "{" + name + "}" not in sentence
     }
     text = ", ".join(
-        f"{name}: {value}" for name, value in details.items() if value not in ("", None)
+        f"{name}: {redact_value(name, value)}"
+        for name, value in details.items()
+        if value not in ("", None)
     )
     return text[:MAX_DETAILS]
 

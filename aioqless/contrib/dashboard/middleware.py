@@ -33,6 +33,7 @@ from aioqless.contrib.http import (
 from aioqless.runtime.log import log
 
 MAX_FORM = 8 << 20  # bytes: 1 MiB of job data is longer when it is form-encoded
+MAX_LOGIN_FORM = 16 << 10  # anybody may send one
 SCOPE_KEY = "aioqless.contrib.dashboard"
 HEADERS = {
     "Content-Security-Policy": (
@@ -81,12 +82,13 @@ async def read_form(request: Request) -> dict[str, str]:
     content_type = request.headers.get("content-type", "").partition(";")[0]
     if content_type != "application/x-www-form-urlencoded":
         raise RequestRefused(415, "Send changes as application/x-www-form-urlencoded.")
+    most = MAX_FORM if context.user else MAX_LOGIN_FORM
     try:
-        body = await read_body(request, MAX_FORM)
+        body = await read_body(request, most)
     except TimeoutError:
         raise RequestRefused(408, "The request took too long. Try again.") from None
     if body is None:
-        raise RequestRefused(413, f"The form is larger than {MAX_FORM >> 20} MiB.")
+        raise RequestRefused(413, f"The form is larger than {most >> 10:,} KiB.")
     try:
         form = parse_parameters(body.decode("ascii"))
     except ValueError:
@@ -127,7 +129,8 @@ class AccessMiddleware:
             secured = _secure(send, None if response else cookie)
             await (response or self._app)(scope, receive, secured)
         except REDIS_UNAVAILABLE as error:
-            text = f"Redis is unavailable: {error}\nReload this page when it is available again.\n"
+            why = f": {error}" if SCOPE_KEY in scope and scope[SCOPE_KEY].user else ""
+            text = f"Redis is unavailable{why}\nReload this page when it is available again.\n"
             await PlainTextResponse(text, 503, {"Retry-After": "3"})(
                 scope, receive, _secure(send, None)
             )

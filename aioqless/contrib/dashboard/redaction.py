@@ -177,6 +177,10 @@ class JobRedaction:
         self._secrets = secrets
         self._left = MAX_WORK
 
+    def redact_value(self, name: str, value: object) -> str:
+        """Hide the value of a hidden name, and secrets in that of any other."""
+        return HIDDEN if self._redaction.is_hidden(name) else self.redact(str(value))
+
     def redact(self, text: str) -> str:
         """Hide secrets in a string; return a sentence instead if that takes too long."""
         if not self._redaction.active:

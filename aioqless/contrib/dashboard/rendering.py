@@ -25,35 +25,15 @@ View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
 
 TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
-    "action_name",
-    "cron_words",
-    "day",
-    "event_details",
-    "field_name",
-    "filter_word",
-    "last_line",
-    "number",
-    "pluralize",
-    "short",
-    "size",
-    "state_name",
-    "timestamp",
-)
+    "action_name", "cron_words", "day", "event_details", "field_name", "filter_word", "last_line",
+    "number", "pluralize", "short", "size", "state_name", "timestamp",
+)  # fmt: skip
 NAVIGATION = (
-    ("/", "Overview"),
-    ("/queues", "Queues"),
-    ("/jobs", "Jobs"),
-    ("/failures", "Failures"),
-    ("/classes", "Classes"),
-    ("/workers", "Workers"),
-    ("/recurring", "Recurring"),
-    ("/tracked", "Tracked"),
-    ("/sets", "Workflows"),
-    ("/tags", "Tags"),
-    ("/redis", "Redis"),
-    ("/config", "Configuration"),
-    ("/audit-log", "Audit log"),
-)
+    ("/", "Overview"), ("/queues", "Queues"), ("/jobs", "Jobs"), ("/failures", "Failures"),
+    ("/classes", "Classes"), ("/workers", "Workers"), ("/recurring", "Recurring"),
+    ("/tracked", "Tracked"), ("/sets", "Workflows"), ("/tags", "Tags"), ("/redis", "Redis"),
+    ("/config", "Configuration"), ("/audit-log", "Audit log"),
+)  # fmt: skip
 
 
 @cache

@@ -27,14 +27,6 @@ with require_extra("web"):
     from aioqless.contrib.http.sessions import Session, Sessions, digest
 
 __all__ = [
-    "BoundedDict",
-    "FramingMiddleware",
-    "HttpCommands",
-    "Session",
-    "Sessions",
-    "digest",
-    "is_from_this_machine",
-    "is_loopback",
-    "is_of_same_origin",
-    "read_body",
-]
+    "BoundedDict", "FramingMiddleware", "HttpCommands", "Session", "Sessions", "digest",
+    "is_from_this_machine", "is_loopback", "is_of_same_origin", "read_body",
+]  # fmt: skip

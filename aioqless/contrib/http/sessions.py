@@ -154,6 +154,10 @@ class Sessions:
         """Return whether a CSRF token is this browser's."""
         return token.isascii() and self._tokens.verify_signature(self._signed_text(session), token)
 
+    def sign(self, text: str) -> str:
+        """Return what differs for any other string, and reveals nothing about this one."""
+        return self._tokens.get_signature(f"text {digest(text)}".encode()).decode()
+
     @property
     def _commands(self) -> HttpCommands:
         return HttpCommands(self._client.internals.store)

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Any
 from urllib.parse import quote_from_bytes
 
 import httpx
 import pytest
+from pydantic import BaseModel
 
-from aioqless import Client
+from aioqless import Client, Job, job
+from aioqless.contrib.dashboard import Access, create_app
 from aioqless.contrib.dashboard.actions import ACTIONS
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
+from tests.contrib.dashboard.conftest import OPEN
 from tests.contrib.dashboard.steps import do, token
+from tests.contrib.dashboard.test_access import USERS, client_of
 
 HALF = b"\xed\xa0\x80"  # half of a surrogate pair, in invalid UTF-8
 DEEP = b"[" * 5_000
 VALUES = {"nul": b"\0", "half": HALF, "long": b"x" * 5_000, "infinite": b"inf", "deep": DEEP}
 FIELDS = ["queue", "group", "worker", "option", "value", "data", "tags", "tag", "delay"]
 FIELDS += ["priority", "limit", "interval", "cron", "timezone", "then"]
+
+
+class Number(BaseModel):
+    """The data of a job."""
+
+    number: int
+
+
+@job(klass="Pay")
+async def pay(job: Job[Any], amount: int) -> None: ...
+
+
+@job(klass="Order")
+async def order(job: Job[Number]) -> None: ...
 
 
 async def sent(
@@ -113,6 +133,27 @@ async def test_refused_filter_is_not_recorded(http: httpx.AsyncClient, client: C
     await do(http, "select-cancel", filter="password:hunter2", found="1")
     (noted,) = await DashboardCommands(client.internals.store).audit_log_list()
     assert "hunter2" not in str(noted)
+
+
+async def test_form_of_anybody_is_small(client: Client) -> None:
+    async with client_of(create_app(client, access=Access(users=USERS))) as http:
+        form = {"token": await token(http, "/login"), "name": "ada", "password": "x" * 20_000}
+        answer = await http.post("/login", data=form)
+        assert answer.status_code == 413 and "larger than 16 KiB" in answer.text
+
+
+async def test_data_in_a_refused_form_or_a_signal_is_in_no_log(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    jid = await client.queue("desk").put("Refund", {})
+    async with client_of(create_app(client, access=OPEN, handlers=[pay, order])) as http:
+        await do(http, "put", klass="Pay", **{"arg-amount": "hunter2"})
+        await do(http, "put", klass="Order", data='{"number": "hunter2"}')
+        await do(http, "signal", jid=jid, name="approval", data='"hunter2"')
+    noted = await DashboardCommands(client.internals.store).audit_log_list()
+    assert len(noted) == 3 and "hunter2" not in str(noted)
+    assert not [each for each in caplog.records if "hunter2" in str(vars(each))]
 
 
 async def test_body_other_than_a_form_is_refused(http: httpx.AsyncClient) -> None:

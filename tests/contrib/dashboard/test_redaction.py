@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import re
 import threading
 import time
 
 import httpx
+import msgspec
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.dashboard import Access
+from aioqless.contrib.dashboard import Access, create_app
 from aioqless.contrib.dashboard.redaction import (
     HIDDEN,
     MAX_INDENTATION,
@@ -21,7 +24,11 @@ from aioqless.contrib.dashboard.redaction import (
     JobRedaction,
     Redaction,
 )
-from tests.contrib.dashboard.conftest import entered
+from aioqless.contrib.durable.generated_commands import DurableCommands
+from aioqless.contrib.encryption import Encryption
+from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
+from tests.contrib.dashboard.conftest import OPEN, entered
+from tests.contrib.dashboard.test_access import client_of
 
 RULES = Redaction(Access().redact)
 HARMLESS = [
@@ -108,6 +115,66 @@ async def test_no_page_shows_a_secret_of_a_failure_message(
     await client.jobs.retry(jid)
     page = (await http.get(f"/job?jid={jid}")).text
     assert "Last failure" in page and "hunter2" not in page
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_message_of_a_list_hides_secrets_of_long_and_of_encrypted_data(
+    redis_url: str, namespace: str, encrypted: bool
+) -> None:
+    codec = Encryption(Encryption.new_key()) if encrypted else None
+    async with Client(redis_url, namespace=namespace, codec=codec) as client:
+        data = {"smtp_password": "hunter2", "text": "x" * (10 if encrypted else 5000)}
+        await client.queue("mail").put("Send", data)
+        (job,) = await client.queue("mail").pop()
+        await job.fail("Traceback:\nOSError: hunter2 isn't right", group="mail-OSError")
+        async with client_of(create_app(client, access=OPEN)) as http:
+            for path in ("/", "/failures", "/failures?by=group", "/group?name=mail-OSError"):
+                page = (await http.get(path)).text
+                assert f"OSError: {HIDDEN} isn&#39;t right" in page, path
+                assert "hunter2" not in page, path
+
+
+async def test_value_of_a_hidden_name_is_hidden_in_context_history_and_steps(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    context = {"session_token": "hunter2 uno"}
+    jid = await client.queue("mail").put("Send", {}, context=context)
+    (job,) = await client.queue("mail").pop(worker="ann")
+    await job.log("called", api_token="hunter2 duo tres")
+    await DurableCommands(client.internals.store).step(
+        jid=jid, worker="ann", kind="step", name="fetch_token", result='"hunter2 quattuor"'
+    )
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert "session_token" in page and "called" in page and "fetch_token" in page
+    assert not [word for word in ("hunter2", "uno", "tres", "quattuor") if word in page]
+
+
+async def test_secret_is_hidden_where_a_text_is_cut(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    secret = "hunter2-" + "x" * 30
+    jid = await client.queue("mail").put("Send", {"password": secret})
+    (job,) = await client.queue("mail").pop(worker="ann")
+    await job.log("called", text=f"{'.' * 980} {secret}")
+    await DurableCommands(client.internals.store).step(
+        jid=jid, worker="ann", kind="step", name="plan", result=f'"{"." * 980} {secret}"'
+    )
+    text = json.dumps([secret + "." * 19_990])
+    row = EmitRow(jid=jid, fence=str(job.fence), start=0, count=1, values=text, ttl=60)
+    await OutputCommands(client.internals.store).emit(worker="ann", batch=[row])
+    page = (await http.get(f"/job?jid={jid}")).text
+    assert "....." in page and "hunter2" not in page and "xxxx" not in page
+
+
+async def test_digest_of_data_does_not_confirm_a_guess_of_a_hidden_value(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    raw = '{"pin_token":"4711"}'
+    jid = await client.queue("mail").put("Send", msgspec.Raw(raw.encode()))
+    mark = re.search(r'name="was" value="([^"]+)"', (await http.get(f"/job?jid={jid}")).text)
+    assert mark
+    digests = [hashlib.new(name, raw.encode()).hexdigest() for name in ("sha256", "sha1", "md5")]
+    assert not [each for each in digests if each.startswith(mark[1]) or mark[1] in each]
 
 
 def test_texts_are_not_shown_when_too_many_values_are_hidden() -> None:

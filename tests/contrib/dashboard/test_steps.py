@@ -51,9 +51,9 @@ async def test_form_sends_the_signal_that_a_job_waits_for(
     await client.internals.store.release(jid=jid, worker="ann", waiting=["wait:approval"])
     page = (await http.get(f"/job?jid={jid}")).text
     assert "it waits for signal approval" in page and "Send signal" in page
-    assert "not JSON" in await do(http, "signal", jid=jid, name="approval", value="yes")
+    assert "not JSON" in await do(http, "signal", jid=jid, name="approval", data="yes")
     assert "Signal approval sent" in await do(
-        http, "signal", jid=jid, name="approval", value='{"ok": true}'
+        http, "signal", jid=jid, name="approval", data='{"ok": true}'
     )
     assert "Send signal</button>" not in (await http.get(f"/job?jid={jid}")).text
     sent = {step.kind: step.value for step in await client.jobs.steps(jid)}

@@ -14,7 +14,6 @@ from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
 from aioqless.contrib.dashboard.audit_log import ARGUMENT
 from aioqless.contrib.dashboard.formatting import short_jid
 from aioqless.contrib.dashboard.page_request import address
-from aioqless.contrib.dashboard.pages.job import data_digest
 from aioqless.contrib.dashboard.pages.new_job import list_parameters
 
 
@@ -58,7 +57,8 @@ async def put_with_data(request: ActionRequest) -> str | Redirect:
     request.check_may_see_data()
     job = await request.job()
     data = await asyncio.to_thread(_edited_data, request, job.text)
-    if request.form.get("was", current := data_digest(job.raw_data)) != current:
+    current = request.dashboard.sessions.sign(job.raw_data)
+    if request.form.get("was", current) != current:
         raise ValueError(
             "its data has changed since you opened the page. Reload the page to see it"
         )
@@ -144,7 +144,7 @@ async def signal(request: ActionRequest) -> str:
     """Send a signal to a job, with any JSON value."""
     job, name = await request.job(), request.text("name")
     try:
-        value = msgspec.json.decode(request.text("value").encode())
+        value = msgspec.json.decode(request.text("data").encode())
     except ValueError as error:
         raise ValueError(f"the value is not JSON, nothing was sent: {error}") from None
     await request.client.jobs.signal(job.jid, name, value)

@@ -6,12 +6,15 @@ import asyncio
 import operator
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aioqless.client import Client
+from aioqless.client.codec import ENCRYPTED
 from aioqless.client.job.summaries import FailureGroup, JobSummary
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.pages.job import readable_data
+from aioqless.contrib.dashboard.redaction import TOO_LONG
 from aioqless.contrib.metrics import Mark
 
 ROWS_PER_PAGE = 25
@@ -19,6 +22,7 @@ MAX_GROUPS = 200  # of which jobs are sampled, and of an error changed: the larg
 GROUPS_PER_CALL = 100
 SAMPLE, LEAST = 600, 3  # jobs in all, and of each group
 HOUR = 3600
+MAX_DATA = 1 << 20  # bytes of long or encrypted data that a page reads to hide secrets in messages
 SORTS = ("rising", "count", "latest", "new")
 
 
@@ -111,7 +115,9 @@ async def list_groups(request: PageRequest) -> Page:
         names = [name for name in _sort_groups(counts) if search in name.lower()]
         page = names[request.offset : request.offset + ROWS_PER_PAGE]
         groups = await request.client.jobs.failure_groups(*page) if page else []
-        values |= {"groups": groups, "found": len(names)}
+        latest = (group.latest for group in groups if group.latest)
+        shown = await hide_secrets(request, latest)
+        values |= {"groups": groups, "found": len(names), "shown": shown}
         return Page("failures.html", "Failures", values)
     causes = [
         each
@@ -119,8 +125,10 @@ async def list_groups(request: PageRequest) -> Page:
         if any(search in text.lower() for text in (each.error, *each.klasses, *each.queues))
     ]
     sort_causes(causes, now, str(values["sort"]))
+    causes_shown = causes[request.offset : request.offset + ROWS_PER_PAGE]
     values |= {
-        "causes": note_cut(causes[request.offset : request.offset + ROWS_PER_PAGE], counts),
+        "causes": note_cut(causes_shown, counts),
+        "shown": await hide_secrets(request, (cause.latest for cause in causes_shown)),
         "found": len(causes),
         "sampled": sum(len(each.jobs) for each in causes),
         "max_groups": MAX_GROUPS,
@@ -155,10 +163,33 @@ async def show_group(request: PageRequest) -> Page:
         "cause": cause,
         "selected": {"error": error, "klass": klass} if error else {"group": name},
         "jobs": shown,
+        "shown": await hide_secrets(request, [*([cause.latest] if cause else []), *shown]),
         "now": time.time(),
         "deploy": await find_deploy(request),
     }
     return Page("group.html", f"{title} · failures", values)
+
+
+async def hide_secrets(request: PageRequest, jobs: Iterable[JobSummary]) -> dict[str, str]:
+    """Return the messages of failed jobs by jid, without secrets.
+
+    A message may repeat hidden values of the data: data that the summaries lack is read.
+    """
+    redaction, left = request.dashboard.redaction, MAX_DATA
+    messages: dict[str, str] = {}
+    shown: dict[str, str] = {}
+    for job in jobs:
+        if job.data is not None and ENCRYPTED not in job.data:
+            shown[job.jid] = redaction.redact(job.message, job.data)
+        elif job.jid not in shown:
+            shown[job.jid] = TOO_LONG
+            if job.size <= left:
+                left -= job.size
+                messages[job.jid] = job.message
+    for each in await request.client.jobs.multiget(*messages) if messages else ():
+        message, data = messages[each.jid], readable_data(each)
+        shown[each.jid] = await asyncio.to_thread(redaction.redact, message, data)
+    return shown
 
 
 async def find_deploy(request: PageRequest) -> Mark | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from bisect import bisect_right
@@ -32,23 +31,17 @@ MAX_JOBS = 60
 MAX_EVENTS = 100
 MAX_INSTANCES, MAX_INSTANCE_DATA = 20, 2 << 20  # runs of a schedule, and bytes of their data
 MAX_SUGGESTED_QUEUES = 200
-MAX_VALUE = 1000  # characters of what a step has stored
-MAX_OUTPUT = 20_000  # characters of what the job has emitted
+# Characters of what a step has stored, and of the output: more than the page shows, since a secret
+# that is cut is not found.
+MAX_VALUE, MAX_OUTPUT = 5000, 40_000
 LATEST_OUTPUT = 100  # entries, each of the values of 50 ms
 MAX_ATTEMPTS = 20
 # Events that end an attempt, and what its outcome is called.
 ENDS = {
-    "done": "completed",
-    "failed": "failed",
-    "failed-retries": "failed",
-    "retried": "retried",
-    "released": "released",
-    "timed-out": "timed out",
-    "lock-lost": "lock lost",
-    "declined": "declined",
-    "abandoned": "reservation expired",
-    "skipped": "skipped",
-}
+    "done": "completed", "failed": "failed", "failed-retries": "failed", "retried": "retried",
+    "released": "released", "timed-out": "timed out", "lock-lost": "lock lost",
+    "declined": "declined", "abandoned": "reservation expired", "skipped": "skipped",
+}  # fmt: skip
 STACK_TIMEOUT = 2.0  # seconds
 UNKEPT = ("wait", "timeout", "sleep", "slept")  # kinds without values of their own
 
@@ -76,8 +69,9 @@ async def show_job(request: PageRequest) -> Page:
         "queue": job.last_queue,
         "data": data,
         "unreadable": unreadable,
-        "mark": data_digest(job.raw_data),
+        "mark": request.dashboard.sessions.sign(job.raw_data),
         "redact": redaction.redact,
+        "redact_value": redaction.redact_value,
         "describe": partial(_describe, redaction),
         "known_events": EVENTS,
         "events": job.events[-MAX_EVENTS:],
@@ -141,11 +135,11 @@ def shown_data(request: PageRequest, job: Job | RecurringJob) -> tuple[str | Non
 
 
 def _shown_value(request: PageRequest, step: StoredStep) -> str:
-    """Return the start of a stored value, redacted; empty where the role may not see data."""
+    """Return a stored value without hidden ones; empty where the role may not see data."""
     if not request.sees_data or step.kind in UNKEPT:
         return ""
     text = request.dashboard.redaction.format(json_types.encode(step.value).decode())
-    return text if len(text) <= MAX_VALUE else text[:MAX_VALUE] + "…"
+    return text[:MAX_VALUE]
 
 
 async def _read_stack(request: PageRequest, job: Job) -> str:
@@ -169,7 +163,7 @@ async def _read_output(request: PageRequest, jid: str) -> str:
                     text += _format_output(request, each)
         except (DecryptionError, NoSuchJob) as error:
             return f"Hidden: {error}"
-    return text if len(text) <= MAX_OUTPUT else "…" + text[-MAX_OUTPUT:]
+    return text[-MAX_OUTPUT:]
 
 
 def _format_output(request: PageRequest, output: Output) -> str:
@@ -185,18 +179,13 @@ def _format_output(request: PageRequest, output: Output) -> str:
 
 def _prepare(request: PageRequest, job: Job) -> tuple[tuple[str | None, str], JobRedaction]:
     """Return the shown data, and what hides secrets in texts."""
-    return shown_data(request, job), request.dashboard.redaction.of_job(_readable_data(job))
+    return shown_data(request, job), request.dashboard.redaction.of_job(readable_data(job))
 
 
 def _describe(redaction: JobRedaction, event: Mapping[str, Any]) -> str:
     """Return an event as a sentence. A handler's own may contain secrets."""
     text = describe_event(event)
     return text if str(event.get("what")) in EVENTS else redaction.redact(text)
-
-
-def data_digest(stored: str) -> str:
-    """Return a digest that shows whether data was changed since a form was loaded."""
-    return hashlib.sha256(stored.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 @dataclass
@@ -275,7 +264,8 @@ def _find_value(data: object, name: str) -> object:
     return data if isinstance(data, str | int | float) and not isinstance(data, bool) else None
 
 
-def _readable_data(job: Job) -> str | None:
+def readable_data(job: Job) -> str | None:
+    """Return the decrypted data; None without the key."""
     try:
         return job.text
     except DecryptionError:

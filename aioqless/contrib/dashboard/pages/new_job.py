@@ -44,7 +44,7 @@ class Parameter:
             with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 self.decoder.decode(msgspec.Raw(candidate))
                 return msgspec.json.decode(candidate)
-        raise ValueError(f"{self.name} must be {self.type} (got {text[:40]!r})")
+        raise ValueError(f"{self.name} must be {self.type}")
 
 
 async def show_form(request: PageRequest) -> Page:

@@ -11,12 +11,13 @@ from aioqless.contrib.dashboard.pages.failures import (
     MAX_GROUPS,
     find_causes,
     find_deploy,
+    hide_secrets,
     note_cut,
     sort_causes,
 )
-from aioqless.contrib.dashboard.pages.job import data_digest
 from aioqless.contrib.dashboard.pages.klasses import read_runs
 from aioqless.contrib.dashboard.sampler import ALARM_FOR, Sample
+from aioqless.contrib.http import digest
 
 MAX_QUEUES = 12
 MAX_CAUSES = 6
@@ -36,14 +37,9 @@ ADVICE: dict[Reason, tuple[bool, str]] = {
 }
 # Queues come in this order, those with stalled jobs behind the second.
 TROUBLES: tuple[Reason, ...] = (
-    "no_worker",
-    "unknown_klass",
-    "workers_idle",
-    "paused",
-    "workers_busy",
-    "concurrency_limit",
+    "no_worker", "unknown_klass", "workers_idle", "paused", "workers_busy", "concurrency_limit",
     "rate_limit",
-)
+)  # fmt: skip
 
 
 class Alarm(NamedTuple):
@@ -66,7 +62,7 @@ class Alarm(NamedTuple):
     @property
     def key(self) -> str:
         """A digest of what it is about: it was dismissed if this was."""
-        return data_digest(self.about)
+        return digest(self.about)
 
 
 async def show_overview(request: PageRequest) -> Page:
@@ -88,6 +84,7 @@ async def _show_overview(request: PageRequest) -> Page:
     values = {
         "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
         "causes": note_cut(causes[:MAX_CAUSES], sample.failed),
+        "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
         "trend_groups": causes,
         "max_groups": MAX_GROUPS,
         "deploy": await find_deploy(request),

@@ -33,16 +33,9 @@ MAX_SHARES = 8
 MAX_VALUE = 60  # characters of an argument that is counted
 MAX_KEYS = 8  # whose limits are shown
 TABS = (
-    "waiting",
-    "running",
-    "scheduled",
-    "stalled",
-    "depends",
-    "breakdown",
-    "recurring",
-    "tenants",
+    "waiting", "running", "scheduled", "stalled", "depends", "breakdown", "recurring", "tenants",
     "statistics",
-)
+)  # fmt: skip
 SAMPLED = ("waiting", "scheduled", "running", "depends")  # default: the first that has jobs
 ENDED = ("complete", "failed")  # also sampled, by a search
 SEARCH_TIME = 0.1  # seconds
