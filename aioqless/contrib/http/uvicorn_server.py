@@ -69,6 +69,7 @@ class TimedProtocol(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
     # for the rest of a request or the next one, or until the client reads more of a response
     _waiting_since: float | None = None
+    _pipelines = False  # which no browser does: such a client may ask for hours of work at once
 
     # uvicorn's own narrows the type of asyncio's method, too
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -101,6 +102,7 @@ class TimedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Start the timer for the next request."""
         super().on_response_complete()
+        self._pipelines = not self.cycle.response_complete
         self._note_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -112,7 +114,7 @@ class TimedProtocol(H11Protocol):
     def _note_waiting(self) -> None:
         """Note since when it waits for the client; the timer is for headers alone."""
         answers = self.cycle is not None and not self.cycle.response_complete
-        if answers and not self.cycle.more_body and not self.flow.write_paused:
+        if answers and not (self.cycle.more_body or self.flow.write_paused or self._pipelines):
             self._waiting_since = None
         elif self._waiting_since is None:
             self._waiting_since = self.loop.time()

@@ -105,7 +105,9 @@ def _new_job(handler: Handler, request: JobRequest, data: object) -> NewJob:
         raise RequestRefused(403, "klass", f"This token may not put {handler.klass}.")
     takes = handler.takes
     if takes.named is not None and isinstance(data, dict) and (more := data.keys() - takes.known):
-        raise RequestRefused(422, "data", f"{handler.klass} takes no {', '.join(sorted(more))}.")
+        raise RequestRefused(
+            422, "data", f"{handler.klass} takes no {', '.join(sorted(more)[:20])}."
+        )
     query: PutQuery = request.query
     options: PutOptions = {"tags": query.tags} if query.tags else {}
     if not isinstance(query.delay, UnsetType):
