@@ -62,7 +62,7 @@ class Alarm(NamedTuple):
     @property
     def key(self) -> str:
         """A digest of what it is about: it was dismissed if this was."""
-        return digest(self.about)
+        return digest(self.about)[:16]
 
 
 async def show_overview(request: PageRequest) -> Page:
