@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import cast
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -14,6 +14,8 @@ from aioqless import validation
 from aioqless.contrib.metrics.generated_commands import MetricsCommands
 from aioqless.store import Store
 from aioqless.validation import Seconds
+
+T = TypeVar("T")
 
 OTHERS = "others"  # klass and queue of runs that are not counted by their own
 KEPT = {60: 8 * 3600, 600: 3 * 86400, 3600: 30 * 86400}  # seconds, by the length of a period
@@ -288,11 +290,8 @@ class Metrics:
             names: Names of workers, at most 1,000.
         """
         texts = await self._commands.metrics_facts(workers=names)
-        return {
-            name: msgspec.json.decode(text, type=WorkerFacts)
-            for name, text in zip(names, texts, strict=True)
-            if text
-        }
+        found = {name: _decode(text, WorkerFacts) for name, text in zip(names, texts, strict=True)}
+        return {name: facts for name, facts in found.items() if facts}
 
     async def worker_history(self, name: str) -> list[WorkerSample]:
         """Return what a worker has used in the last 8 hours, oldest first; one sample per minute.
@@ -312,11 +311,8 @@ class Metrics:
             since: Maximum age of a mark.
         """
         begin = await self._store.now() - validation.check_seconds("since", since)
-        marks = [
-            msgspec.json.decode(text.encode(errors="replace"), type=Mark)
-            for text in await self._commands.metrics_marks()
-        ]
-        return [mark for mark in marks if mark.at >= begin]
+        marks = (_decode(text, Mark) for text in await self._commands.metrics_marks())
+        return [mark for mark in marks if mark and mark.at >= begin]
 
     async def mark(self, text: str) -> None:
         """Mark this moment in charts.
@@ -328,6 +324,14 @@ class Metrics:
 
 
 _KEPT_TEXT = "periods of 60 s are kept for 8 hours, of 600 s for 3 days, of 3600 s for 30 days"
+
+
+def _decode(text: str, type_: type[T]) -> T | None:
+    """Decode a record; None where there is none, or another client has stored something else."""
+    try:
+        return msgspec.json.decode(text.encode(errors="replace"), type=type_)
+    except msgspec.MsgspecError:
+        return None
 
 
 def _parse_series(name: str) -> tuple[str, str]:

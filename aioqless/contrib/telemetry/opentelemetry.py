@@ -23,6 +23,7 @@ from aioqless.contrib.telemetry.queue_readings import (
 )
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, CallNext
+from aioqless.validation import to_text
 
 with require_extra("opentelemetry"):
     from opentelemetry import propagate, trace
@@ -91,7 +92,7 @@ async def trace_run(job: Job[Any], call: CallNext) -> Any:
     attributes: dict[str, str | int] = {
         **_attributes_of(job),
         "messaging.operation.type": "process",
-        "messaging.message.id": job.jid,
+        "messaging.message.id": to_text(job.jid),
         "aioqless.retries_used": job.retries - job.remaining,
     }
     context = propagate.extract(job.context)
@@ -110,8 +111,8 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
     attributes = _attributes_of(job)
     if job.waited is not None:
-        about = {"messaging.destination.name": job.queue, "aioqless.klass": job.klass}
-        _waited.record(job.waited, about)
+        names = ("messaging.destination.name", "aioqless.klass")
+        _waited.record(job.waited, {name: attributes[name] for name in names})
     started = time.perf_counter()
     _running.add(1, attributes)
     error: dict[str, str] = {}
@@ -154,8 +155,8 @@ async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
 def _attributes_of(job: Job[Any]) -> dict[str, str]:
     return {
         "messaging.system": "aioqless",
-        "messaging.destination.name": job.queue,
-        "aioqless.klass": job.klass,
+        "messaging.destination.name": to_text(job.queue),  # an exporter takes UTF-8 only
+        "aioqless.klass": to_text(job.klass),
     }
 
 

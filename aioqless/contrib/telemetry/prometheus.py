@@ -31,6 +31,7 @@ from aioqless.contrib.telemetry.queue_readings import (
 )
 from aioqless.errors import require_extra
 from aioqless.handlers import ENDS, CallNext
+from aioqless.validation import to_text
 
 with require_extra("prometheus"):
     from prometheus_client import (
@@ -86,23 +87,23 @@ class Metrics:
 async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
     if job.waited is not None:
-        waited.labels(job.queue, job.klass).observe(job.waited)
+        waited.labels(*_labels(job)).observe(job.waited)
     started = time.perf_counter()
-    now = running.labels(job.queue, job.klass)
+    now = running.labels(*_labels(job))
     now.inc()
     try:
         return await call()
     finally:
         now.dec()
-        seconds.labels(job.queue, job.klass).observe(time.perf_counter() - started)
+        seconds.labels(*_labels(job)).observe(time.perf_counter() - started)
         if job.together and job.together[0] is job:
-            bulk_jobs.labels(job.queue, job.klass).observe(len(job.together))
+            bulk_jobs.labels(*_labels(job)).observe(len(job.together))
 
 
 @on_finish(*ENDS)
 def count(job: Job[Any], end: str, **_fields: Any) -> None:
     """Count runs by outcome."""
-    ended.labels(job.queue, job.klass, end.removeprefix("job.")).inc()
+    ended.labels(*_labels(job), end.removeprefix("job.")).inc()
 
 
 @resource
@@ -110,6 +111,10 @@ async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
     """Read the queues while the worker runs; of processes with one endpoint, only one does."""
     async with reading_queues(client, latest.save, _is_due):
         yield Metrics()
+
+
+def _labels(job: Job[Any]) -> tuple[str, str]:
+    return to_text(job.queue), to_text(job.klass)  # one that isn't UTF-8 would fail all scrapes
 
 
 def _is_due() -> bool:

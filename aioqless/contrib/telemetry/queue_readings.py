@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +13,9 @@ from redis import exceptions
 from aioqless import Client
 from aioqless.client import REDIS_UNAVAILABLE
 from aioqless.client.coverage import read_coverage
+from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.validation import describe, to_text
 
 INTERVAL = 15.0  # seconds between two readings
 MAX_AGE = 4 * INTERVAL  # seconds after which a reading is too old to be reported
@@ -80,18 +81,20 @@ async def read_queues(client: Client) -> QueueReading:
     archive = await client.archive.state()
     facts = await client.metrics.workers(*[worker.name for worker in workers])
     marks = (await client.metrics.marks())[:MOST_MARKS]
-    now = time.time()
+    failed, now = await client.jobs.failed_counts(), time.time()
     return QueueReading(
         read_at=now,
         jobs={
-            counts.name: {state: getattr(counts, state) for state in STATES} for counts in queues
+            to_text(each.name): {state: getattr(each, state) for state in STATES} for each in queues
         },
-        lags={counts.name: lag for counts, lag in zip(queues, lags, strict=True)},
-        delays={name: (delay.reason, delay.lag) for name, delay in delays.items()},
-        failed=await client.jobs.failed_counts(),
+        lags={to_text(counts.name): lag for counts, lag in zip(queues, lags, strict=True)},
+        delays={to_text(name): (delay.reason, delay.lag) for name, delay in delays.items()},
+        failed={to_text(group): count for group, count in failed.items()},
         archive_entries=archive.length,
         archive_lag=archive.unread_since(now),
-        workers={name: (each.slots, each.busy, each.memory) for name, each in facts.items()},
+        workers={
+            to_text(name): (each.slots, each.busy, each.memory) for name, each in facts.items()
+        },
         marks={mark.text: mark.at for mark in reversed(marks)},
     )
 
@@ -106,10 +109,13 @@ async def reading_queues(
 
     async def read() -> None:
         while True:
-            # the worker logs the outage
-            with contextlib.suppress(*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
+            try:
                 if is_due():
                     save(await read_queues(client))
+            except (*REDIS_UNAVAILABLE, exceptions.NoPermissionError):
+                pass  # the worker logs the outage
+            except Exception as error:  # of what another client has stored
+                log.error("metrics.failed", error=describe(error), exc_info=True)
             await asyncio.sleep(INTERVAL)
 
     reader = asyncio.create_task(read(), name="aioqless metrics")

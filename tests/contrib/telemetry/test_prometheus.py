@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
-from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.registry import Collector
 
@@ -179,6 +180,58 @@ async def test_delayed_queue_is_reported_with_the_reason(client: Client) -> None
         if sample.name == "aioqless_queue_delay_seconds"
     )
     assert sample.labels == {"queue": "held", "reason": "paused"}
+
+
+HOSTILE = ("\udcff", "\x9b31m", "\u202e", 'le="1"} 1\\', "<b>", "x" * 500)
+
+
+async def test_names_that_are_not_utf8_or_hostile_are_metrics_that_can_be_read(
+    client: Client, work: Work, until: Until, tmp_path: Path
+) -> None:
+    workers = f"{client.namespace}:workers"
+    for name in HOSTILE:
+        await client.queue(name).put(measured.data(fail=True))
+        await client.queue(f"waits-{name}").put("Greet")
+        await client.redis.zadd(workers, {name.encode(errors="surrogateescape"): time.time()})
+    async with work(measured, prometheus.measure, prometheus.count, queues=HOSTILE):
+        reading = await until(lambda: _read_with_failures(client))
+    prometheus.latest.save(reading)
+    metrics_server.SharedReading(tmp_path).save(reading)
+    text = generate_latest().decode()
+    assert "waits-\\\\udcff" in text and 'queue="le=\\"1\\"} 1\\\\"' in text
+    if promtool := shutil.which("promtool"):
+        checked = await asyncio.to_thread(
+            subprocess.run, [promtool, "check", "metrics"], input=text.encode(), check=False
+        )
+        assert checked.returncode == 0
+
+
+async def _read_with_failures(client: Client) -> Any:
+    reading = await read_queues(client)
+    return reading if sum(reading.failed.values()) == len(HOSTILE) else None
+
+
+async def test_damaged_marks_and_facts_are_left_out(client: Client) -> None:
+    await client.metrics.mark("v1")
+    marks, facts = f"{client.namespace}:x:marks", f"{client.namespace}:x:worker-facts:ann"
+    await client.redis.rpush(marks, b"{", b"7", b'{"at": "x"}', b"\xff")
+    await client.redis.hset(facts, mapping={"facts": b'{"pid": []}', "at": str(time.time())})
+    await client.redis.zadd(f"{client.namespace}:workers", {"ann": time.time()})
+    reading = await read_queues(client)
+    assert list(reading.marks) == ["v1"] and reading.workers == {}
+
+
+async def test_readings_go_on_after_one_that_fails(
+    client: Client, until: Until, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_readings, "INTERVAL", 0.01)
+    readings: list[Any] = []
+    archive = f"{client.namespace}:x:archive"
+    await client.redis.set(archive, "no stream")
+    async with queue_readings.reading_queues(client, readings.append):
+        await until(lambda: asyncio.sleep(0, lines.of("metrics.failed")))
+        await client.redis.delete(archive)
+        await until(lambda: asyncio.sleep(0, readings))
 
 
 async def test_the_lag_of_the_archive_is_read(client: Client) -> None:
