@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
 import os
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
@@ -11,7 +12,7 @@ from typing import TypeAlias, TypeVar
 from redis.exceptions import RedisError
 
 from aioqless.cli.extension_loader import load_partitioned_client
-from aioqless.client import Client
+from aioqless.client import Client, acting_as
 from aioqless.errors import AioqlessError
 from aioqless.redis.cluster import uses_shard_channels
 from aioqless.store import Keys
@@ -36,7 +37,8 @@ def run_with_client(
         async with make_client(url, namespace, partitions) as client:
             if partitions is None:
                 await check_unpartitioned(client)
-            return await act(client)
+            with acting_as(_user_name()):
+                return await act(client)
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(connected())
@@ -82,6 +84,13 @@ def check_one_partition(namespace: str) -> None:
             f"this works on one partition at a time: name one by --namespace, such as "
             f"'{namespace}{{...}}'; `aioqless partitions --each` lists them"
         )
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        return str(os.getuid())
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

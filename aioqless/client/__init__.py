@@ -1,6 +1,7 @@
 """The client: what programs use to put, find and change jobs.
 
 client.py            Client            a connection to one namespace
+actor.py             acting_as         who acts, for the archive
 url.py               redis_url         the URL of Redis
 timeouts.py                            default timeouts of a client
 sync_client.py       SyncClient        a client for code without an event loop
@@ -30,6 +31,7 @@ redis_server.py      Server            state of the Redis server
 extensions.py                          where a client reaches extensions
 """
 
+from aioqless.client.actor import acting_as
 from aioqless.client.client import Client, worker_name
 from aioqless.client.url import redis_url
 from aioqless.redis.connection import REDIS_UNAVAILABLE, CommandConnection, RedisCommand
@@ -41,6 +43,7 @@ __all__ = [
     "CommandConnection",
     "PutManyRow",
     "RedisCommand",
+    "acting_as",
     "redis_url",
     "worker_name",
 ]

@@ -14,6 +14,7 @@ from collections.abc import (
     Iterable,
     Sequence,
 )
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -21,6 +22,7 @@ from typing_extensions import Unpack
 
 from aioqless import validation
 from aioqless.client import extensions
+from aioqless.client.actor import actor
 from aioqless.client.codec import PlainCodec
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.job import read_result
@@ -216,7 +218,7 @@ class JobSet:
         """
         total = 0
         while True:
-            cancel = self._commands.set_act_cancel
+            cancel = partial(self._commands.set_act_cancel, actor=actor.get())
             count = await self._act(cancel, place="open") + await self._act(cancel, place="held")
             total += count
             status = await self.status()

@@ -10,6 +10,7 @@ import msgspec
 
 from aioqless import validation
 from aioqless.client import extensions, job_data
+from aioqless.client.actor import actor
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
@@ -418,7 +419,7 @@ class Jobs:
         Raises:
             HasDependents: A job depends on one of them and is not among them.
         """
-        return await self._store.cancel(jids=jids)
+        return await self._store.cancel(jids=jids, actor=actor.get())
 
     async def cancel_many(
         self, jids: Sequence[str], *, step: Callable[[int], object] = lambda _: None

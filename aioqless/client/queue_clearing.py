@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
+from aioqless.client.actor import actor
 from aioqless.store import Store
 
 ClearState: TypeAlias = Literal["waiting", "scheduled", "depends", "failed"]
@@ -69,6 +70,7 @@ async def clear_queue(
                     states=checked,
                     group=group,
                     dry_run=1 if dry_run else None,
+                    actor=actor.get(),
                 )
                 offset = reply["offset"]
                 canceled += reply["canceled"]
@@ -84,7 +86,6 @@ def _check_states(states: Iterable[ClearState]) -> list[ClearState]:
     checked = list(dict.fromkeys(states))
     for state in checked:
         if state not in get_args(ClearState):
-            raise ValueError(
-                f"states must be some of {', '.join(get_args(ClearState))} (got {state!r})"
-            )
+            known = ", ".join(get_args(ClearState))
+            raise ValueError(f"states must be some of {known} (got {state!r})")
     return checked

@@ -10,6 +10,7 @@
 -- @rest    states   string        all states to cancel jobs in, dependents included
 -- @option  group    string        the failure group to read, for the state failed
 -- @option  dry_run  count         1: change nothing
+-- @option  actor    name          who cancels, for the archive
 -- @flags   allow-oom
 -- @role    dashboard
 -- @durable
@@ -20,5 +21,6 @@
 return bulk_cancel.run({
   queue = queue, state = state, group = group,
   states = bulk_cancel.parse_states(state, states, group), dry_run = dry_run == 1, now = now,
+  actor = actor,
 },
   offset)

@@ -3,7 +3,7 @@
 -- @keys    queues
 -- @arg     now      time
 -- @flags   no-writes
--- @role    producer
+-- @role    producer archiver
 -- @returns json                   seconds for each queue; 0 for a queue without waiting jobs
 
 local lags = {}

@@ -8,6 +8,7 @@
 --                                 expired locks and silent workers where enough jobs are waiting
 -- @batch   queue:string limit:count?      in order of preference; at most `limit` jobs of each
 -- @option  together string        any value: jobs of a bulk come together, and need one of `count`
+-- @option  version  name          of the worker's code, for the archive
 -- @flags   allow-oom
 -- @role    worker
 -- @present rotation.reply(answer, worker, count, each, now)
@@ -18,7 +19,7 @@ local take = order == 'rotation' and rotation.pop_in_turn or rotation.pop_in_ord
 if order ~= 'rotation' and order ~= 'ordered' and order ~= 'waiting' then
   errors.bad_argument('order', order, 'must be ordered, rotation or waiting')
 end
-call.pops_bulks = together
+call.pops_bulks, call.version = together, version
 local queues = rotation.read_queues(each)
 if presence.has('deferred') then dependency.run_deferred(now) end
 local jids = take(queues, worker, math.min(count, constants.MAX_BATCH), now, order == 'waiting')

@@ -7,7 +7,7 @@
 -- @arg     totals   string?       `today`: add popped, completed, failures, retries, lost_locks and
 --                                 explicit_retries
 -- @flags   no-writes
--- @role    worker
+-- @role    worker archiver
 -- @returns json                   {name, waiting, running, stalled, scheduled, depends, recurring,
 --                                 paused}, or a list of them by when each queue was first seen
 

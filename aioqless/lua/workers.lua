@@ -3,7 +3,7 @@
 -- @arg     now      time
 -- @arg     worker   string?       this one alone
 -- @flags   no-writes
--- @role    worker
+-- @role    worker archiver
 -- @returns json                   [{name, jobs, stalled, seen, queues}], last seen first, at most
 --                                 1,000, `queues` null where a client doesn't say which it serves;
 --                                 or {jobs: [jid], stalled: [jid]}

@@ -181,9 +181,13 @@ class Store(Commands, ABC):
             writes=True,
         )
 
-    def cancel(self, *, jids: Sequence[str] = (), request: str | None = None) -> Call[list[str]]:
+    def cancel(
+        self, *, jids: Sequence[str] = (), actor: str | None = None, request: str | None = None,
+    ) -> Call[list[str]]:
         """Delete jobs."""
         argv = [*map(encode, jids), b""]
+        if actor is not None:
+            argv += [b"actor", encode(actor)]
         return Call(
             self.send, "cancel", read_texts, [encode(self.namespace)], argv, request, writes=True,
             durable=True,
@@ -218,7 +222,7 @@ class Store(Commands, ABC):
     def clear(
         self, *, queue: str, state: str, offset: int, now: float | None = None,
         states: Sequence[str] = (), group: str | None = None, dry_run: int | None = None,
-        request: str | None = None,
+        actor: str | None = None, request: str | None = None,
     ) -> Call[Json]:
         """Cancel jobs of a queue by state, a bounded number per call, with their dependents."""
         argv = [encode(state), encode(offset), self._encode_time(now), *map(encode, states), b""]
@@ -226,6 +230,8 @@ class Store(Commands, ABC):
             argv += [b"group", encode(group)]
         if dry_run is not None:
             argv += [b"dry_run", encode(dry_run)]
+        if actor is not None:
+            argv += [b"actor", encode(actor)]
         return Call(
             self.send, "clear", read_json, [self._encode_queue(queue)], argv, request, writes=True,
             durable=True,
@@ -691,13 +697,16 @@ class Store(Commands, ABC):
 
     def pop_many(
         self, *, worker: str, count: int, now: float | None = None, order: str,
-        batch: Sequence[PopManyRow], together: str | None = None, request: str | None = None,
+        batch: Sequence[PopManyRow], together: str | None = None, version: str | None = None,
+        request: str | None = None,
     ) -> Call[list[Reply]]:
         """Lock the next jobs of several queues for a worker, in order of preference or in turn."""
         argv = [encode(worker), encode(count), self._encode_time(now), encode(order)]
         argv += _encode_pop_many_batch(batch)
         if together is not None:
             argv += [b"together", encode(together)]
+        if version is not None:
+            argv += [b"version", encode(version)]
         return Call(
             self.send, "pop_many", read_list, [encode(self.namespace)], argv, request, writes=True,
         )

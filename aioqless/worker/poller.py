@@ -199,7 +199,7 @@ class Poller:
             What was popped; None if nothing was asked.
         """
         with self._store.request() as request:
-            attempt = PopAttempt(self._store, self._worker, request)
+            attempt = PopAttempt(self._store, self._worker, request, self._settings.version_label)
             while taken := await self._take_slots(attempt):
                 began = time.monotonic()
                 try:
@@ -238,13 +238,14 @@ class PopAttempt:
     Jobs which an unanswered one locked are so returned by the next that gets through.
     """
 
-    def __init__(self, store: Store, worker: str, request: str) -> None:
+    def __init__(self, store: Store, worker: str, request: str, version: str | None) -> None:
         self.count = 0  # how many jobs were asked for
         self.unanswered = False  # it was sent, and may have brought jobs
         self.sent_at = 0.0  # by time.monotonic
         self._store = store
         self._worker = worker
         self._request = request
+        self._version = version  # of the application
 
     async def send(
         self, count: int, order: str, batch: Sequence[PopManyRow], *, together: bool = False
@@ -264,6 +265,7 @@ class PopAttempt:
             order=order,
             batch=batch,
             together="1" if together else None,
+            version=self._version,
             request=self._request,
         )
         jobs = [decode_row(row, self._worker) for row in rows]

@@ -77,10 +77,10 @@ class Shared:
         self.middleware = _middleware_stack(jobs, self.handlers, client)
         self.lifecycle = Lifecycle(self.name, settings, on_stopping)
         self.running = RunningJobs(self.name, settings.concurrency)
-        found = extensions.find_worker_metrics()
-        self.metrics = found and found.WorkerMetrics(
-            self.name, self.running, settings.version_label
-        )
+        self.metrics = None
+        if found := extensions.find_worker_metrics():
+            self.metrics = found.WorkerMetrics(self.name, self.running, settings.version_label)
+            self.settings = dataclasses.replace(settings, version_label=self.metrics.version)
         self.threads = ThreadPool(settings.threads)
         self.processes: Processes | None = None
         if any(handler.executor for handler in self.handlers):

@@ -15,7 +15,7 @@ from typing import Self
 import anyio
 from redis import exceptions
 
-from aioqless.client import Client
+from aioqless.client import Client, acting_as
 from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Source
@@ -397,7 +397,7 @@ class AnyWorker(ABC):
     @contextlib.asynccontextmanager
     async def _reported(self) -> AsyncIterator[None]:
         """Log the end of what is done within the block; handlers put with the client."""
-        with bound(worker=self.name), self._client.as_current():
+        with bound(worker=self.name), self._client.as_current(), acting_as(self.name):
             try:
                 await self.compose_scripts()
                 yield

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from aioqless import Client, Key
-from aioqless.contrib.archive import Run, parse
+from typing import Any
+
+from aioqless import Client, Inject, Job, Key, Settings, Worker, job
+from aioqless.client import acting_as
+from aioqless.contrib.archive import Event, Run, parse
 from aioqless.contrib.human_tasks.generated_commands import HumanTasksCommands
 from aioqless.errors import LockLost
 from aioqless.store import PutFlowRow
@@ -11,6 +14,14 @@ from tests.archive.conftest import Archived
 
 T = 1_763_722_222.123456
 MICROS = 1_763_722_222_123_456
+
+
+async def read_events(client: Client) -> list[Event]:
+    entries: Any = await client.redis.xrange(f"{client.namespace}:x:archive")
+    return [
+        parse(id.decode(), {name.decode(): text.decode() for name, text in fields.items()})
+        for id, fields in entries
+    ]
 
 
 async def test_nothing_is_archived_without_the_option(story: Archived) -> None:
@@ -63,12 +74,86 @@ async def test_entry_has_the_set_the_tenant_and_the_deadline_of_a_job(client: Cl
     await imports.put("Load", jid="member", fair_by=Key("customer=7"), expires_in=60)
     member = await client.jobs.get("member")
     await client.jobs.cancel("member")
-    entries = await client.redis.xrange(f"{client.namespace}:x:archive")
-    assert entries is not None and len(entries) == 1
-    id, fields = entries[0]
-    event = parse(id.decode(), {name.decode(): text.decode() for name, text in fields.items()})
+    (event,) = await read_events(client)
     assert member is not None and event.expires == round(member.expiry * 1e6)
     assert (event.job_set, event.tenant) == ("import-42", "customer=7")
+
+
+async def test_entries_say_when_each_run_was_due(story: Archived) -> None:
+    await story.put("a", T, delay=60)
+    assert await story.pop(T + 61) == ["a"]
+    await story.retry("a", T + 62, delay=30)
+    assert await story.pop(T + 95) == ["a"]
+    await story.release("a", T + 96)
+    assert await story.pop(T + 97) == ["a"]
+    await story.complete("a", T + 98)
+    event = await story.event()
+    due, again = MICROS + 60_000_000, MICROS + 92_000_000
+    assert [run.due for run in event.runs] == [due, again, again] and event.due == again
+
+
+async def test_due_time_of_a_job_that_is_put_again_is_forgotten(story: Archived) -> None:
+    await story.put("a", 1, delay=600)
+    await story.put("a", 2)
+    assert await story.pop(3) == ["a"]
+    await story.complete("a", 4, next="post")
+    moved, advanced = await story.events()
+    assert (moved.due, advanced.due) == (601_000_000, None)
+
+
+async def test_due_time_of_a_job_that_waits_for_another_or_was_declined_is_kept(
+    story: Archived,
+) -> None:
+    await story.put("a", 1)
+    await story.put("b", 1, delay=60, depends=["a"])
+    assert await story.pop(2) == ["a"]
+    await story.complete("a", 3)
+    assert await story.pop(62) == ["b"]
+    await story.store.decline(
+        jid="b", worker="ann", now=63, delay=5, timeout=600, group="g", message=""
+    )
+    assert await story.pop(70) == ["b"]
+    await story.complete("b", 71)
+    assert [event.due for event in await story.events()] == [None, 61_000_000]
+
+
+async def test_entries_have_the_version_of_the_code_of_each_run(story: Archived) -> None:
+    await story.put("a", 0)
+    for at, version in ((1, "v1"), (3, None), (5, "v2 beta")):
+        await story.store.pop_many(
+            worker="ann", count=1, now=at, order="ordered", batch=[{"queue": "mail"}],
+            version=version,
+        )  # fmt: skip
+        await (story.complete if at == 5 else story.retry)("a", at + 1)
+    event = await story.event()
+    assert [run.version for run in event.runs] == ["v1", None, "v2 beta"]
+    assert event.version == "v2 beta"
+
+
+async def test_entry_of_a_canceled_job_has_the_actor(client: Client) -> None:
+    @job(queue="work")
+    async def cancel_another(_: Job, client: Client = Inject) -> None:
+        await client.jobs.cancel("by-worker")
+
+    await client.config.set("archive", "on")
+    await client.job_set("import").put("Load", jid="of-set", queue="mail")
+    for jid in ("unknown", "alone", "cleared", "by-worker"):
+        await client.queue("mail").put("Load", jid=jid)
+    await client.jobs.cancel("unknown")
+    with acting_as("eve"):
+        await client.jobs.cancel("alone")
+        await client.job_set("import").cancel()
+    await client.put(cancel_another.data())
+    await Worker(
+        client, [cancel_another], settings=Settings(queues=["work"], burst=True), name="ann"
+    ).run()
+    with acting_as("bob"):
+        await client.queue("mail").clear()
+    found = await read_events(client)
+    actors = {event.jid: event.actor for event in found if event.what == "cancel"}
+    assert actors == {
+        "unknown": None, "alone": "eve", "of-set": "eve", "by-worker": "ann", "cleared": "bob",
+    }  # fmt: skip
 
 
 async def test_completions_of_one_call_have_an_entry_each(story: Archived) -> None:

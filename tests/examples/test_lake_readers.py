@@ -69,7 +69,7 @@ def test_programs_of_the_page_read_the_lake(
     installed.mkdir(parents=True)
     shutil.copy(extension, installed)
     monkeypatch.setenv("HOME", str(tmp_path))
-    programs = blocks(ROOT / "docs" / "lake.md", "python")
+    programs = blocks(ROOT / "docs" / "lake-readers.md", "python")
     assert len(programs) == 2
     for program in programs:
         *statements, last = ast.parse(program).body

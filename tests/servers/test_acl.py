@@ -314,6 +314,10 @@ async def test_archiver_role_suffices_for_the_archive(as_a: ByRole, root: Client
         assert len(entries) == 3  # type: ignore[arg-type]
         assert await archive.trim(state.last, "lake") >= 2
         assert (await archive.sweep()).found == 0
+        assert [each.name for each in await client.queues()] == ["mail"]  # for the backlog
+        assert await client.lags("mail") == [0]
+        seen = [each.name for each in await client.workers.counts()]
+        assert seen and await client.metrics.workers(*seen) == {}
 
 
 # Commands that a role does not need

@@ -33,6 +33,7 @@ from typing_extensions import TypeVar
 
 from aioqless import validation
 from aioqless.client import extensions, job_data
+from aioqless.client.actor import actor
 from aioqless.client.codec import Codec
 from aioqless.client.constraints import name_limit
 from aioqless.client.job.backend import JobBackend, OutputWriter, RunContext
@@ -871,7 +872,7 @@ class Job(JobFields, Generic[Data]):
         Raises:
             HasDependents: A job that depends on it is not canceled.
         """
-        return bool(await self._store.cancel(jids=[self.jid]))
+        return bool(await self._store.cancel(jids=[self.jid], actor=actor.get()))
 
     async def move(
         self,

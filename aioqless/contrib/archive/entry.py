@@ -34,6 +34,8 @@ class _StoredRun(msgspec.Struct, gc=False):
     fence: str | None = None
     group: str | None = None
     message: str | None = None
+    due: str | None = None
+    version: str | None = None
 
 
 _RUNS_DECODER = msgspec.json.Decoder(list[_StoredRun])
@@ -52,6 +54,8 @@ class Run(msgspec.Struct, frozen=True, gc=False):
         fence: Fencing token.
         group: Failure group, if it failed.
         message: Error message, if it failed.
+        due: When a delay of the job or of its retry ended, if it had one.
+        version: Version of the worker's code, if it is known.
     """
 
     put: int | None
@@ -62,6 +66,8 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     fence: int | None
     group: str | None = None
     message: str | None = None
+    due: int | None = None
+    version: str | None = None
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +99,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         job_set: Name of the job set that it is a member of.
         tenant: Its key for fair turns.
         expires: When it expired unless it had started.
+        due: When its last delay ended, if it had one.
+        version: Version of the code of the last run, if it is known.
+        actor: Who canceled it, if that is known: a user, a worker, or a name of `acting_as`.
         runs: All runs of the stage.
         data: The job's data, if it is archived.
         data_size: Length of the data, in bytes.
@@ -124,6 +133,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     job_set: str | None
     tenant: str | None
     expires: int | None
+    due: int | None
+    version: str | None
+    actor: str | None
     runs: tuple[Run, ...]
     data: str | None
     data_size: int | None
@@ -188,9 +200,11 @@ def parse(id: str, fields: Mapping[str, str]) -> Event:
     )
     assert ended is not None
     fence, group, message = _read_int(fields, "fence"), get("group"), get("message")
+    due, version = _read_time(fields, "due"), get("version")
     runs = _read_runs(get("runs"))
     if popped is not None:
-        runs = (*runs, Run(put, popped, ended, what, worker, fence, group, message))
+        last = Run(put, popped, ended, what, worker, fence, group, message, due, version)
+        runs = (*runs, last)
     return Event(
         id=id,
         what=what,
@@ -216,6 +230,9 @@ def parse(id: str, fields: Mapping[str, str]) -> Event:
         job_set=get("job_set"),
         tenant=get("tenant"),
         expires=_read_time(fields, "expires"),
+        due=due,
+        version=version,
+        actor=get("actor"),
         runs=runs,
         data=get("data"),
         data_size=_read_int(fields, "data_size"),
@@ -287,6 +304,8 @@ def _read_runs(text: str | None) -> tuple[Run, ...]:
                 fence=int(run.fence) if run.fence else None,
                 group=run.group,
                 message=run.message,
+                due=to_micros(run.due) if run.due else None,
+                version=run.version,
             )
             for run in _decode(_RUNS_DECODER, "runs", text)
         )

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from aioqless.client import REDIS_UNAVAILABLE, Client
+from aioqless.client import REDIS_UNAVAILABLE, Client, acting_as
 from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.actions import ACTIONS
@@ -179,9 +179,10 @@ class Endpoints:
             )
         else:
             try:
-                result = await action.perform(
-                    ActionRequest(self._dashboard, user, form, context.session.nonce)
-                )
+                with acting_as(user.name):
+                    result = await action.perform(
+                        ActionRequest(self._dashboard, user, form, context.session.nonce)
+                    )
                 if isinstance(result, Redirect):
                     to, message = result.to or to, result.message
                 else:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from aioqless.client import Client
+from aioqless.client import Client, acting_as
 from aioqless.contrib.http import openapi
 from aioqless.contrib.http.json_api import (
     Endpoint,
@@ -169,7 +169,8 @@ class _Api:
                 read_key(request) if operation.takes_key else None,
             )
             if not getattr(job_request.query, "wait", 0):
-                return respond(await operation.perform(job_request))
+                with acting_as(grant.owner):
+                    return respond(await operation.perform(job_request))
             async with self._waiting(grant):
                 work = operation.perform(job_request)
                 return respond(await run_while_connected(request, work))

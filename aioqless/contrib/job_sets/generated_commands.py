@@ -84,10 +84,12 @@ class JobSetsCommands(ExtensionCommands):
 
     def set_act_cancel(
         self, *, set_name: str, now: float | None = None, cursor: int, place: str,
-        request: str | None = None,
+        actor: str | None = None, request: str | None = None,
     ) -> Call[list[str]]:
         """Close the set and cancel members that have not ended."""
         argv = [encode(set_name), self._encode_time(now), encode(cursor), b"cancel", encode(place)]
+        if actor is not None:
+            argv += [b"actor", encode(actor)]
         return Call(
             self.send, "set_act", read_texts, [encode(self.namespace)], argv, request, writes=True,
             durable=True,

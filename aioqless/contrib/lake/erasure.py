@@ -11,7 +11,7 @@ from aioqless.contrib.lake.database import open_database, register
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import erased_name
 from aioqless.contrib.lake.refresh import DERIVED, position_name
-from aioqless.contrib.lake.schema import EVENTS, SNAPSHOTS, TABLES
+from aioqless.contrib.lake.schema import EVENTS, SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
 from aioqless.contrib.lake.snapshot import DataFile, Snapshot, retry_conflicts
 from aioqless.contrib.lake.table_files import FileWriter, as_actions
 
@@ -70,7 +70,7 @@ def erase(
             database.execute(f"SET VARIABLE {name} = [{texts}]::VARCHAR[]")
         for name in TABLES:
             files = 0
-            if name != SNAPSHOTS:  # queues
+            if name not in (SNAPSHOTS, WORKER_SNAPSHOTS):  # these have no jobs
                 files = retry_conflicts(partial(_erase_from, database, lake, name, namespace))
             if files:
                 progress(f"{name}: {files:,} files")

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from aioqless.contrib.archive import Event, Unreadable, parse_raw
+from aioqless.contrib.archive import Event, Run, Unreadable, parse_raw
 from aioqless.contrib.lake.event_log import Entry, parse_id
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, RUN, TABLES
 
 # Columns with another name than the attribute of an event: SQL reserves `to` and `group`.
 _ATTRIBUTES: Final = {"next_queue": "to", "failure_group": "group"}
+# Columns of what each run has, beside those of `runs`: no column can be added to these.
+_OF_RUNS: Final = {"run_dues": "due", "run_versions": "version"}
 _TYPES: Final = {
     each.name: each.type for name in (EVENTS, QUARANTINE) for each in TABLES[name].schema
 }
@@ -86,12 +88,20 @@ def _format_time(micros: int) -> str:
 
 def _column(name: str, events: Sequence[Event | None], kind: pa.DataType) -> pa.Array:
     of = attrgetter(_ATTRIBUTES.get(name, name))
+    if name in _OF_RUNS:
+        of = attrgetter(_OF_RUNS[name])
+        return pa.array([None if event is None else _of_runs(event, of) for event in events], kind)
     values = [None if event is None else of(event) for event in events]
     if name == "runs":
         return _lists(values, _structs, kind)
     if name in ("tags", "depends"):
         return _lists(values, lambda all: pa.array(all, pa.string()), kind)
     return pa.array(values, kind)
+
+
+def _of_runs(event: Event, of: Callable[[Run], object]) -> list[object] | None:
+    values = [of(each) for each in event.runs]
+    return values if any(each is not None for each in values) else None
 
 
 def _structs(runs: list[Any]) -> pa.Array:

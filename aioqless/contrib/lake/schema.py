@@ -19,6 +19,7 @@ FLAG: Final = pa.bool_()
 TIME: Final = pa.timestamp("us", tz="UTC")
 DAY: Final = pa.date32()
 TEXTS: Final = pa.list_(pa.field("element", TEXT))
+TIMES: Final = pa.list_(pa.field("element", TIME))
 WHOLES: Final = pa.list_(pa.field("element", WHOLE))
 COUNTS_BY_BIN: Final = pa.map_(TEXT, WHOLE)
 COUNTS_BY_NUMBER: Final = pa.map_(WHOLE, WHOLE)
@@ -72,7 +73,7 @@ class Table:
 
 
 RUN: Final = _columns(
-    put=(TIME, "When the job became available for this run."),
+    put=(TIME, "When the job was queued for this run."),
     popped=(TIME, "When the run began."),
     ended=(TIME, "When the run ended."),
     how=(TEXT, "How the run ended: what ended the stage, or retried, released, timed-out, lost."),
@@ -108,7 +109,12 @@ EVENT: Final = _columns(
     job_set=(TEXT, "The job set of which the job is a member."),
     tenant=(TEXT, "The key of the job for fair turns."),
     expires=(TIME, "When the job expired unless it had started."),
+    due=(TIME, "When the last delay of the job ended, if it had one."),
+    version=(TEXT, "The version of the code of the last run."),
+    actor=(TEXT, "Who canceled the job: a user, a worker, or another name; null if unknown."),
     runs=(_list_of(RUN), "All runs of the stage, the last one included."),
+    run_dues=(TIMES, "When the delay before each of the runs ended."),
+    run_versions=(TEXTS, "The version of the code of each of the runs."),
     data=(TEXT, "The data of the job as JSON, if the archive keeps it."),
     data_size=(WHOLE, "The size of the data in bytes, if the archive doesn't keep it."),
     swept=(FLAG, "Whether another qless client ended the job, so that a sweep found it."),
@@ -134,10 +140,12 @@ ATTEMPT: Final = _columns(
     tenant=(TEXT, "The key of the job for fair turns."),
     worker=(TEXT, "The worker."),
     fence=(WHOLE, "The fencing token of the run."),
-    put=(TIME, "When the job became available for this run."),
+    put=(TIME, "When the job was queued for this run."),
     popped=(TIME, "When the run began."),
     ended=(TIME, "When the run ended."),
-    wait=(NUMBER, "Seconds from put to popped."),
+    due=(TIME, "When the delay before the run ended, if it had one."),
+    version=(TEXT, "The version of the worker's code."),
+    wait=(NUMBER, "Seconds from put to popped, a delay included."),
     run=(NUMBER, "Seconds from popped to ended."),
     how=(TEXT, "How the run ended."),
     failure_group=(TEXT, "The group of the failure."),
@@ -235,8 +243,25 @@ BACKLOG: Final = _columns(
     workers=(WHOLE, "Workers that serve the queue, of those seen in the last minute."),
 )
 
+WORKER_SNAPSHOT: Final = _columns(
+    taken=(TIME, "When the snapshot was taken."),
+    worker=(TEXT, "The worker, if it was seen in the last minute."),
+    host=(TEXT, "The name of its machine."),
+    pid=(WHOLE, "The id of its process."),
+    aioqless=(TEXT, "The version of aioqless."),
+    version=(TEXT, "The version of its code."),
+    started=(TIME, "When it started; its last snapshot is within a minute of its end."),
+    slots=(WHOLE, "The maximum number of jobs at once."),
+    busy=(WHOLE, "Slots that ran a job."),
+    memory=(WHOLE, "The memory of its process in bytes."),
+    jobs=(WHOLE, "Jobs that it held."),
+    stalled=(WHOLE, "Jobs that it held whose lock had expired."),
+    queues=(TEXTS, "The queues that it serves, names and patterns."),
+)
+
 EVENTS: Final = "bronze/events"
 SNAPSHOTS: Final = "bronze/backlog"
+WORKER_SNAPSHOTS: Final = "bronze/worker_snapshots"
 QUARANTINE: Final = "quarantine/events"
 
 _BY_KLASS: Final = ("queue", "klass")
@@ -250,6 +275,14 @@ TABLES: Final = {
             EVENTS, 1, "Ends of stages of jobs.", EVENT, ("id", "ordinal", "ended"), ("ordinal",)
         ),
         Table(SNAPSHOTS, 1, "Queues at each minute.", BACKLOG, ("taken",), ("taken", "queue")),
+        Table(
+            WORKER_SNAPSHOTS,
+            1,
+            "Workers at each minute.",
+            WORKER_SNAPSHOT,
+            ("taken",),
+            ("taken", "worker"),
+        ),
         Table(QUARANTINE, 1, "Entries that can't be archived.", REJECTION, ("ordinal",)),
         Table("silver/runs", 1, "One row for each run.", ATTEMPT, ("ended",), ("ended",)),
         Table("gold/klasses", 1, "Ends and times by queue and class.", KLASSES, order=_BY_KLASS),

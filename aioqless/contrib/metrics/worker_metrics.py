@@ -70,12 +70,15 @@ class WorkerMetrics:
         worker: Name of the worker.
         running: Its running jobs.
         version: Version of the application; default: what the environment says.
+
+    Attributes:
+        version: Version of the application, if it is known.
     """
 
     def __init__(self, worker: str, running: RunningJobs, version: str | None = None) -> None:
         self._worker = worker
         self._running = running
-        self._version = validation.fit_name(version or find_version()) or None
+        self.version = validation.fit_name(version or find_version()) or None
         self._started = time.time()
         self._process = secrets.token_hex(8)
         self._numbers = count()
@@ -164,7 +167,7 @@ class WorkerMetrics:
                 facts=facts,
                 memory=memory,
                 busy=busy,
-                version=self._version,
+                version=self.version,
                 ended="ended" if ended and len(reports) == 1 else None,
                 batch=rows,
             )
@@ -175,7 +178,7 @@ class WorkerMetrics:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "aioqless": aioqless.__version__,
-            "version": self._version,
+            "version": self.version,
             "started": self._started,
             "memory": memory,
             "busy": busy,

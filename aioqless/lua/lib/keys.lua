@@ -65,6 +65,8 @@ function keys.event_channel(name) return ns .. ':' .. name end
 -- job's hash:
 --   x-fence     the fencing token of its latest run
 --   x-put       its `time` before the latest pop
+--   x-due       with a delay, if the archive is on: the `time` of the put, and when it is due
+--   x-version   if the archive is on: the fence of its latest run, and the version of the code
 --   x-context   strings by name that travel with it
 --   x-expiry    when it expires unless it has started
 --   x-after     the jids that it was put to wait for

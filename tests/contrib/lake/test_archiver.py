@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -23,9 +25,10 @@ from aioqless.contrib.lake import backlog
 from aioqless.contrib.lake import batch as batch_module
 from aioqless.contrib.lake.archiver import Archived, Archiver
 from aioqless.contrib.lake.batch import Batch
+from aioqless.contrib.lake.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.event_log import EventLog
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, WORKER_SNAPSHOTS
 from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.store import Keys
@@ -34,6 +37,25 @@ from tests.contrib.lake.lakes import raw
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+WORKER = """
+import asyncio
+from aioqless import Client, Job, Settings, Worker, job
+from aioqless.contrib.metrics import worker_metrics
+
+worker_metrics.INTERVAL = 0.05
+
+@job(klass="Hang", queue="mail")
+async def hang(job: Job) -> None:
+    await asyncio.Event().wait()
+
+async def main():
+    async with Client() as client:
+        settings = Settings(concurrency=2, version_label="v1")
+        await Worker(client, [hang], settings=settings, name="ann").run()
+
+asyncio.run(main())
+"""
 
 
 class Place:
@@ -341,6 +363,42 @@ async def test_a_snapshot_of_the_queues_is_taken_each_minute(
     assert before == 2 and set(found) == {"mail", "later"}
     assert (found["mail"].waiting, found["mail"].workers, found["later"].scheduled) == (2, 0, 1)
     assert found["mail"].lag >= 0 and found["mail"].namespace == place.client.namespace
+
+
+async def test_backlog_is_visible_while_all_workers_are_dead(
+    place: Place, redis_url: str, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, lake = place.client, Lake(place.root, create=True)
+    environment = {"AIOQLESS_URL": redis_url, "AIOQLESS_NAMESPACE": client.namespace}
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", WORKER), env={**os.environ, **environment}
+    )
+    try:
+        await client.queue("mail").put_many([NewJob("Hang") for _ in range(5)])
+
+        async def reported() -> bool:
+            facts = await client.metrics.workers("ann")
+            return "ann" in facts and facts["ann"].busy == 2
+
+        await until(reported, patience=60)
+        backlog.store_backlog(lake, await backlog.read_backlog(client))
+    finally:
+        worker.kill()
+        await worker.wait()
+    monkeypatch.setattr(backlog, "INTERVAL", 0.0)  # none was seen since
+    backlog.store_backlog(lake, await backlog.read_backlog(client))
+    (row,) = raw(lake, WORKER_SNAPSHOTS)
+    assert (row.worker, row.version, row.slots, row.busy, row.jobs) == ("ann", "v1", 2, 2, 2)
+    assert row.queues == ["mail"] and row.pid == worker.pid and row.memory > 1 << 20
+    assert row.started < row.taken
+    with open_lake_database(lake) as database:
+        (hour,) = fetch(database, read_named("backlog"))
+        (busy,) = fetch(database, read_named("utilisation"))
+        (known,) = fetch(database, read_named("workers"))
+    assert (hour["most_waiting"], hour["least_workers"], hour["minutes"]) == (3, 0, 2)
+    assert hour["longest_lag"] > 0
+    assert (busy["workers"], busy["slots"], busy["percent"], busy["minutes"]) == (1, 2, 100, 1)
+    assert known["last_seen"] == row.taken and known["started"] == row.started
 
 
 async def test_losses_are_counted_and_reported_once(place: Place) -> None:

@@ -68,22 +68,33 @@ def test_sql_queries_the_tables(run: RunLakeCommand) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["backlog", "busy_workers", "job_sets", "late", "retry_storms", "seconds_by_tag"]
+    "name",
+    ["backlog", "cost_by_tag", "job_sets", "late", "retry_storms", "utilisation", "workers"],
 )
 def test_named_queries_are_answered(run: RunLakeCommand, name: str) -> None:
     code, out, err = run("sql", "--named", name, "--csv", "--no-refresh")
     assert code == 0, err
     heads, *lines = out.splitlines()
     assert heads.startswith("namespace,") and bool(lines) == (
-        name not in ("backlog", "retry_storms")
+        name in ("cost_by_tag", "job_sets", "late")
     )
+
+
+def test_price_of_a_second_is_a_value_of_the_query(run: RunLakeCommand) -> None:
+    query = ("sql", "--named", "cost_by_tag", "--json", "--no-refresh")
+    free, priced = (run(*query, *more)[1].splitlines() for more in ((), ("--set", "price=0.5")))
+    for line, other in zip(free, priced, strict=True):
+        row, costs = json.loads(line), json.loads(other)
+        assert row["cost"] == row["seconds"] and costs["cost"] == row["seconds"] / 2
+    assert free
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (["sql", "--no-refresh"], "give a query, or the name of one by --named"),
-        (["sql", "--named", "none", "--no-refresh"], "there are backlog, busy_workers, job_sets,"),
+        (["sql", "--named", "none", "--no-refresh"], "there are backlog, cost_by_tag, job_sets,"),
+        (["sql", "--named", "late", "--set", "seconds", "--no-refresh"], "'seconds' is not of"),
         (["sql", "SELECT nothing FROM jobs", "--no-refresh"], "nothing"),
         (["sql", "SELEC", "--no-refresh"], "SELEC"),
         (

@@ -120,7 +120,7 @@ def test_commands_of_the_lake_run_in_the_order_of_the_page(
     assert (folder / "report.html").exists() and (folder / "lake.prom").exists()
     (erased,) = [text for line, text in printed.items() if line.startswith("aioqless lake er")]
     assert "2" in erased
-    (counted,) = [text for line, text in printed.items() if "SELECT" in line]
+    (counted,) = [text for line, text in printed.items() if "count(*)" in line]
     assert counted.splitlines()[1].split()[:2] == ["app.jobs.greet", "4"]
 
 

@@ -26,7 +26,7 @@ from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.lake.table_files import read_table
 from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import TOMORROW, archive, no_spark, raw
-from tests.contrib.lake.literal import event, run
+from tests.contrib.lake.literal import at, event, run
 
 RUNS = "silver/runs"
 LAST = list(TABLES)[-1]
@@ -80,7 +80,10 @@ def replace_schema(lake: Lake, table: str, fields: dict[str, pa.DataType]) -> No
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("table", "column"), [(EVENTS, "priority"), (RUNS, "worker")])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(EVENTS, "priority"), (EVENTS, "run_versions"), (RUNS, "worker"), (RUNS, "due")],
+)
 def test_a_column_that_an_older_lake_lacks_is_read_as_null_and_added_by_the_next_refresh(
     lake: Lake, table: str, column: str
 ) -> None:
@@ -89,11 +92,15 @@ def test_a_column_that_an_older_lake_lacks_is_read_as_null_and_added_by_the_next
     opened = older.snapshot(table)
     found = read_table(opened.storage, opened.table, opened.all_files, [column])
     assert found[column].to_pylist() == [None]
-    archive(older, event("b", run(3, 4, 5), priority=7.0))
+    new = {"priority": 7.0, "run_versions": ["v1"], "run_dues": [at(3)]}
+    archive(older, event("b", run(2, 4, 5), **new))
     refresh(older, no_spark)
     assert column in columns(lake, table)
-    jids = {row.jid: row[column] for row in raw(lake, table)}
-    assert jids == {"a": None, "b": 7.0} if table == EVENTS else {"a": "w1", "b": "w1"}
+    expected = {
+        "priority": {"a": None, "b": 7.0}, "run_versions": {"a": None, "b": ["v1"]},
+        "worker": {"a": "w1", "b": "w1"}, "due": {"a": None, "b": at(3)},
+    }  # fmt: skip
+    assert {row.jid: row[column] for row in raw(lake, table)} == expected[column]
     assert check(lake) == []
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from aioqless.contrib.lake.database import open_database, read_sql
+from aioqless.contrib.lake.database import open_database, read_named, read_sql
 from aioqless.contrib.lake.refresh import TEXTS
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.statistics import add_up, known
@@ -45,6 +45,47 @@ def test_each_attempt_is_a_run_with_its_times_to_the_microsecond() -> None:
         2,
     )
     assert found["b", 1].wait is None
+
+
+def test_runs_have_their_due_times_and_versions() -> None:
+    retried = run(0, 60, 61, "retried")
+    given = event("a", retried, run(61, 90, 91), run_dues=[None, at(80)], run_versions=["v1", "v2"])
+    table = made("silver/runs", given, event("b", run(0, 1, 2)))
+    found = by(table, "jid", "attempt")
+    assert [(row.due, row.version) for row in found.values()] == [
+        (None, "v1"), (at(80), "v2"), (None, None),
+    ]  # fmt: skip
+
+
+def test_a_run_is_late_if_it_begins_long_after_it_was_due() -> None:
+    table = made(
+        "late",
+        event("in-time", run(0, 100, 101), run_dues=[at(99)]),
+        event("late", run(0, 180, 181), run_dues=[at(99)]),
+        event("waited", run(0, 61, 62)),
+        event("expired", run(0, 30, 31, "fail", failure_group="mail-expired")),
+        late=read_named("late"),
+    )
+    (row,) = rows(table)
+    assert (row.runs, row.late, row.expired, row.longest) == (4, 2, 1, 81)
+
+
+def test_percentiles_of_several_days_are_those_of_all_their_times() -> None:
+    chance = random.Random(1)
+    times = [[chance.lognormvariate(0, 2) for _ in range(500)] for _ in range(3)]
+    given = [
+        event(f"{day}-{n}", run(0, 0, each), date=date(2026, 11, 21 + day))
+        for day, several in enumerate(times)
+        for n, each in enumerate(several)
+    ]
+    query = (
+        "SELECT percentile(list(run.log_bins), 0.95) AS p95, percentile(list(wait.log_bins), 1) AS "
+        "most, percentile(list(spent.log_bins), 0.5) AS none FROM "
+    )
+    (row,) = rows(made("found", *given, found=f"{query} ({TEXTS['gold/klasses']})"))
+    expected = sorted(each for several in times for each in several)[1424]
+    assert row.p95 == pytest.approx(expected, rel=0.006)
+    assert row.most < 1e-5 and row.none is None
 
 
 def test_job_is_one_row_with_its_stages_in_order() -> None:

@@ -166,7 +166,7 @@ def test_a_refresh_that_read_a_job_before_it_was_erased_does_not_commit_it(
 
 def test_an_erasure_leaves_snapshots_of_queues_as_they_are(lake: Lake) -> None:
     row = {"queue": "mail", "depends": 3, "namespace": "ql", "date": TODAY}
-    store_backlog(lake, pa.RecordBatch.from_pylist([row], TABLES[SNAPSHOTS].schema))
+    store_backlog(lake, {SNAPSHOTS: pa.RecordBatch.from_pylist([row], TABLES[SNAPSHOTS].schema)})
     assert erase(lake, ["a"], tags=["x"]) > 0
     assert [each.depends for each in raw(lake, SNAPSHOTS)] == [3]
 

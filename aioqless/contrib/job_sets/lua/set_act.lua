@@ -7,6 +7,7 @@
 -- @returns texts                  the next cursor, 0 at the end; the number of members changed
 -- @when    cancel                 close the set and cancel members that have not ended
 -- @arg     place    string        open, then held
+-- @option  actor    name          who cancels, for the archive
 -- @returns texts
 -- @flags   allow-oom
 -- @role    producer
@@ -26,7 +27,7 @@ else
   end
   job_sets.close(set, now)
   next_cursor, count = job_sets.walk(set, place, at, PORTION,
-    function(jid) return job_sets.cancel(set, jid, place, now) end)
+    function(jid) return job_sets.cancel(set, jid, place, now, actor) end)
 end
 cascade.run_deferred(now)
 return {next_cursor, string.format('%d', count)}

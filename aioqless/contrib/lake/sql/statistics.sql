@@ -43,22 +43,15 @@ bins AS (
     )
     GROUP BY key, kind, bin
 ),
-ranks AS (
-    SELECT
-        key, kind, bin, number,
-        sum(number) OVER (PARTITION BY key, kind ORDER BY bin) AS rank,
-        sum(number) OVER (PARTITION BY key, kind) AS count
-    FROM bins
-),
 percentiles AS (
     SELECT
-        key, kind,
-        middle_of(min(bin) FILTER (rank >= 0.5 * count)) AS p50,
-        middle_of(min(bin) FILTER (rank >= 0.9 * count)) AS p90,
-        middle_of(min(bin) FILTER (rank >= 0.95 * count)) AS p95,
-        middle_of(min(bin) FILTER (rank >= 0.99 * count)) AS p99,
-        map_from_entries(list({'bin': bin, 'number': number} ORDER BY bin)) AS log_bins
-    FROM ranks GROUP BY key, kind
+        key, kind, log_bins,
+        percentile([log_bins], 0.5) AS p50, percentile([log_bins], 0.9) AS p90,
+        percentile([log_bins], 0.95) AS p95, percentile([log_bins], 0.99) AS p99
+    FROM (
+        SELECT key, kind, map_from_entries(list({'bin': bin, 'number': number})) AS log_bins
+        FROM bins GROUP BY key, kind
+    )
 ),
 described AS (
     SELECT

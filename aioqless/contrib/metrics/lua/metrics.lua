@@ -18,7 +18,7 @@
 -- @when    marks                  list the marks, newest first
 -- @returns texts                  JSON: {at, text, deploy}
 -- @flags   no-writes
--- @role    worker dashboard
+-- @role    worker dashboard archiver
 
 if word == 'series' then return redis.call('ZRANGE', keys.series(), 0, -1) end
 if word == 'periods' then return run_metrics.read(seconds, since, series, now) end

@@ -117,7 +117,7 @@ function bulk_cancel.delete(here, jids)
   if here.dry_run then return 1 end
   for _, jid in ipairs(jids) do
     here.gone[jid] = true
-    cancellation.delete(record.read(jid))
+    cancellation.delete(record.read(jid), false, nil, here.actor)
   end
   return #jids
 end

@@ -2,14 +2,14 @@
 
 local MOST_DEPENDENTS = 10000
 
--- Return the jids that were canceled.
-function cancellation.cancel(jids)
+-- Return the jids that were canceled. `actor`: who cancels them, if it is known.
+function cancellation.cancel(jids, actor)
   cancellation.check(jids)
   local canceled = {}
   for _, jid in ipairs(jids) do
     local job = record.read(jid)
     if job and job.state ~= 'complete' then
-      cancellation.delete(job)
+      cancellation.delete(job, false, nil, actor)
       canceled[#canceled + 1] = jid
     end
   end
@@ -41,11 +41,13 @@ function cancellation.check(jids)
 end
 
 -- Delete a job. One that `expired` was archived when it failed.
-function cancellation.delete(job, expired, now)
+function cancellation.delete(job, expired, now, actor)
   local jid = job.jid
   if archive.is_on() then
     if job.state == 'failed' then archive_backfill.append(job) end
-    if not expired then archive.append(job, 'cancel', now or clock.now(), {state = 'cancelled'}) end
+    if not expired then
+      archive.append(job, 'cancel', now or clock.now(), {state = 'cancelled', actor = actor})
+    end
   end
   local event = {event = 'canceled', jid = jid, queue = job.queue, worker = job.worker}
   events.publish(event)

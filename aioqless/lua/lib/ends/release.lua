@@ -56,7 +56,7 @@ function release.decline(job, since, now, delay)
     history.append(job.jid, job, now, 'declined', cjson.encode({worker = job.worker}))
   end
   release.remove_from_worker(job, now)
-  local state = enqueue.add(job.jid, job.queue, job.priority, delay, now, false,
+  local state = queue_sets.add(job.queue, job.jid, job.priority, now + delay, now,
     job.constraints)
   record.set_fields(job.jid, 'state', state, 'time', record.format_time(job.put or now),
     'x-declined', json.number(since))

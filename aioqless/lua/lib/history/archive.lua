@@ -8,13 +8,20 @@ function archive.is_on() return config.number('archive') == 'on' end
 local MOST_RUNS = 100
 local LONGEST_MESSAGE = 200
 local IN_LINE = {waiting = true, scheduled = true, depends = true}
+
+-- Return what a field says of a run, which it names first; nil if it names another one.
+function archive.read_of_run(field, run)
+  return field and run and string.sub(field, 1, #run + 1) == run .. ' '
+    and string.sub(field, #run + 2) or nil
+end
+
 -- Append the end of a stage. `job` is its record before the change; its hash still exists. `more`
--- has what the record doesn't say: to, state, group, message; if another client ended it also
--- queue, worker, put, popped, history.
+-- has what the record doesn't say: to, state, group, message, actor; if another client ended it
+-- also queue, worker, put, popped, history.
 function archive.append(job, what, ended, more)
   local key, how = keys.job(job.jid), config.archive_settings()
   local f = redis.call('HMGET', key, 'klass', 'priority', 'tags', 'remaining', 'x-put',
-    'spawned_from_jid', 'x-after', 'x-runs', 'x-constraints', 'x-expiry')
+    'spawned_from_jid', 'x-after', 'x-runs', 'x-constraints', 'x-expiry', 'x-due', 'x-version')
   local was, fence, runs = job.state, job.fence, f[8]
   local popped = more.popped or (was == 'running' and job.time) or nil
   local put = more.put or (was == 'running' and tonumber(f[5])) or (IN_LINE[was] and job.time)
@@ -56,6 +63,12 @@ function archive.append(job, what, ended, more)
   if set then e[n + 1], e[n + 2], n = 'job_set', set, n + 2 end
   if own.fair then e[n + 1], e[n + 2], n = 'tenant', own.fair, n + 2 end
   if f[10] then e[n + 1], e[n + 2], n = 'expires', f[10], n + 2 end
+  local due = put and f[11]
+    and archive.read_of_run(f[11], was == 'running' and f[5] or job.time_text)
+  if due then e[n + 1], e[n + 2], n = 'due', due, n + 2 end
+  local version = popped and f[12] and archive.read_of_run(f[12], fence)
+  if version then e[n + 1], e[n + 2], n = 'version', version, n + 2 end
+  if more.actor then e[n + 1], e[n + 2], n = 'actor', more.actor, n + 2 end
   if more.to then e[n + 1], e[n + 2], n = 'to', more.to, n + 2 end
   if more.group then
     e[n + 1], e[n + 2], e[n + 3], e[n + 4], n = 'group', more.group, 'message', more.message or '',
@@ -84,13 +97,15 @@ end
 -- Record the end of a run that doesn't end the stage. It is kept with the job until the stage ends:
 -- the first run and the latest ones.
 function archive.append_run(job, now, how, group, message)
-  local earlier = redis.call('HGET', keys.job(job.jid), 'x-runs') or '[]'
+  local f = redis.call('HMGET', keys.job(job.jid), 'x-runs', 'x-put', 'x-due', 'x-version')
+  local earlier = f[1] or '[]'
   local run = {
     ended = string.format('%.6f', now), popped = job.time and string.format('%.6f', job.time),
     how = how, worker = job.worker,
   }
   if job.fence and not string.find(earlier, '"fence":"' .. job.fence .. '"', 1, true) then
     run.fence, run.put = job.fence, job.put and string.format('%.6f', job.put)
+    run.due, run.version = archive.read_of_run(f[3], f[2]), archive.read_of_run(f[4], job.fence)
   end
   if group and message then
     run.group, run.message = group, string.sub(message, 1, LONGEST_MESSAGE)

@@ -133,6 +133,9 @@ end
 -- state, which the caller writes. `constraints`: the job's, as JSON, if it has any.
 function enqueue.add(jid, queue, priority, delay, now, may_depend, constraints)
   local due = delay > 0 and now + delay or nil
+  if due and archive.is_on() then
+    record.set_fields(jid, 'x-due', record.format_time(now) .. string.format(' %.6f', due))
+  end
   if may_depend and dependency.is_blocked(jid) then
     queue_sets.add_depending(queue, jid, now)
     if due then record.set_fields(jid, 'scheduled', due) end

@@ -113,6 +113,7 @@ function pop.lock(queue, jobs, worker, now)
   local expires = string.format(expires_at % 1 == 0 and '%d' or '%.17g', expires_at)
   local time = string.format('%.20f', now)
   local popped = '{"worker":' .. cjson.encode(worker) .. '}'
+  local version = call.version and archive.is_on() and call.version
   local jids, locked = {}, {}
   for i, job in ipairs(jobs) do
     local jid, run = job.jid, string.format('%d', fence + i)
@@ -120,6 +121,7 @@ function pop.lock(queue, jobs, worker, now)
     stats.add('wait', queue, now, now - (job.time or now))
     redis.call('HSET', keys.job(jid), 'state', 'running', 'worker', worker, 'expires', expires,
       'time', time, 'x-put', job.time_text or time, 'x-fence', run)
+    if version then record.set_fields(jid, 'x-version', run .. ' ' .. version) end
     if presence.has('tracked') then events.publish_tracked('popped', jid) end
     if job.row then job_row.keep(job, expires, run, now) end
     jids[i] = jid

@@ -111,12 +111,18 @@ def sql(
         str | None,
         typer.Argument(
             help="DuckDB's SQL, over events, runs, klasses, tags, workers, failures, throughput, "
-            "backlog, and the views jobs and paths."
+            "backlog, worker_snapshots, and the views jobs and paths."
         ),
     ] = None,
     named: Annotated[
         str | None,
-        typer.Option(help="backlog, busy_workers, job_sets, late, retry_storms or seconds_by_tag."),
+        typer.Option(
+            help="backlog, cost_by_tag, job_sets, late, retry_storms, utilisation or workers."
+        ),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="What getvariable returns. Repeatable."),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
@@ -135,6 +141,8 @@ def sql(
 
         text = query or read_named(named or "")
         with open_lake_database(opened) as database:
+            for each in values or ():
+                database.execute(f"SET VARIABLE {_parse_value(each)}")
             answer = database.execute(text)
             names = [column[0] for column in answer.description or ()]
             rows = itertools.chain.from_iterable(iter(partial(answer.fetchmany, 1000), []))
@@ -154,6 +162,16 @@ def sql(
                 _print_table(names, shown[:1000])
                 if len(shown) > 1000:
                     print_progress("… and more: --csv or --json has all of it")
+
+
+def _parse_value(text: str) -> str:
+    name, _, number = text.partition("=")
+    try:
+        if name.isidentifier():
+            return f"{name} = {float(number)}"
+    except ValueError:
+        pass
+    raise AioqlessError(f"--set {text!r} is not of the form name=number, such as price=0.00002")
 
 
 @lake.command()

@@ -1,4 +1,5 @@
--- The backlog of each queue by hour, of the snapshots that `lake archive --every` takes.
+-- The backlog of each queue by hour, of the snapshots that `lake archive --every` takes. An hour has
+-- 60 `minutes`; those that are missing are unknown. Without a worker, `least_workers` is 0.
 SELECT
     namespace, date_trunc('hour', taken) AS hour, queue,
     max(waiting) AS most_waiting,
