@@ -15,7 +15,6 @@ from aioqless.cli.exit_codes import INTERRUPTED, REFUSED, UNREACHABLE, USAGE
 from aioqless.cli.help import list_commands, read_extension_commands, render_help
 from aioqless.cli.open_file_limit import describe_exhaustion
 from aioqless.errors import AioqlessError, InvalidArgument, ServerUnavailable, require_extra
-from aioqless.runtime.standard_streams import discard_output, open_closed_descriptors
 from aioqless.validation import plain
 
 __all__ = ["load_command", "main"]
@@ -33,7 +32,7 @@ _WRITE_ERRORS = (
 
 def main() -> None:
     """Run the command that argv names, and exit."""
-    open_closed_descriptors()
+    _open_closed_descriptors()
     try:
         try:
             if sys.argv[1:2] == ["worker"]:
@@ -128,7 +127,7 @@ def _exit_on_os_error(error: OSError) -> None:
         _exit(describe_exhaustion(), REFUSED)
     if error.errno not in _WRITE_ERRORS or error.filename is not None:
         raise error
-    discard_output()
+    _discard_output()
     if error.errno == errno.EPIPE:  # the reader, such as `head`, has read enough
         sys.exit(REFUSED)
     _exit(f"the output can't be written: {error.strerror}", REFUSED)
@@ -138,3 +137,31 @@ def _exit(message: str, code: int) -> None:
     with contextlib.suppress(OSError):
         print(f"aioqless: {plain(message, lines=True)}", file=sys.stderr)
     sys.exit(code)
+
+
+def _discard_output() -> None:
+    """Discard what is left of standard output.
+
+    The interpreter would try again at exit, and change the exit code.
+    """
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def _open_closed_descriptors() -> None:
+    """Open missing standard descriptors on the null device.
+
+    Otherwise the next socket would get such a number, and printed text would be written to it.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            os.set_inheritable(descriptor, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115

@@ -130,31 +130,3 @@ def _wrap(stream: TextIO) -> TextIO:
     return io.TextIOWrapper(
         buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=True
     )
-
-
-def discard_output() -> None:
-    """Discard what is left of standard output.
-
-    The interpreter would try again at exit, and change the exit code.
-    """
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
-
-
-def open_closed_descriptors() -> None:
-    """Open missing standard descriptors on the null device.
-
-    Otherwise the next socket would get such a number, and printed text would be written to it.
-    """
-    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != descriptor:
-                os.dup2(opened, descriptor)
-                os.close(opened)
-            os.set_inheritable(descriptor, True)
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115

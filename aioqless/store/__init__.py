@@ -10,7 +10,6 @@ script_composer.py     Script        built from a header, a body, and library fu
 library_linker.py      Block         a function of a library, and which of them a script reaches
 inlining.py                          keys and short functions, written out where scripts use them
 keys.py                Keys          the same keys for Python code that reads them without a script
-acl.py                               users of Redis who may do what a role needs
 """
 
 from aioqless.redis.connection import Reply

@@ -19,7 +19,7 @@
     -- @present job.many(answer)        the expression of the reply, if it isn't the stored answer
     -- @flags   no-writes               script flags of Redis; all commands without `no-writes` take
                                         the option `request`
-    -- @role    producer                the ACL roles that may call it (acl.py)
+    -- @role    producer                the ACL roles that may call it
     -- @reads   *                       keys that it reads without naming them: functions of
                                         lib/keys.lua, or patterns
     -- @writes  job history             keys that it changes without naming them

@@ -13,11 +13,11 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from aioqless import Client, Fail, Job, Key, NewJob, Next, Retry, Settings, Worker, chain, job
+from aioqless.cli.acl_roles import ROLES, user
 from aioqless.client.archive import Archive
 from aioqless.client.events import Put
 from aioqless.contrib.human_tasks import TaskQueue
 from aioqless.contrib.human_tasks.reservation import Reservation
-from aioqless.store.acl import ROLES, user
 from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose, source
 from tests.conftest import Until

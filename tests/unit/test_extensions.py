@@ -29,7 +29,7 @@ FAST_TESTS = [
 ]
 USE_OF_THE_CORE = """
 import importlib, pkgutil, aioqless
-from aioqless.store.acl import ROLES, user
+from aioqless.cli.acl_roles import ROLES, user
 from tests.codegen import generate
 from aioqless.store.command_header import command_names
 from aioqless.store.script_composer import compose

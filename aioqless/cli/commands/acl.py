@@ -29,11 +29,11 @@ def acl(
 
     The password is AIOQLESS_PASSWORD, or a new one, which is printed on standard error.
     """
-    from aioqless.store import acl as roles
+    from aioqless.cli import acl_roles
 
     given = os.environ.get("AIOQLESS_PASSWORD")
     password = given or secrets.token_urlsafe(24)
     whole = namespace if (partitions or 1) == 1 else f"{namespace}{{*}}"
-    print(roles.user(role, whole, password, user))
+    print(acl_roles.user(role, whole, password, user))
     if not given:
         print(f"the password of {user or role}: {password}", file=sys.stderr)

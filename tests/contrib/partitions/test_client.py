@@ -19,11 +19,11 @@ from aioqless import (
     group,
     job,
 )
+from aioqless.cli import acl_roles
 from aioqless.client import CommandConnection
 from aioqless.client.put import encode_job
 from aioqless.contrib.partitions import PartitionedClient, WrongPartitions
 from aioqless.errors import JobExists, NoSuchJob
-from aioqless.store import acl
 
 
 @job(klass="Greet", max_concurrency=5)
@@ -502,7 +502,7 @@ async def test_least_privileges_of_a_role_are_enough(
     partitioned: PartitionedClient, redis: Redis, redis_url: str, namespace: str
 ) -> None:
     name = f"producer-{namespace}"
-    _, *rules = acl.user("producer", f"{namespace}{{*}}", "secret", name).split()[1:]
+    _, *rules = acl_roles.user("producer", f"{namespace}{{*}}", "secret", name).split()[1:]
     await redis.execute_command("ACL", "SETUSER", name, *rules)
     url = redis_url.replace("unix://", f"unix://{name}:secret@")
     try:
