@@ -34,6 +34,7 @@ def load(name: str) -> ModuleType:
     return import_module(f"aioqless.contrib.{name}")
 
 
-def find_worker_metrics() -> ModuleType | None:
-    """Return the module with which workers count their runs, unless there is no such extension."""
-    return load("metrics.worker_metrics") if find_spec("aioqless.contrib.metrics") else None
+def find(name: str) -> ModuleType | None:
+    """Return a module of an extension, unless there is no such extension."""
+    extension = name.partition(".")[0]
+    return load(name) if find_spec(f"aioqless.contrib.{extension}") else None

@@ -416,14 +416,8 @@ class OptionTable:
 
 
 _OF_HANDLERS = (
-    "backoff",
-    "cron",
-    "every",
-    "executor",
-    "klass",
-    "result_ttl",
-    "retry_on",
-    "timeout",
+    *("backoff", "cron", "every", "executor"),
+    *("klass", "result_ttl", "retry_on", "timeout"),
 )
 _NOT_OF_PUT = dict.fromkeys(_OF_HANDLERS, ": it is one of @job") | {
     "once": ': it is one of put_flow; a single job takes jid="order-7", if_exists="keep"'

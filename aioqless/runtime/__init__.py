@@ -3,6 +3,5 @@
 forks.py             guard_loop       children of os.fork that return from their handler
 log.py               log, write_to    log events, and how commands write them
 standard_streams.py                   standard output and error that never block for long
-process_files.py     ProcessFile      locked files, which show which processes have ended
 tasks.py             cancel_and_wait  waiting for events and for canceled tasks
 """

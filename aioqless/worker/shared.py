@@ -78,7 +78,7 @@ class Shared:
         self.lifecycle = Lifecycle(self.name, settings, on_stopping)
         self.running = RunningJobs(self.name, settings.concurrency)
         self.metrics = None
-        if found := extensions.find_worker_metrics():
+        if found := extensions.find("metrics.worker_metrics"):
             self.metrics = found.WorkerMetrics(self.name, self.running, settings.version_label)
             self.settings = dataclasses.replace(settings, version_label=self.metrics.version)
         self.threads = ThreadPool(settings.threads)

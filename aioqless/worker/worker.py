@@ -15,7 +15,7 @@ from typing import Self
 import anyio
 from redis import exceptions
 
-from aioqless.client import Client, acting_as
+from aioqless.client import Client, acting_as, extensions
 from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Source
@@ -27,7 +27,6 @@ from aioqless.store.script_composer import compose
 from aioqless.worker.context import Outage, Part, WorkerContext
 from aioqless.worker.lock_renewer import LockRenewer, LostLocks
 from aioqless.worker.outcome_writer import OutcomeWriter
-from aioqless.worker.parts.job_recovery import JobRecovery
 from aioqless.worker.parts.listener import Listener, RemoteControl
 from aioqless.worker.parts.memory_checks import ArchiveMonitor, check_eviction
 from aioqless.worker.parts.registration import Registration
@@ -84,7 +83,8 @@ class Consumer:
             shared.lifecycle,
         )
         id = secrets.token_hex(8)
-        self._recovery = JobRecovery(context, id)
+        found = extensions.find("job_recovery")
+        self._recovery = found and found.JobRecovery(context, id)
         self._lease: NameLease | None = None
         if shared.has_stable_name:
             self._lease = NameLease(context, id, on_lost=shared.stop_at_once)
@@ -156,7 +156,8 @@ class Consumer:
         Raises:
             NameTaken: Another worker has the name, or took it during an outage.
         """
-        async with self._recovery, self._lease or contextlib.nullcontext():
+        nothing = contextlib.nullcontext()
+        async with self._recovery or nothing, self._lease or nothing:
             yield
         if self._lease and self._lease.lost:
             raise self._lease.lost

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from aioqless.runtime import process_files
-from aioqless.runtime.process_files import ProcessFile, lock_ended, lock_group
+from aioqless.contrib.job_recovery import process_files
+from aioqless.contrib.job_recovery.process_files import ProcessFile, lock_ended, lock_group
 
 GROUP = "group"
 Started = Callable[[str], "subprocess.Popen[str]"]
@@ -34,7 +34,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
     def started(then: str) -> subprocess.Popen[str]:
         code = (
             "import os, pathlib, sys, time\n"
-            "from aioqless.runtime import process_files\n"
+            "from aioqless.contrib.job_recovery import process_files\n"
             f"process_files.PARENT = pathlib.Path({str(tmp_path)!r})\n"
             f"file = process_files.ProcessFile.create({GROUP!r}, 'other', 'ann')\n"
             f"{then}\nprint('ready', flush=True)\ntime.sleep(600)\n"

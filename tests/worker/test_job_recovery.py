@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from aioqless import Client, Worker
-from aioqless.runtime import process_files
-from aioqless.runtime.process_files import ProcessFile
-from aioqless.worker.parts import job_recovery
-from aioqless.worker.parts.job_recovery import group_of
+from aioqless.contrib.job_recovery import job_recovery, process_files
+from aioqless.contrib.job_recovery.job_recovery import group_of
+from aioqless.contrib.job_recovery.process_files import ProcessFile
 from tests.conftest import Until
 from tests.worker.conftest import Lines, Work
 from tests.worker.test_notifications import note

@@ -8,9 +8,9 @@ import hashlib
 from typing import Self
 from urllib.parse import urlsplit
 
+from aioqless.contrib.job_recovery.process_files import ProcessFile, lock_ended, lock_group
 from aioqless.errors import NameTaken
 from aioqless.runtime.log import log
-from aioqless.runtime.process_files import ProcessFile, lock_ended, lock_group
 from aioqless.worker.context import NOT_NOW, WorkerContext, call_until_answered
 
 INTERVAL = 2.0  # seconds
