@@ -176,7 +176,7 @@ async def test_full_rate_limit_of_a_key_says_when_it_has_room(
     await client.queue("mail").put_many([NewJob("Greet", {}, limits=[limit]) for _ in range(2)])
     await client.queue("mail").pop(9)
     page = (await http.get("/queue?name=mail")).text.split("How full limits")[1]
-    assert re.search(r'1 of 1 in 1 h.*?<td class="end"><time', page.split("</table>")[0], re.DOTALL)
+    assert re.search("1 of 1 in 1 h.*?room: </span><time", page.split("</table>")[0], re.DOTALL)
 
 
 async def test_breakdown_counts_classes_tags_and_arguments_without_secrets(

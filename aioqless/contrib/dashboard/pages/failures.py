@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from aioqless.client import Client
 from aioqless.client.codec import ENCRYPTED
@@ -121,7 +122,7 @@ async def list_groups(request: PageRequest) -> Page:
         return Page("failures.html", "Failures", values)
     causes = [
         each
-        for each in await find_causes(request.client, counts, by_klass=by == "class")
+        for each in await read_causes(request, counts, by_klass=by == "class")
         if any(search in text.lower() for text in (each.error, *each.klasses, *each.queues))
     ]
     sort_causes(causes, now, str(values["sort"]))
@@ -142,7 +143,7 @@ async def show_group(request: PageRequest) -> Page:
     jobs = request.client.jobs
     if error:
         counts = find_groups(await jobs.failed_counts(), error)
-        found = await find_causes(request.client, counts, by_klass=bool(klass))
+        found = await read_causes(request, counts, by_klass=bool(klass))
         found = [each for each in found if (each.error, each.klass) == (error, klass)]
         cause = next(iter(note_cut(found, counts)), None)
         shown = cause.jobs[request.offset : request.offset + PAGE_SIZE] if cause else []
@@ -237,6 +238,15 @@ def _sort_groups(counts: Mapping[str, int]) -> list[str]:
 
 def _may_have(group: str, error: str) -> bool:
     return group == error or group.endswith(f"-{error}")
+
+
+async def read_causes(
+    request: PageRequest, counts: Mapping[str, int], *, by_klass: bool = False
+) -> list[Cause]:
+    """Return the causes of failures: those that another page has shown of the same counts."""
+    find = partial(find_causes, request.client, counts, by_klass=by_klass)
+    key = ("causes", by_klass, frozenset(counts.items()))
+    return list(await request.dashboard.cached(key, find))
 
 
 async def find_causes(

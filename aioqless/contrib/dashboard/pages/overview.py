@@ -9,10 +9,10 @@ from aioqless.client.queue_statistics import QueueOverview
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest, address
 from aioqless.contrib.dashboard.pages.failures import (
     MAX_GROUPS,
-    find_causes,
     find_deploy,
     hide_secrets,
     note_cut,
+    read_causes,
     sort_causes,
 )
 from aioqless.contrib.dashboard.pages.klasses import read_runs
@@ -75,7 +75,7 @@ async def _show_overview(request: PageRequest) -> Page:
     sampler, client = request.dashboard.sampler, request.client
     sample = await sampler.refresh(client)
     workers = [each.name for each in sample.workers[:MAX_WORKERS]]
-    causes = await find_causes(client, sample.failed)
+    causes = await read_causes(request, sample.failed)
     sort_causes(causes, sample.when)
     alarms, kept = find_alarms(sample), request.dashboard.dismissed
     if dismissed := kept.get(request.browser, ()):  # those that have ended are forgotten
