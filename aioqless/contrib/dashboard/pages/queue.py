@@ -84,15 +84,13 @@ async def show_queue(request: PageRequest) -> Page:
         state = request.one_of("of", ("", *SAMPLED, *ENDED))
         state = state or next((each for each in SAMPLED if getattr(counts, each)), SAMPLED[0])
         if state in ENDED:
-            jids, searched = await _search_jobs(request, name, state)
-            sampled, shares = await _read_shares(request, jids)
-            values |= {"searched": searched, "total": sampled}
+            jids, values["searched"] = await _search_jobs(request, name, state)
+            values["total"] = len(jids)
         else:
-            total = getattr(counts, state)
-            sampled, shares = await _read_shares(request, await _sample_jids(queue, state, total))
-            values["total"] = total
-        values |= {"state": state, "sampled": sampled, "shares": shares}
-        values["states"] = (*SAMPLED, *ENDED)
+            values["total"] = total = getattr(counts, state)
+            jids = await _sample_jids(queue, state, total)
+        sampled, shares = await _read_shares(request, jids)
+        values |= {"state": state, "states": SAMPLED + ENDED, "sampled": sampled, "shares": shares}
     elif tab == "recurring":
         jobs = await request.client.recurring.page(name, offset=request.offset, count=PAGE_SIZE)
         values |= {"jobs": jobs, "total": counts.recurring}

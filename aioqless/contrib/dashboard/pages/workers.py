@@ -30,8 +30,8 @@ async def list_workers(request: PageRequest) -> Page:
 
     async def read_growth() -> dict[str, tuple[float, float]]:
         histories = await asyncio.gather(*map(request.client.metrics.worker_history, page))
-        growth = map(find_growth, histories)
-        return {name: each for name, each in zip(page, growth, strict=True) if each}
+        found = zip(page, map(find_growth, histories), strict=True)
+        return {name: growth for name, growth in found if growth}
 
     values = {
         "workers": await request.client.workers.working(*page, most=2) if page else [],
