@@ -38,7 +38,6 @@ from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.http import FramingMiddleware, Session
 from aioqless.errors import AioqlessError, ScriptError
 from aioqless.handlers import Source
-from aioqless.runtime.log import log
 
 STATIC = Path(__file__).parent / "static"
 
@@ -196,16 +195,8 @@ class Endpoints:
         if kind == "refused":
             form.pop("filter", None)  # it may be refused since it names what is hidden
         if kind == "refused" or action.is_recorded:
-            await self._record(user, name, form, message)
+            await audit_log.record(self._dashboard.client, user, name, form, message)
         return RedirectResponse(request.scope.get("root_path", "") + local_address(to), 303)
-
-    async def _record(
-        self, user: Identity, action: str, form: dict[str, str], outcome: str
-    ) -> None:
-        try:
-            await audit_log.record(self._dashboard.client, user, action, form, outcome)
-        except (AioqlessError, *REDIS_UNAVAILABLE) as error:
-            log.error("web.audit_failed", user=user.name, action=action, why=str(error))
 
     def _page_request(self, request: Request, path: str, query: str) -> PageRequest:
         try:

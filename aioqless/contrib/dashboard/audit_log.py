@@ -114,7 +114,7 @@ def _order(place: str) -> tuple[int, ...]:
 async def record(
     client: Client, user: Identity, action: str, fields: Mapping[str, str], outcome: str
 ) -> str:
-    """Record an action, and return the id of the entry.
+    """Record an action, and return the id of the entry; empty if that fails, which is logged.
 
     Job data is never recorded, only that it was changed.
     """
@@ -130,9 +130,13 @@ async def record(
     log.info(
         "web.action_performed", user=user.name, action=action, details=details, outcome=outcome
     )
-    return await DashboardCommands(client.internals.store).audit_log_add(
-        who=user.name, act=action, about=json.dumps(details), outcome=outcome[:MAX_LENGTH]
-    )
+    try:
+        return await DashboardCommands(client.internals.store).audit_log_add(
+            who=user.name, act=action, about=json.dumps(details), outcome=outcome[:MAX_LENGTH]
+        )
+    except (AioqlessError, *REDIS_UNAVAILABLE) as error:
+        log.error("web.audit_failed", user=user.name, action=action, why=str(error))
+    return ""
 
 
 async def record_login(client: Client, user: str, action: str, address: str, outcome: str) -> None:

@@ -13,7 +13,6 @@ from aioqless.client import REDIS_UNAVAILABLE, Client
 from aioqless.contrib.dashboard import audit_log
 from aioqless.contrib.dashboard.access import Identity
 from aioqless.errors import AioqlessError
-from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait
 
 STEP = 250  # jobs
@@ -111,9 +110,8 @@ class BulkActions:
     ) -> None:
         begun = ""
         try:
-            begun = await self._record(
-                user, bulk.action, fields, f"{audit_log.BEGUN}{bulk.total:,} jobs"
-            )
+            outcome = f"{audit_log.BEGUN}{bulk.total:,} jobs"
+            begun = await audit_log.record(self._client, user, bulk.action, fields, outcome)
             while (left := bulk.total - bulk.done - bulk.skipped) > 0:
                 done, skipped = await step(bulk.skipped, min(STEP, left))
                 if done + skipped == 0:
@@ -127,16 +125,5 @@ class BulkActions:
             bulk.error = "the dashboard was stopped"
         finally:
             bulk.ended = time.monotonic()
-        await self._record(
-            user, bulk.action + audit_log.END, {**fields, "begun": begun}, bulk.summary()
-        )
-
-    async def _record(
-        self, user: Identity, action: str, fields: Mapping[str, str], outcome: str
-    ) -> str:
-        """Return the id of the entry; empty if it could not be recorded."""
-        try:
-            return await audit_log.record(self._client, user, action, fields, outcome)
-        except (AioqlessError, *REDIS_UNAVAILABLE) as error:
-            log.error("web.audit_failed", user=user.name, action=action, why=str(error))
-        return ""
+        fields, action = {**fields, "begun": begun}, bulk.action + audit_log.END
+        await audit_log.record(self._client, user, action, fields, bulk.summary())
