@@ -1,7 +1,7 @@
 """Rows per second and processor time per row of Spark, compared with a plain loop in one process.
 
 Measured are jobs read, events archived and rows put. The plain loop of `archive` is the archiver
-itself, whose shares are written by its own process or by tasks of Spark.
+itself, whose rows are made by its own process or by tasks of Spark.
 """
 
 from __future__ import annotations
@@ -236,20 +236,18 @@ class Bench:
         jobs.schema(COLUMNS).load("jobs").write.format("noop").mode("overwrite").save()
 
     def loop_archive(self) -> None:
-        self._archive("loop", local_shares=self.size)
+        self._archive("loop")
 
     def spark_archive(self, run: str) -> None:
-        self._archive(run, local_shares=0)
+        self._archive(run, lambda: self.spark)
 
-    def _archive(self, run: str, *, local_shares: int) -> None:
+    def _archive(self, run: str, open_session: Callable[[], SparkSession] | None = None) -> None:
         """Archive into a new lake: in this process, or in tasks of Spark."""
         from aioqless.contrib.lake.archiver import Archiver
         from aioqless.contrib.lake.lake import Lake
 
         lake = Lake(self.folder / f"lake-{run}-{self.size}", create=True)
-        archiver = Archiver(
-            lambda: self.spark, lake, self.url, namespace(self.size), local_shares=local_shares
-        )
+        archiver = Archiver(lake, self.url, namespace(self.size), open_session=open_session)
         assert archiver.once().events == self.size
 
     def loop_put(self) -> None:

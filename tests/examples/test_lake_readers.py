@@ -21,7 +21,7 @@ pytest.importorskip("deltalake")
 from aioqless.contrib.lake.database import NAMES
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
-from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark, raw
+from tests.contrib.lake.lakes import EARLY, LATE, archive, raw
 from tests.unit.pages import ROOT, blocks
 
 pytestmark = pytest.mark.readers
@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Write eight jobs of three namespaces, one of them `{billing}`."""
     lake = Lake(tmp_path_factory.mktemp("readers") / "lake", create=True)
     archive(lake, *EARLY, *LATE)
-    refresh(lake, no_spark)
+    refresh(lake)
     return lake
 
 

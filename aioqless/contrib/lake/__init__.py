@@ -5,14 +5,13 @@ The only package that imports pyspark; it needs `pip install "aioqless[lake]"`.
 schema.py    the tables: columns, descriptions, versions
 storage.py   a folder or an object store's prefix
 lake.py      the tables of a lake, made and opened
-snapshot.py  a table at one version, and commits of the next one
-table_files.py  Parquet files of tables, read and written here or by Spark's tasks
-java.py      finding a Java
+open_table.py  a table: its files, its rows, and changes by delta-rs
+tasks.py     makes rows here, or by Spark's tasks
 session.py   a Spark session
 row_files.py files of rows that are put as jobs
 conf/        configuration of Spark: what Java logs
 archiver.py  moves the archive's stream into the lake, each entry exactly once
-batch.py     a range of the stream, divided into shares that tasks write
+batch.py     a range of the stream, read once
 backlog.py   snapshots of the queues
 position.py  how far the events of a namespace are in the lake
 event_log.py the archive's stream in Redis

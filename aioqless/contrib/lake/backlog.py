@@ -54,7 +54,7 @@ def store_backlog(lake: Lake, snapshots: dict[str, pa.RecordBatch]) -> None:
     """Add a snapshot to the lake."""
     for name, rows in snapshots.items():
         if rows.num_rows:
-            lake.snapshot(name).append(rows)
+            lake.table(name).append([rows])
 
 
 def _serves(patterns: list[str] | None, queue: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import ConcurrentCommit, retry_conflicts
 from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.snapshot import ConcurrentCommit, retry_conflicts
 
 VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have
 LEAST_HOURS: Final = 24  # readers may need a version for so long
@@ -35,14 +36,18 @@ def compact(
     fewer = 0
     for name in TABLES:
         try:
-            merged = retry_conflicts(lake.snapshot(name).optimize)
+            merged = retry_conflicts(partial(_optimize, lake, name))
         except ConcurrentCommit:
             progress(f"{name}: left as it is, since other processes change it all the time")
         else:
             fewer += merged
             if merged:
                 progress(f"{name}: {merged} files less")
-        snapshot = lake.snapshot(name)
-        snapshot.vacuum(max(vacuum_hours, LEAST_HOURS))
-        snapshot.delete_orphans()
+        table = lake.table(name)
+        table.vacuum(max(vacuum_hours, LEAST_HOURS))
+        table.delete_orphans()
     return fewer
+
+
+def _optimize(lake: Lake, name: str) -> int:
+    return lake.table(name).optimize()

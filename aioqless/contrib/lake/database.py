@@ -5,7 +5,7 @@ The texts are in `sql/`, in DuckDB's dialect. `sql/named` has queries for users.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from string import Template
@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.snapshot import DataFile, Snapshot
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import open_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,8 +84,13 @@ def open_lake_database(
         needed = {*names}.union(*(VIEWS.get(name, ()) for name in names))
         for name, table in NAMES.items():
             if name in needed:
-                snapshot = lake.snapshot(table)
-                register(database, name, snapshot, list_files(snapshot, namespace, dates))
+                opened = lake.table(table)
+                chosen = {
+                    each.partition
+                    for each in opened.files(within=namespace)
+                    if dates is None or dates[0] <= each.date <= dates[1]
+                }
+                database.register(name, opened.rows(chosen))
         create_views(database, [name for name in VIEWS if name in needed])
         yield database
 
@@ -105,21 +108,3 @@ def fetch(
     answer = database.execute(query, dict(values or {}))
     names = [column[0] for column in answer.description]
     return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-
-
-def register(
-    database: DuckDBPyConnection, name: str, snapshot: Snapshot, files: Sequence[DataFile]
-) -> None:
-    """Make files of a table known to SQL by a name."""
-    database.register(name, open_rows(snapshot.storage, snapshot.table, files))
-
-
-def list_files(
-    snapshot: Snapshot, namespace: str | None = None, dates: tuple[date, date] | None = None
-) -> list[DataFile]:
-    """List the files of a namespace with its partitions, or of all, from one date to another."""
-    return [
-        each
-        for each in snapshot.files(within=namespace)
-        if dates is None or dates[0] <= each.date <= dates[1]
-    ]

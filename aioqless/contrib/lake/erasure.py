@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from aioqless.contrib.lake.database import open_database, register
+from aioqless.contrib.lake.database import open_database
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import retry_conflicts
 from aioqless.contrib.lake.position import erased_name
 from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS, SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
-from aioqless.contrib.lake.snapshot import DataFile, Snapshot, retry_conflicts
-from aioqless.contrib.lake.table_files import FileWriter, as_actions
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -58,7 +57,7 @@ def erase(
         tags: The tags.
 
     Returns:
-        The number of files that had the jobs or tags.
+        The number of days of tables that had the jobs or tags.
 
     Raises:
         ConcurrentCommit: Other processes change the tables all the time.
@@ -69,16 +68,16 @@ def erase(
             texts = ", ".join("'" + each.replace("'", "''") + "'" for each in values)
             database.execute(f"SET VARIABLE {name} = [{texts}]::VARCHAR[]")
         for name in TABLES:
-            files = 0
+            days = 0
             if name not in (SNAPSHOTS, WORKER_SNAPSHOTS):  # these have no jobs
-                files = retry_conflicts(partial(_erase_from, database, lake, name, namespace))
-            if files:
-                progress(f"{name}: {files:,} files")
-            snapshot = lake.snapshot(name)
-            snapshot.vacuum(0)
-            snapshot.delete_orphans()
-            younger += len(snapshot.find_orphans())
-            erased += files
+                days = retry_conflicts(partial(_erase_from, database, lake, name, namespace))
+            if days:
+                progress(f"{name}: {days:,} days")
+            table = lake.table(name)
+            table.vacuum(0)
+            table.delete_orphans()
+            younger += len(table.find_orphans())
+            erased += days
     if younger:
         progress(
             f"{younger:,} files of killed or running processes may have the jobs, in no table: "
@@ -88,48 +87,41 @@ def erase(
 
 
 def _erase_from(database: DuckDBPyConnection, lake: Lake, name: str, namespace: str | None) -> int:
-    snapshot = lake.snapshot(name)
-    writer = FileWriter(snapshot.storage, snapshot.table)
-    removed, entries = [], Counter[str]()
-    for file in snapshot.files(within=namespace):
-        if (number := _rewrite(database, snapshot, file, writer)) is not None:
-            removed.append(file)
-            entries[file.namespace] += number
-    transactions = {
-        erased_name(each): (snapshot.transaction(erased_name(each)) or 0) + number
-        for each, number in entries.items()
-        if number
-    }
-    if name in DERIVED:  # a refresh that has read the jobs already must not commit
-        namespaces = {each.namespace for each in lake.snapshot(EVENTS).files(within=namespace)}
-        for each in map(position_name, namespaces):
-            transactions[each] = snapshot.transaction(each) or 0
-    if removed or transactions:
-        snapshot.commit(as_actions(writer.finish()), removed, transactions)
-    return len(removed)
-
-
-def _rewrite(
-    database: DuckDBPyConnection, snapshot: Snapshot, file: DataFile, writer: FileWriter
-) -> int | None:
-    """Write a file again, if it has any of the erased; return the number of erased entries."""
-    columns = snapshot.table.columns.names
+    """Replace the days of a table that have any of the erased; return their number."""
+    table = lake.table(name)
+    columns = table.schema.names
     goes = _join(f"({text})" for name, text in _GOES.items() if name in columns)
     kept = {name: text for name, text in _KEPT.items() if name in columns}
     changes = _join(f"{text} IS DISTINCT FROM {name}" for name, text in kept.items())
     entries = f"count(ordinal) FILTER ({goes})" if "ordinal" in columns else "0"
-    register(database, "rows", snapshot, [file])
+    database.register(
+        "rows", table.rows({each.partition for each in table.files(within=namespace)})
+    )
     found: Any = database.execute(
-        f"SELECT {entries} FROM rows HAVING count(*) FILTER ({goes} OR {changes}) > 0"
-    ).fetchone()
-    if found is None:
-        return None
-    texts = ", ".join(f"{text} AS {name}" for name, text in kept.items())
-    replaced = f"REPLACE ({texts})" if kept else ""
-    rows = database.execute(f"SELECT * {replaced} FROM rows WHERE NOT ({goes})")
-    for batch in rows.to_arrow_reader(_BATCH):
-        writer.add(batch)
-    return int(found[0])
+        f"SELECT namespace, date, {entries} FROM rows GROUP BY ALL "
+        f"HAVING count(*) FILTER ({goes} OR {changes}) > 0"
+    ).fetchall()
+    erased = Counter[str]()
+    for each, _, number in found:
+        erased[each] += number
+    transactions = {
+        erased_name(each): (table.transaction(erased_name(each)) or 0) + number
+        for each, number in erased.items()
+        if number
+    }
+    if name in DERIVED:  # a refresh that has read the jobs already must not commit
+        namespaces = {each.namespace for each in lake.table(EVENTS).files(within=namespace)}
+        for each in map(position_name, namespaces):
+            transactions[each] = table.transaction(each) or 0
+    if found or transactions:
+        partitions = {(each, day) for each, day, _ in found}
+        database.register("rows", table.rows(partitions))
+        replaced = ", ".join(f"{text} AS {name}" for name, text in kept.items())
+        rows = database.execute(
+            f"SELECT * {f'REPLACE ({replaced})' if kept else ''} FROM rows WHERE NOT ({goes})"
+        )
+        table.replace(rows.to_arrow_reader(_BATCH), partitions, transactions)
+    return len(found)
 
 
 def _join(conditions: Iterable[str]) -> str:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from redis import exceptions
-
 from aioqless.client import Client
-from aioqless.errors import AioqlessError
 from aioqless.store import Keys
 
 PAGE = 1_000  # entries of a reply
 Entry: TypeAlias = tuple[bytes, list[bytes]]
-
-
-@dataclass(frozen=True)
-class StreamState:
-    """The number of the stream's first entry, 1 for the first ever, and the id of its last one.
-
-    The last entry may be deleted.
-    """
-
-    first: int = 1
-    last: str = "0-0"
 
 
 def parse_id(id: str | bytes) -> tuple[int, int]:
@@ -36,24 +21,9 @@ class EventLog:
     """The archive's stream of a client's namespace."""
 
     def __init__(self, client: Client) -> None:
+        self.archive = client.archive
         self._execute = client.internals.store.connection.execute
         self._key = Keys(client.internals.store.namespace)("archive")
-
-    async def state(self) -> StreamState:
-        """Return where the stream begins and ends."""
-        try:
-            flat = await self._execute("XINFO", "STREAM", self._key)
-        except exceptions.ResponseError as error:
-            if "no such key" in str(error):
-                return StreamState()
-            raise
-        info = dict(zip(flat[::2], flat[1::2], strict=True))
-        if b"entries-added" not in info:
-            raise AioqlessError(
-                "this server doesn't count the entries of a stream: Redis 7.0 or Valkey is needed"
-            )
-        first = info[b"entries-added"] - info[b"length"] + 1
-        return StreamState(first, info[b"last-generated-id"].decode())
 
     async def read_page(self, after: str, until: str, count: int = PAGE) -> list[Entry]:
         """Return the first entries after one id, up to another."""
@@ -61,13 +31,6 @@ class EventLog:
             "XRANGE", self._key, f"({after}", until, "COUNT", count
         )
         return found
-
-    async def read_page_before(self, after: str, until: str, count: int) -> list[Entry]:
-        """Return the last entries after one id, up to another, in their order."""
-        found: list[Entry] = await self._execute(
-            "XREVRANGE", self._key, until, f"({after}", "COUNT", count
-        )
-        return found[::-1]
 
     async def list_unmatched(self, last: str) -> list[str]:
         """List the entries up to an id, if there are some and the one of that id is missing.

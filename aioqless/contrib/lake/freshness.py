@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-import pyarrow.compute as pc
-
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import whole_of
 from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS
-from aioqless.contrib.lake.snapshot import whole_of
-from aioqless.contrib.lake.table_files import read_table
 
 
 @dataclass(frozen=True)
@@ -40,17 +38,6 @@ class Freshness:
             return 0.0
         return max(0.0, (now - self.missing_since).total_seconds())
 
-    def __add__(self, other: Freshness) -> Freshness:
-        """Return how fresh the tables of two partitions of a namespace are."""
-        since = [each for each in (self.missing_since, other.missing_since) if each]
-        return Freshness(
-            self.namespace,
-            self.events + other.events,
-            max(self.ended, other.ended),
-            self.missing + other.missing,
-            min(since, default=None),
-        )
-
 
 # Name, type, help of each metric.
 _METRICS: Final = (
@@ -63,27 +50,34 @@ _METRICS: Final = (
 
 def read_freshness(lake: Lake) -> list[Freshness]:
     """Return how fresh the tables are, by namespace; the partitions of one are added."""
-    events = lake.snapshot(EVENTS)
-    derived = [lake.snapshot(table) for table in DERIVED]
-    found: dict[str, Freshness] = {}
-    for namespace in sorted({each.namespace for each in events.all_files}):
-        files = events.files(namespace)
-        first = min(each.least["ordinal"] for each in files)
-        name = position_name(namespace)
-        position = max(first - 1, min(each.transaction(name) or 0 for each in derived))
-        newer = [each for each in files if each.greatest["ordinal"] > position]
-        behind = pc.field("ordinal") > position
-        rows = read_table(events.storage, events.table, newer, ["ended"], behind)
-        whole = whole_of(namespace)
-        fresh = Freshness(
-            whole,
-            max(each.greatest["ordinal"] for each in files),
-            max(each.greatest["ended"] for each in files),
-            rows.num_rows,
-            pc.min(rows["ended"]).as_py(),
+    events = lake.table(EVENTS)
+    derived = [lake.table(table) for table in DERIVED]
+    found = []
+    for whole in sorted({whole_of(each.namespace) for each in events.all_files}):
+        files = events.files(within=whole)
+        last = Counter[str]()
+        for each in files:
+            last[each.namespace] = max(last[each.namespace], each.greatest["ordinal"])
+        positions = {
+            name: min(each.transaction(position_name(name)) or 0 for each in derived)
+            for name in last
+        }
+        newer = {
+            each.partition for each in files if each.greatest["ordinal"] > positions[each.namespace]
+        }
+        behind = f"ordinal > {min(positions.values())}"
+        rows = events.read(newer, ["namespace", "ordinal", "ended"], behind).to_pylist()
+        missing = [row["ended"] for row in rows if row["ordinal"] > positions[row["namespace"]]]
+        found.append(
+            Freshness(
+                whole,
+                last.total(),
+                max(each.greatest["ended"] for each in files),
+                len(missing),
+                min(missing, default=None),
+            )
         )
-        found[whole] = found[whole] + fresh if whole in found else fresh
-    return list(found.values())
+    return found
 
 
 def format_metrics(found: Sequence[Freshness], now: datetime | None = None) -> str:

@@ -47,7 +47,7 @@ ORDER BY ended DESC, jid LIMIT $count
 
 def list_days(lake: Lake, namespace: str) -> list[date]:
     """Return the days of which the lake has events, latest first."""
-    files = lake.snapshot(EVENTS).files(within=namespace)
+    files = lake.table(EVENTS).files(within=namespace)
     return sorted({each.date for each in files}, reverse=True)
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from aioqless.contrib.lake.open_table import VERSION_PROPERTY, OpenTable
 from aioqless.contrib.lake.schema import EVENTS, PARTITION_COLUMNS, TABLES, Table
-from aioqless.contrib.lake.snapshot import VERSION_PROPERTY, Snapshot
 from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
 
+# The last table has a property that says with which declaration of all tables it was made.
+_LAST: Final = list(TABLES)[-1]
+_TABLES_PROPERTY: Final = "aioqless.tables"
+_DECLARED: Final = str(zlib.crc32(repr(list(TABLES.values())).encode()))
 _LAYERS: Final = {name.partition("/")[0] for name in TABLES}
 _READER_VERSION: Final = 1  # of Delta's protocol; newer ones have features that pyarrow can't read
 _FIELDS: Final = {
@@ -44,6 +47,7 @@ class Lake:
         create: bool = False,
     ) -> None:
         self.storage = locate(url, storage_options)
+        self._opened: dict[str, OpenTable] = {}
         names = self._list_names(create)
         if "bronze" not in names or "_delta_log" not in self.storage.within(EVENTS).list_names():
             self._refuse_other_contents(names)
@@ -59,45 +63,58 @@ class Lake:
         """The absolute path or URL."""
         return self.storage.url
 
-    def snapshot(self, table: str) -> Snapshot:
-        """Return a table at its latest version.
+    def table(self, name: str) -> OpenTable:
+        """Return a table, as of its latest version.
+
+        All callers share it: it is opened once, and then updated.
 
         Raises:
             LakeError: There is no such table, or a newer program wrote the table.
         """
-        declared = _declared(table)
-        opened = self._open(table)
-        if opened is None:
-            raise LakeError(f"{self.url} has no table {table}")
-        return self._wrap(opened, declared)
+        if name not in TABLES:
+            raise LakeError(f"{name!r} is no table of the lake; there are {', '.join(TABLES)}")
+        if (found := self._latest(name)) is None:
+            raise LakeError(f"{self.url} has no table {name}")
+        return found
 
-    def upgrade(self) -> dict[str, Snapshot]:
+    def upgrade(self) -> dict[str, OpenTable]:
         """Create the tables and columns that are missing, and return all tables.
 
         Raises:
             LakeError: A table can't be used; nothing was changed.
         """
-        opened = {name: self._open(name) for name in TABLES}
+        latest = {name: self._latest(name) for name in TABLES}
         found = {}
-        for name, table in TABLES.items():
-            latest = opened[name] or self._create(table)
-            known = {each.name for each in latest.schema().fields}
+        for name, table in latest.items():
+            self._opened[name] = found[name] = table or self._create(TABLES[name])
+            known = {each.name for each in found[name].delta.schema().fields}
             if added := [field for name, field in _FIELDS[name].items() if name not in known]:
-                latest.alter.add_columns(added)
-            found[name] = self._wrap(latest, table)
+                found[name].delta.alter.add_columns(added)
         return found
 
-    def mark_current(self, table: str) -> None:
-        """Record that a table was rebuilt with the present meaning of its columns."""
-        opened = self._open(table)
-        if opened is not None and _version_of(opened) != _declared(table).version:
-            opened.alter.set_table_properties(
-                {VERSION_PROPERTY: str(_declared(table).version)}, raise_if_not_exists=False
-            )
+    def is_whole(self) -> bool:
+        """Whether all tables are there, as the present program declares them."""
+        layers = {name: self.storage.within(name).list_names() for name in _LAYERS}
+        names = (name.partition("/") for name in TABLES)
+        return all(table in layers[layer] for layer, _, table in names) and (
+            self.table(_LAST).find_property(_TABLES_PROPERTY) == _DECLARED
+        )
 
-    def _wrap(self, opened: DeltaTable, declared: Table) -> Snapshot:
-        place = self.storage.within(declared.name)
-        return Snapshot(_with_columns_of(opened, declared), place, opened)
+    def mark_whole(self) -> None:
+        """Record that the present program has made all tables, if it isn't recorded."""
+        last = self.table(_LAST)
+        if last.find_property(_TABLES_PROPERTY) != _DECLARED:
+            last.set_property(_TABLES_PROPERTY, _DECLARED)
+
+    def _latest(self, name: str) -> OpenTable | None:
+        """Return a table as of its latest version, if there is one."""
+        if found := self._opened.get(name):
+            found.update()
+        elif found := self._open(name):
+            self._opened[name] = found
+        if found:
+            self._check(found.delta, name)
+        return found
 
     def _list_names(self, create: bool) -> list[str]:
         folder = Path(self.url)
@@ -125,7 +142,7 @@ class Lake:
                 "its own"
             )
 
-    def _open(self, name: str) -> DeltaTable | None:
+    def _open(self, name: str) -> OpenTable | None:
         place = self.storage.within(name)
         if place.is_local and not Path(place.url, "_delta_log").is_dir():
             return None
@@ -135,8 +152,7 @@ class Lake:
             return None
         except (DeltaError, OSError) as error:
             raise explain_failure(place.url, error) from None
-        self._check(opened, name)
-        return opened
+        return OpenTable(TABLES[name], place, opened)
 
     def _check(self, opened: DeltaTable, name: str) -> None:
         """Refuse a table that a newer version wrote, or another program changed too much."""
@@ -163,12 +179,12 @@ class Lake:
                     f"of {_type_name(expected)}: {_remedy(name)}"
                 )
 
-    def _create(self, table: Table) -> DeltaTable:
+    def _create(self, table: Table) -> OpenTable:
         place = self.storage.within(table.name)
         if place.is_local:
             Path(place.url).mkdir(parents=True, exist_ok=True)
         try:
-            return DeltaTable.create(
+            created = DeltaTable.create(
                 place.url,
                 Schema.from_arrow(table.schema),
                 mode="ignore",
@@ -180,9 +196,10 @@ class Lake:
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError) as error:
-            if (opened := self._open(table.name)) is None:
+            if (made := self._open(table.name)) is None:
                 raise explain_failure(place.url, error) from None
-            return opened  # which another process made meanwhile
+            return made  # by another process meanwhile
+        return OpenTable(table, place, created)
 
 
 def _properties_of(table: Table) -> dict[str, str | None]:
@@ -206,22 +223,5 @@ def _version_of(table: DeltaTable) -> int:
     return int(table.metadata().configuration.get(VERSION_PROPERTY, "1"))
 
 
-def _with_columns_of(opened: DeltaTable, declared: Table) -> Table:
-    """Return the declaration with the columns that the user added to the table."""
-    known = _FIELDS[declared.name]
-    added = [
-        pa.field(each.name, pa.field(each.to_arrow()).type)
-        for each in opened.schema().fields
-        if each.name not in known
-    ]
-    return replace(declared, columns=pa.schema([*declared.columns, *added])) if added else declared
-
-
 def _type_name(field: Field) -> str:
     return str(getattr(field.type, "type", field.type))
-
-
-def _declared(name: str) -> Table:
-    if name not in TABLES:
-        raise LakeError(f"{name!r} is no table of the lake; there are {', '.join(TABLES)}")
-    return TABLES[name]

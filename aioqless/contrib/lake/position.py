@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from typing import Self
 
-from aioqless.contrib.lake.snapshot import Snapshot
+from aioqless.contrib.lake.open_table import OpenTable
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Position:
     forgotten: int = 0
 
     @classmethod
-    def of(cls, snapshot: Snapshot, namespace: str) -> Self:
+    def of(cls, table: OpenTable, namespace: str) -> Self:
         """Return the position that a table's commits record; the start of the stream if none do."""
         names = transaction_names(namespace)
-        return cls(**{name: snapshot.transaction(names[name]) or 0 for name in names})
+        return cls(**{name: table.transaction(names[name]) or 0 for name in names})
 
     @property
     def id(self) -> str:
@@ -54,9 +54,9 @@ def pruned_name(namespace: str) -> str:
     return f"prune:{namespace}"
 
 
-def first_day(snapshot: Snapshot, namespace: str) -> date | None:
+def first_day(table: OpenTable, namespace: str) -> date | None:
     """Return the day before which a table has been pruned, if it has been."""
-    days = snapshot.transaction(pruned_name(namespace))
+    days = table.transaction(pruned_name(namespace))
     return None if days is None else date(1970, 1, 1) + timedelta(days=days)
 
 

@@ -22,7 +22,6 @@ from aioqless.contrib.lake.database import (
     fetch,
     open_database,
     open_lake_database,
-    register,
 )
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import Position, erased_name, first_day
@@ -72,7 +71,7 @@ def check(
     """
     texts = dict(_read_checks(folder))
     found: list[Difference] = []
-    for name in sorted({each.namespace for each in lake.snapshot(EVENTS).files(within=namespace)}):
+    for name in sorted({each.namespace for each in lake.table(EVENTS).files(within=namespace)}):
         progress(f"checking {name}")
         with open_database() as database:
             _register_namespace(database, lake, name)
@@ -131,12 +130,12 @@ def _run_check(
 
 def _register_namespace(database: DuckDBPyConnection, lake: Lake, namespace: str) -> None:
     """Make the rows of a namespace known that all tables have: of days that none has pruned."""
-    opened = {name: lake.snapshot(name) for name in NAMES.values()}
+    opened = {name: lake.table(name) for name in NAMES.values()}
     events, quarantine = opened[EVENTS], opened[QUARANTINE]
     firsts = [first_day(each, namespace) or date.min for each in opened.values()]
     for name, table in NAMES.items():
         files = [each for each in opened[table].files(namespace) if each.date >= max(firsts)]
-        register(database, name, opened[table], files)
+        database.register(name, opened[table].rows({each.partition for each in files}))
     create_views(database)
     database.execute(
         "CREATE TEMP TABLE archived AS "

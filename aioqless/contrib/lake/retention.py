@@ -8,9 +8,9 @@ from functools import partial
 from typing import Final
 
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import condition_of, retry_conflicts
 from aioqless.contrib.lake.position import first_day, pruned_name
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
-from aioqless.contrib.lake.snapshot import retry_conflicts
 
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
@@ -70,28 +70,27 @@ def drop_payloads(
 
 
 def _prune_table(lake: Lake, name: str, before: date, namespace: str | None) -> int:
-    snapshot = lake.snapshot(name)
-    removed = [each for each in snapshot.files(within=namespace) if each.date < before]
+    table = lake.table(name)
+    removed = [each for each in table.files(within=namespace) if each.date < before]
     if not removed:
         return 0
     days = (before - date(1970, 1, 1)).days
     first_days = {
         pruned_name(each): days
         for each in {file.namespace for file in removed}
-        if (first_day(snapshot, each) or date.min) < before
+        if (first_day(table, each) or date.min) < before
     }
-    snapshot.commit((), removed, first_days)
+    table.delete({each.partition for each in removed}, first_days)
     return sum(each.rows for each in removed)
 
 
 def _drop_columns(
     lake: Lake, name: str, columns: Sequence[str], before: date, namespace: str | None
 ) -> int:
-    snapshot = lake.snapshot(name)
-    files = [each for each in snapshot.files(within=namespace) if each.date < before]
-    if not files:
+    table = lake.table(name)
+    partitions = {each.partition for each in table.files(within=namespace) if each.date < before}
+    if not partitions:
         return 0
-    names = "', '".join(sorted({each.namespace.replace("'", "''") for each in files}))
     has_values = " OR ".join(f"{column} IS NOT NULL" for column in columns)
-    where = f"date < DATE '{before}' AND namespace IN ('{names}') AND ({has_values})"
-    return snapshot.update(dict.fromkeys(columns, "NULL"), where)
+    where = f"({condition_of(partitions)}) AND ({has_values})"
+    return table.update_rows(dict.fromkeys(columns, "NULL"), where)

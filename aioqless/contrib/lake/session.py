@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -12,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aioqless.contrib.lake.java import find_java
 from aioqless.errors import AioqlessError
 
 if TYPE_CHECKING:
@@ -88,7 +88,11 @@ def _start(name: str, master: str | None, conf: Mapping[str, str]) -> SparkSessi
     for key, value in {**USUAL, **(LOCAL if is_local else {}), **NEEDED, **conf}.items():
         builder = builder.config(key, value)
     if not is_submitted:
-        os.environ["JAVA_HOME"] = str(find_java())
+        if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+            raise AioqlessError(
+                "Spark needs Java 17 or later, and there is none in JAVA_HOME or PATH: install it, "
+                "as by `apt install openjdk-17-jre-headless` or `brew install openjdk@17`"
+            )
         if "SPARK_HOME" not in os.environ:  # the user's installation has its own configuration
             os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
     return builder.getOrCreate()
@@ -137,22 +141,14 @@ def find_reason(trace: str) -> str:
 
     That is the innermost error of Python, else the messages that have a code, else the first line.
     """
-    lines = [line.strip() for line in trace.splitlines() if line.strip()]
-    named = [
-        line
-        for line in lines
-        if re.match(
-            r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:Error|Full|Exception|Job|Data|Argument)?: "
-            r"|[A-Z]\w*Error: ",
-            line,
-        )
-    ]
-    python = [line for line in named if not re.match(r"(?:java|org|scala|py4j)\.", line)]
-    coded = re.findall(
-        r"\[[A-Z_]+(?:\.[A-Z_]+)*\] (.*?)(?: SQLSTATE: \w+|$)", "\n".join(lines[1:]), re.MULTILINE
+    lines = [line.strip() for line in trace.splitlines() if line.strip()] or ["an unknown error"]
+    python = re.findall(
+        r"^\s*(?!java\.|org\.|scala\.|py4j\.)(?:(?:[a-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*Error): (.*)",
+        trace,
+        re.MULTILINE,
     )
-    head = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or (
-        lines[0] if lines else "an error without a message"
-    )
-    found = python[-1] if python else head
-    return re.sub(r"^(?:aioqless\.[\w.]+|[A-Z]\w*Error): |^\[[\w.]+\] | SQLSTATE: \w+", "", found)
+    if python:
+        return str(python[-1])
+    coded = re.findall(r"\[[A-Z_.]+\] (.*?)(?: SQLSTATE: \w+|$)", trace, re.MULTILINE)
+    found = " ".join(dict.fromkeys(coded[:1] + coded[-1:])) or lines[0]
+    return re.sub(r"^\[[\w.]+\] | SQLSTATE: \w+", "", found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from aioqless.contrib.lake.database import fetch, open_lake_database, read_sql
@@ -34,16 +34,6 @@ class Period:
     def before(self) -> Period:
         """The period of the same length that ends the day before."""
         return Period(self.first - (self.last - self.first) - _DAY, self.first - _DAY)
-
-    @property
-    def start(self) -> datetime:
-        """The beginning of the first day."""
-        return datetime.combine(self.first, time.min, UTC)
-
-    @property
-    def end(self) -> datetime:
-        """The end of the last day."""
-        return datetime.combine(self.last + _DAY, time.min, UTC)
 
     def __contains__(self, day: object) -> bool:
         return isinstance(day, date) and self.first <= day <= self.last

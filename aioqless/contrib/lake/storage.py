@@ -127,10 +127,10 @@ def _local_path(text: str) -> str:
             raise LakeError(f"{text}: a file URL names no host; write file:///folder")
         text = unquote(parts.path)
     path = str(Path(text).absolute())
-    if re.search(r"\\|%[0-9A-Fa-f]{2}", path):
+    if re.search(r"[\\\[\]^|]|%[0-9A-Fa-f]{2}", path):
         raise LakeError(
-            rf"{path}: a lake's path can't have \ or % with two hexadecimal digits, "
-            "which Delta Lake reads as escapes"
+            rf"{path}: a lake's path can't have \ [ ] ^ | or % with two hexadecimal digits, "
+            "which delta-rs misreads"
         )
     return path
 

@@ -100,10 +100,21 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def store_environment() -> Iterator[dict[str, str]]:
+def store_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store") / "log"
+
+
+@pytest.fixture(scope="session")
+def store_environment(store_log: Path) -> Iterator[dict[str, str]]:
     """Yield the environment in which delta-rs finds an object store."""
-    with running_store() as environment:
+    with running_store(store_log) as environment:
         yield environment
+
+
+@pytest.fixture
+def count_requests(store_log: Path) -> Callable[[], int]:
+    """Return a function that counts the requests to the object store."""
+    return lambda: store_log.read_text().count(" HTTP/1.1")
 
 
 @pytest.fixture
@@ -121,10 +132,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Return a lake of all events of `lakes.py`; tests that change it make a copy."""
     from aioqless.contrib.lake.lake import Lake
     from aioqless.contrib.lake.refresh import refresh
-    from tests.contrib.lake.lakes import EARLY, LATE, archive, no_spark
+    from tests.contrib.lake.lakes import EARLY, LATE, archive
 
     lake = Lake(tmp_path_factory.mktemp("whole") / "lake", create=True)
     for rows in (EARLY[:1], EARLY[1:], LATE):
         archive(lake, *rows)
-    refresh(lake, no_spark)
+    refresh(lake)
     return lake

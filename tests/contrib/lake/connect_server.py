@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 import pyspark
 
-from aioqless.contrib.lake.java import find_java
 from tests.server import free_port
 
 _SETTINGS = {
@@ -39,7 +38,6 @@ def running_server(folder: Path, conf: Mapping[str, str] = MappingProxyType({}))
     ]  # fmt: skip
     environment = {
         **os.environ,
-        "JAVA_HOME": str(find_java()),
         "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": "",

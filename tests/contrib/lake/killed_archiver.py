@@ -14,32 +14,32 @@ import sys
 from typing import Any
 
 from aioqless.cli.main import main as run_command
-from aioqless.contrib.lake.snapshot import Snapshot
+from aioqless.contrib.lake.open_table import OpenTable
 
 POINTS = ("before", "within", "after")
 LONGEST_COMMIT = 0.04
 
 
 def main(point: str, number: int, *arguments: str) -> None:
-    commit = Snapshot.commit
+    append = OpenTable.append
     commits = 0
 
-    def commit_or_die(self: Snapshot, *files: Any, **transactions: Any) -> Snapshot:
+    def commit_or_die(self: OpenTable, *arguments: Any) -> None:
         nonlocal commits
         commits += 1
         if commits < number:
-            return commit(self, *files, **transactions)
+            return append(self, *arguments)
         if point == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         if point == "within":
             # By another process: delta-rs may hold the interpreter's lock meanwhile.
             delay = random.uniform(0, LONGEST_COMMIT)
             subprocess.Popen(["sh", "-c", f"sleep {delay:.3f}; kill -9 {os.getpid()}"])
-        commit(self, *files, **transactions)
+        append(self, *arguments)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("survived")
 
-    Snapshot.commit = commit_or_die  # type: ignore[method-assign]  # what this program is for
+    OpenTable.append = commit_or_die  # type: ignore  # what this program is for
     sys.argv = ["aioqless", *arguments]
     run_command()
 

@@ -89,21 +89,16 @@ def random_events(chance: random.Random, number: int) -> list[dict[str, Any]]:
 def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
     """Put events into the lake as one batch of the archiver's, after a number of entries that
     were rejected."""
-    snapshot = lake.snapshot(EVENTS)
-    number = Counter({each.namespace: 0 for each in snapshot.all_files})
-    for file in snapshot.all_files:
+    table = lake.table(EVENTS)
+    number = Counter({each.namespace: 0 for each in table.all_files})
+    for file in table.all_files:
         number[file.namespace] = max(number[file.namespace], file.greatest["ordinal"])
     number.update(dict.fromkeys({row["namespace"] for row in given}, skipped))
     numbered = []
     for row in given:
         number[row["namespace"]] += 1
         numbered.append({**row, "ordinal": number[row["namespace"]]})
-    snapshot.append(events(*numbered).combine_chunks().to_batches()[0])
-
-
-def no_spark() -> Any:
-    """A session that must not be needed."""
-    raise AssertionError("Spark was started")
+    table.append(events(*numbered).to_batches())
 
 
 def raw(lake: Lake, table: str) -> list[Row]:
@@ -148,7 +143,7 @@ def files(lake: Lake) -> set[str]:
         f"{name}/{each.path}"
         for name in TABLES
         if name.startswith(("silver", "gold"))
-        for each in lake.snapshot(name).all_files
+        for each in lake.table(name).all_files
     }
 
 

@@ -27,16 +27,20 @@ AZURITE_KEY = (
 
 
 @contextmanager
-def running_store() -> Iterator[dict[str, str]]:
+def running_store(log: Path = Path(os.devnull)) -> Iterator[dict[str, str]]:
     """Run the store with an empty bucket; yields the environment with which delta-rs finds it.
 
+    It logs a line for each request.
     It has a process of its own: delta-rs holds the interpreter's lock while it waits for replies.
     """
     port = free_port()
     program = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.DEVNULL, stderr=output
+        ) as server,
+    ):
         try:
             endpoint = f"http://127.0.0.1:{port}"
             _make_bucket(endpoint, server)

@@ -273,12 +273,12 @@ def _ends(number: int) -> list[str]:
 
 
 def _versions(lake: str) -> dict[str, int]:
-    return {name: Lake(lake).snapshot(name).version for name in (EVENTS, QUARANTINE)}
+    return {name: Lake(lake).table(name).version for name in (EVENTS, QUARANTINE)}
 
 
 def _check(scene: Scene, proof: Proof) -> None:
     lake = Lake(scene.target.lake)
-    snapshot = lake.snapshot(EVENTS)
+    snapshot = lake.table(EVENTS)
     proof.files, proof.versions = len(snapshot.all_files), snapshot.version
     events = read_with_delta_rs(lake, EVENTS)
     assert read_with_duckdb(lake, EVENTS) == events, "DuckDB reads other rows than delta-rs"

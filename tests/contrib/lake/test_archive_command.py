@@ -51,7 +51,7 @@ def test_a_lake_on_an_object_store_is_archived_into(
         asyncio.run(end(jid))
         code, out, _ = run(*place)
         assert (code, out.split(" in ")[0]) == (0, "1 events")
-    assert sum(each.rows for each in Lake(url).snapshot(EVENTS).all_files) == 2
+    assert sum(each.rows for each in Lake(url).table(EVENTS).all_files) == 2
     assert list(tmp_path.iterdir()) == [], "nothing is written to a local folder of that name"
 
 
@@ -72,7 +72,7 @@ def test_partitions_are_archived_in_parallel_into_one_lake(
         asyncio.run(end([f"job-{number}" for number in range(first, last)]))
         code, out, _ = run(*place, "--lake", str(tmp_path / "lake"))
         assert (code, out.split(" in ")[0]) == (0, f"{last - first} events")
-    files = Lake(str(tmp_path / "lake")).snapshot(EVENTS).all_files
+    files = Lake(str(tmp_path / "lake")).table(EVENTS).all_files
     assert sum(each.rows for each in files) == 30
     assert {each.namespace for each in files} == {*name_partitions(namespace, 4)}
     code, out, _ = run(*place, "--status")
@@ -94,7 +94,7 @@ def test_an_object_store_that_is_away_at_the_start_is_waited_for(
 
     monkeypatch.setattr(archive_command, "print_progress", start)
     lake = archive_command.open_when_reachable(f"s3://{BUCKET}/{tmp_path.name}", threading.Event())
-    assert lake.snapshot(EVENTS).version == 0
+    assert lake.table(EVENTS).version == 0
 
 
 def test_missing_credentials_are_one_line_without_the_logs_of_the_store(tmp_path: Path) -> None:

@@ -24,12 +24,11 @@ from aioqless.contrib.lake import archiver as archiver_module
 from aioqless.contrib.lake import backlog
 from aioqless.contrib.lake import batch as batch_module
 from aioqless.contrib.lake.archiver import Archived, Archiver
-from aioqless.contrib.lake.batch import Batch
 from aioqless.contrib.lake.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.event_log import EventLog
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, WORKER_SNAPSHOTS
-from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.store import Keys
 from tests.conftest import Until
@@ -62,13 +61,12 @@ class Place:
     """A namespace whose archive is on, and its lake."""
 
     def __init__(
-        self, spark: SparkSession, url: str, client: Client, root: Path, local_shares: int = 4
+        self, spark: SparkSession, url: str, client: Client, root: Path, is_parallel: bool = False
     ) -> None:
-        self._local_shares = local_shares
+        self._open_session = (lambda: spark) if is_parallel else None
         self.client = client
         self.root = root
         self.reports: list[str] = []
-        self._spark = spark
         self._url = url
 
     @property
@@ -77,12 +75,11 @@ class Place:
 
     def archiver(self, root: Path | None = None, *, entries: int = 1000) -> Archiver:
         return Archiver(
-            lambda: self._spark,
             Lake(root or self.root, create=True),
             self._url,
             self.client.namespace,
             entries=entries,
-            local_shares=self._local_shares,
+            open_session=self._open_session,
             report=self.reports.append,
         )
 
@@ -120,28 +117,27 @@ class Place:
 
     def versions(self) -> dict[str, int]:
         lake = Lake(self.root)
-        return {name: lake.snapshot(name).version for name in (EVENTS, QUARANTINE)}
+        return {name: lake.table(name).version for name in (EVENTS, QUARANTINE)}
 
     async def length(self) -> int:
         return (await self.client.archive.state()).length
 
 
 @pytest.fixture
-def local_shares() -> int:
-    """The number of shares up to which a batch is written without Spark."""
-    return 4
+def is_parallel() -> bool:
+    """Whether Spark makes the rows."""
+    return False
 
 
 @pytest.fixture
 async def place(
-    spark: SparkSession, redis_url: str, client: Client, tmp_path: Path, local_shares: int
+    spark: SparkSession, redis_url: str, client: Client, tmp_path: Path, is_parallel: bool
 ) -> Place:
     await client.config.set("archive", "on")
-    return Place(spark, redis_url, client, tmp_path / "lake", local_shares)
+    return Place(spark, redis_url, client, tmp_path / "lake", is_parallel)
 
 
-with_and_without_spark = pytest.mark.parametrize("local_shares", [0, 4])
-with_spark = pytest.mark.parametrize("local_shares", [0])
+with_and_without_spark = pytest.mark.parametrize("is_parallel", [False, True])
 
 
 @with_and_without_spark
@@ -212,36 +208,38 @@ async def test_implausible_times_go_to_quarantine_with_the_reason(
     assert place.jids() == ["good"]
 
 
-async def test_ends_by_other_clients_are_swept_and_missing_jobs_named_once(place: Place) -> None:
+async def test_ends_by_other_clients_are_swept(place: Place) -> None:
     await place.client.config.set("archive", "off")
     await place.client.queue("q").put("K", jid="a")
     (job,) = await place.client.queue("q").pop()
     await job.complete()
     await place.client.redis.zadd(f"{place.client.namespace}:completed", {"ghost": 1})
     await place.client.config.set("archive", "on")
-    assert await place.once() == Archived(batches=1, events=1, missing=1, swept=1)
+    assert await place.once() == Archived(batches=1, events=1, swept=1)
     assert await place.once() == Archived()
     assert place.jids() == ["a"]
-    assert [row["raw"] for row in place.rows(QUARANTINE)] == ['{"jid": "ghost"}']
+    assert place.reports[0] == (
+        "swept: 1 jobs that other clients ended; 1 more were deleted before"
+    )
 
 
 async def test_a_batch_after_a_failed_commit_is_archived_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The quarantine was committed, the events weren't; meanwhile more entries came."""
-    commit = Snapshot.commit
+    append = OpenTable.append
 
-    def fail(self: Snapshot, *arguments: Any, **options: Any) -> Snapshot:
+    def fail(self: OpenTable, *arguments: Any) -> None:
         if self.table.name == EVENTS:
             raise OSError("no space left")
-        return commit(self, *arguments, **options)
+        append(self, *arguments)
 
     await place.end("a")
     await place.add("bad", ended="5")
-    monkeypatch.setattr(Snapshot, "commit", fail)
+    monkeypatch.setattr(OpenTable, "append", fail)
     with pytest.raises(OSError, match="no space left"):
         await place.once()
-    monkeypatch.setattr(Snapshot, "commit", commit)
+    monkeypatch.setattr(OpenTable, "append", append)
     await place.add("bad too", ended="5")
     await place.end("b")
     assert await place.once(entries=3) == Archived(batches=2, events=2, unreadable=1)
@@ -253,16 +251,16 @@ async def test_a_batch_after_a_failed_commit_is_archived_once(
 async def test_an_archiver_whose_namespace_another_commits_meanwhile_is_refused(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, other, first = Archiver._write, place.archiver(), True
+    archive, other, first = Archiver._archive, place.archiver(), True
 
-    def overtake(self: Archiver, *arguments: Any) -> Any:
+    def overtake(self: Archiver, *arguments: Any) -> None:
         nonlocal first
         if first:
             first = False
             other.once()
-        return write(self, *arguments)
+        archive(self, *arguments)
 
-    monkeypatch.setattr(Archiver, "_write", overtake)
+    monkeypatch.setattr(Archiver, "_archive", overtake)
     await place.end("a", "b")
     with pytest.raises(ConcurrentCommit, match=r"another archiver of .* is at work"):
         await place.once()
@@ -419,23 +417,28 @@ async def test_losses_are_counted_and_reported_once(place: Place) -> None:
     assert place.reports == ["batch up to entry 252: 1 events"]
 
 
-@with_and_without_spark
-async def test_entries_cut_between_planning_and_reading_count_as_lost(
+async def test_entries_cut_before_they_are_read_count_as_lost(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, loop = Archiver._write, asyncio.get_running_loop()
+    """Others are cut behind the ones that are read, and one page is cut while it is."""
+    monkeypatch.setattr(batch_module, "_FIRST_PAGE", 10)
+    monkeypatch.setattr(batch_module, "_PAGE_ENTRIES", 10)
+    read, pages = EventLog.read_page, 0
 
-    async def trim() -> None:
-        await place.client.redis.xtrim(place.key, maxlen=3, approximate=False)
+    async def cut(self: EventLog, *arguments: Any) -> Any:
+        nonlocal pages
+        page, pages = await read(self, *arguments), pages + 1
+        if pages in (2, 3):
+            left = {2: 45, 3: 15}[pages]
+            await self._execute("XTRIM", self._key, "MAXLEN", left)
+        return page
 
-    def cut(self: Archiver, *arguments: Any) -> Any:
-        asyncio.run_coroutine_threadsafe(trim(), loop).result()
-        return write(self, *arguments)
-
-    await place.end("a", "b", "c", "d", "e")
-    monkeypatch.setattr(Archiver, "_write", cut)
-    assert await place.once() == Archived(batches=1, events=3, lost=2)
-    assert [(row["ordinal"], row["jid"]) for row in place.rows()] == [(3, "c"), (4, "d"), (5, "e")]
+    await place.end(*(f"j{number:02}" for number in range(50)))
+    monkeypatch.setattr(EventLog, "read_page", cut)
+    assert await place.once() == Archived(batches=2, events=35, lost=15)
+    found = [(row["ordinal"], row["jid"]) for row in place.rows()]
+    numbers = [*range(20), *range(35, 50)]
+    assert found == [(number + 1, f"j{number:02}") for number in numbers]
 
 
 async def test_numbers_rise_although_redis_forgot_entries_that_are_in_the_lake(
@@ -509,53 +512,17 @@ async def test_an_earlier_version_of_the_events_is_refused_although_it_has_the_p
     assert (await place.once()).events == 1
 
 
-@with_spark
-async def test_batches_and_shares_are_bounded_by_entries_and_bytes(
+async def test_batches_are_bounded_by_entries_and_bytes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_module, "_FIRST_PAGE", 5)
-    monkeypatch.setattr(batch_module, "_SHARE_BYTES", 100_000)
     monkeypatch.setattr(batch_module, "_PAGE_BYTES", 50_000)
     monkeypatch.setattr(archiver_module, "_BATCH_BYTES", 300_000)
-    write, shares = Archiver._write, list[int]()
-
-    def count(self: Archiver, batch: Batch, *arguments: Any) -> Any:
-        shares.append(len(batch.shares))
-        return write(self, batch, *arguments)
-
-    monkeypatch.setattr(Archiver, "_write", count)
     for number in range(150):
         await place.add(f"j{number:03}", data="x" * 10_000)
-    done = await place.once()
+    done = await place.once(entries=20)
     assert (done.events, place.jids()) == (150, [f"j{number:03}" for number in range(150)])
-    assert done.batches == len(shares) > 1 and max(shares) > 1
-
-
-@with_spark
-async def test_entries_larger_than_the_driver_takes_are_archived(place: Place) -> None:
-    """Rows never come to the driver, whose limit is FAST's spark.driver.maxResultSize."""
-    for number in range(150):
-        await place.add(f"j{number}", data="x" * 80_000)
-    assert await place.once() == Archived(batches=1, events=150)
-    assert {len(row["data"]) for row in place.rows()} == {80_000}
-
-
-async def test_a_share_is_numbered_rightly_though_its_first_entries_are_cut(place: Place) -> None:
-    await place.end(*(f"j{number}" for number in range(300)))
-    log = EventLog(place.client)
-    ids = [id.decode() for id, _ in await log.read_page("0-0", "+")]
-    found = [
-        (n + at, entry[0].decode())
-        async for n, page in batch_module.read_share(log, batch_module.Share("0-0", ids[249], 250))
-        for at, entry in enumerate(page, 1)
-    ]
-    assert sorted(found) == list(enumerate(ids[:250], 1))
-    pages = batch_module.read_share(log, batch_module.Share("0-0", ids[-1], 300))
-    first = await anext(pages)
-    await place.client.redis.xtrim(place.key, minid=ids[100], approximate=False)
-    rest = [page async for page in pages]
-    assert sum(len(page) for _, page in [first, *rest]) == 200
-    assert rest[-1][0] == 100
+    assert done.batches == 8
 
 
 async def test_a_stream_that_is_off_is_reported(place: Place) -> None:

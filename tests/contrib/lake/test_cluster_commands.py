@@ -70,7 +70,7 @@ async def archive_and_query(
     archived, tables, compacted, _, statistics, put = out.decode().splitlines()
     assert archived.startswith("3 events in 2 batches")
     assert tables.startswith("3 events: tables of")
-    assert compacted == "1 files less" and len(Lake(lake).snapshot(EVENTS).all_files) == 1
+    assert compacted == "1 files less" and len(Lake(lake).table(EVENTS).all_files) == 1
     assert statistics.split()[:3] == ["mail", "3", "3"]
     assert put == "2 put, 0 existed, 0 rejected" and await client.queue("bulk").length() == 2
     assert check(Lake(lake)) == []

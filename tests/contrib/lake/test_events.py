@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aioqless import Client, NewJob
 from aioqless.contrib.lake.event_columns import batch_of
-from aioqless.contrib.lake.event_log import EventLog, StreamState
+from aioqless.contrib.lake.event_log import EventLog
 from aioqless.store import Keys
 
 
@@ -16,10 +16,6 @@ async def complete_jobs(client: Client, number: int, *, tags: list[str] | None =
     )
     for job in await client.queue("mail").pop(number):
         await job.complete()
-
-
-async def test_a_missing_stream_has_no_entries(client: Client) -> None:
-    assert await EventLog(client).state() == StreamState(1, "0-0")
 
 
 async def test_entries_are_rows_and_an_invalid_one_has_the_reason(client: Client) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from aioqless import Client
 from aioqless.client.codec import PLAIN
-from aioqless.contrib.lake.source.job_writer import PutLimits, put_rows
-from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.job_writer import put_rows
+from aioqless.contrib.lake.source.options import SaveOptions, parse_options
 from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping
 from aioqless.contrib.lake.source.write import write_rejects
 from aioqless.errors import AioqlessError
@@ -27,7 +27,7 @@ def batch(*rows: dict[str, Any], **kinds: pa.DataType) -> pa.RecordBatch:
 
 
 def mapping(rows: pa.RecordBatch, **options: str) -> RowMapping:
-    return RowMapping.of(Options(options, options), rows.schema)
+    return RowMapping.of(parse_options(SaveOptions, options), rows.schema)
 
 
 def jobs(rows: pa.RecordBatch, **options: str) -> list[Any]:
@@ -35,31 +35,21 @@ def jobs(rows: pa.RecordBatch, **options: str) -> list[Any]:
 
 
 async def put(
-    client: Client, rows: pa.RecordBatch, limits: PutLimits | None = None, **options: str
+    client: Client, rows: pa.RecordBatch, **options: str
 ) -> tuple[int, int, list[Reject]]:
-    counts = await put_rows(client, mapping(rows, **options), limits or PutLimits(), [rows])
+    given = parse_options(SaveOptions, options)
+    counts = await put_rows(client, mapping(rows, **options), given, [rows])
     return counts.put, counts.existing, counts.rejects
 
 
 def test_columns_are_fields_of_the_job_by_name_and_the_others_are_its_data() -> None:
     when = datetime(2026, 1, 2, tzinfo=UTC)
-    row = {
-        "queue": "q",
-        "klass": "k",
-        "jid": "j",
-        "priority": -2,
-        "delay": 5.0,
-        "retries": 1,
-        "tags": ["a"],
-        "depends": ["x"],
-    }
-    ((queue, job),) = jobs(
-        batch({**row, "url": "/", "when": when, "price": Decimal("1.50"), "none": None})
-    )
+    fields = {"klass": "k", "jid": "j", "priority": -2, "delay": 5.0, "retries": 1}
+    fields |= {"tags": ["a"], "depends": ["x"]}
+    others = {"url": "/", "when": when, "price": Decimal("1.50"), "none": None}
+    ((queue, job),) = jobs(batch({"queue": "q", **fields, **others}))
     data = b'{"url":"/","when":"2026-01-02T00:00:00Z","price":"1.50","none":null}'
-    assert queue == "q" and {name: job[name] for name in (*row, "data") if name != "queue"} == {
-        name: value for name, value in {**row, "data": data}.items() if name != "queue"
-    }
+    assert queue == "q" and {name: job[name] for name in fields} == fields and job["data"] == data
 
 
 def test_data_is_json_or_a_struct_and_options_are_defaults() -> None:
@@ -73,12 +63,8 @@ def test_data_is_json_or_a_struct_and_options_are_defaults() -> None:
         batch({"data": {"n": 1}}), queue="q", klass="k", tags="a, b", delay="1.5", retries="0"
     )
     assert text["data"] == b"[1, 2.50]" and text["priority"] == 3.0
-    assert (struct["data"], struct["tags"], struct["delay"], struct["retries"]) == (
-        b'{"n":1}',
-        ["a", "b"],
-        1.5,
-        0,
-    )
+    given = {"data": b'{"n":1}', "tags": ["a", "b"], "delay": 1.5, "retries": 0}
+    assert {name: struct[name] for name in given} == given
 
 
 def test_a_row_has_the_same_jid_within_a_batch_name() -> None:
@@ -103,54 +89,33 @@ def test_a_row_has_the_same_jid_within_a_batch_name() -> None:
     ],
 )
 def test_an_invalid_row_is_rejected_with_the_reason(row: dict[str, Any], reason: str) -> None:
-    good = {
-        "klass": "k",
-        "jid": "a",
-        **{
-            name: {"data": "{}", "tags": ["a"], "klass": "k", "jid": "b"}.get(name, 1.0)
-            for name in row
-        },
-    }
-    found = jobs(batch(good, {**good, **row}), queue="q")
-    assert (
-        found[0][0] == "q"
-        and isinstance(found[1], Reject)
-        and reason in found[1].reason
-        and found[1].row.startswith("{")
-    )
+    usual = {"data": "{}", "tags": ["a"], "klass": "k", "jid": "b"}
+    good = {"klass": "k", "jid": "a"} | {name: usual.get(name, 1.0) for name in row}
+    (queue, _), rejected = jobs(batch(good, good | row), queue="q")
+    assert queue == "q" and isinstance(rejected, Reject)
+    assert reason in rejected.reason and rejected.row.startswith("{")
 
 
 @pytest.mark.parametrize(
-    ("kinds", "options", "message"),
+    ("options", "message"),
     [
-        (
-            {"priority": pa.string()},
-            {"queue": "q", "klass": "k"},
-            "the column 'priority' must be a number, not string",
-        ),
-        ({"n": pa.int64()}, {"queue": "q"}, "there is no column 'klass' and no option"),
-        (
-            {"n": pa.int64()},
-            {"queue": "q", "klass": "k", "retries": "-1"},
-            "retries must be an integer >= 0",
-        ),
-        (
-            {"n": pa.int64()},
-            {"queue": "q", "klass": "k", "delay": "-1"},
-            r"delay must be finite and >= 0 \(got -1.0\)",
-        ),
-        (
-            {"n": pa.int64()},
-            {"queue": "q", "klass": "k", "tags": "a,,b"},
-            "each of tags must not be empty",
-        ),
+        ({"klass": ""}, "there is no column 'klass' and no option"),
+        ({"retries": "-1"}, "retries must be int >= 0"),
+        ({"delay": "-1"}, r"delay must be finite and >= 0 \(got -1.0\)"),
+        ({"tags": "a,,b"}, "each of tags must not be empty"),
+        ({"dropNulls": "perhaps"}, r"dropNulls must be bool \(got 'perhaps'\)"),
     ],
 )
-def test_invalid_columns_and_options_are_refused_before_the_first_row(
-    kinds: dict[str, pa.DataType], options: dict[str, str], message: str
+def test_invalid_options_are_refused_before_the_first_row(
+    options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        mapping(batch(**kinds), **options)
+        mapping(batch(n=pa.int64()), **{"queue": "q", "klass": "k"} | options)
+
+
+def test_columns_of_a_wrong_type_are_refused_before_the_first_row() -> None:
+    with pytest.raises(ValueError, match="the column 'priority' must be a number, not string"):
+        mapping(batch(priority=pa.string()), queue="q", klass="k")
 
 
 async def test_existing_jobs_are_not_changed(client: Client) -> None:
@@ -183,9 +148,7 @@ async def test_a_refused_row_does_not_stop_the_others_if_rejects_are_allowed(
     )
     with pytest.raises(AioqlessError, match="a row can't be put as jobs"):
         await put(client, rows, queue="q", klass="k")
-    number, existing, (reject,) = await put(
-        client, rows, PutLimits(rejects=5), queue="q", klass="k"
-    )
+    number, existing, (reject,) = await put(client, rows, rejects="folder", queue="q", klass="k")
     assert (number, existing) == (0, 1) and '"jid":"a"' in reject.row and "itself" in reject.reason
 
 
@@ -194,10 +157,8 @@ async def test_a_write_waits_while_a_queue_has_its_maximum_depth(
 ) -> None:
     rows = batch(*({"n": n} for n in range(30)))
     with pytest.raises(AioqlessError, match="had 10 jobs or more for longer than the option wait"):
-        await put(client, rows, PutLimits(depth=10, wait=0.01), queue="q", klass="k")
-    writing = asyncio.create_task(
-        put(client, rows, PutLimits(depth=10, wait=60), queue="q", klass="k")
-    )
+        await put(client, rows, maxDepth="10", wait="0.01", queue="q", klass="k")
+    writing = asyncio.create_task(put(client, rows, maxDepth="10", wait="60", queue="q", klass="k"))
     queue, done, deepest = client.queue("q"), 0, 0
     while done < 30:
         deepest = max(deepest, await queue.length())

@@ -54,16 +54,13 @@ async def test_other_namespaces_and_other_keys_of_jobs_are_skipped(
 
 async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
     queue = client.queue("mail")
-    await queue.put(
-        "greet",
-        {"n": 1},
-        jid="a",
-        priority=-5,
-        tags=["x", "y"],
-        retries=3,
-        depends=["nobody"],
-        missing="done",
-    )
+    options: dict[str, Any] = {
+        "priority": -5,
+        "tags": ["x", "y"],
+        "retries": 3,
+        "depends": ["nobody"],
+    }
+    await queue.put("greet", {"n": 1}, jid="a", missing="done", **options)
     await queue.put("greet", [], jid="b", delay=60)
     (job,) = await queue.pop(1)
     await job.fail("it was \u00fc", group="broken")
@@ -74,44 +71,20 @@ async def test_a_job_is_read_as_the_client_returns_it(client: Client) -> None:
         for jid in "abz"
     ]
     failed, scheduled = batch_of(stored, SCHEMA).to_pylist()
-    expected = {
-        "jid": "a",
-        "klass": "greet",
-        "queue": "mail",
-        "state": "failed",
-        "priority": -5.0,
-        "tags": ["x", "y"],
-        "data": '{"n":1}',
-        "worker": None,
-        "retries": 3,
-        "expires": None,
-    }
-    assert {name: failed[name] for name in expected} == expected
-    assert (
-        failed["failure"]["group"] == "broken"
-        and failed["failure"]["message"] == "it was \u00fc"
-        and failed["depends"] == ["nobody"]
-    )
-    assert (
-        abs(failed["time"].timestamp() - await client.internals.store.now()) < 60
-        and failed["fence"] == 1
-    )
-    assert (
-        scheduled["state"] == "scheduled"
-        and scheduled["failure"] is None
-        and scheduled["fence"] is None
-        and scheduled["priority"] == 0
-    )
+    names = ("jid", "klass", "queue", "state", "priority", "tags", "data", "worker", "fence")
+    expected = ["a", "greet", "mail", "failed", -5.0, ["x", "y"], '{"n":1}', None, 1]
+    assert [failed[name] for name in names] == expected
+    assert (failed["retries"], failed["expires"], failed["depends"]) == (3, None, ["nobody"])
+    assert (failed["failure"]["group"], failed["failure"]["message"]) == ("broken", "it was \u00fc")
+    assert abs(failed["time"].timestamp() - await client.internals.store.now()) < 60
+    of_scheduled = ("state", "failure", "fence", "priority")
+    assert [scheduled[name] for name in of_scheduled] == ["scheduled", None, None, 0]
 
 
 def test_invalid_fields_of_a_job_are_null_or_replaced() -> None:
     stored = [[b"j", b"\xff", None, b"", b"0x", b"{", b'{"type":"old"}', b"", b"zz"]]
     names = ["klass", "queue", "worker", "priority", "tags", "failure", "expires", "fence"]
     (row,) = batch_of(stored, pa.schema([SCHEMA.field(name) for name in names])).to_pylist()
-    assert (
-        row["klass"] == "\ufffd"
-        and row["queue"] is None
-        and row["tags"] == []
-        and row["failure"]["group"] == "old"
-    )
-    assert row["priority"] == 0 and row["expires"] is None and row["fence"] is None
+    assert (row["klass"], row["queue"], row["tags"]) == ("\ufffd", None, [])
+    assert (row["failure"]["group"], row["priority"]) == ("old", 0)
+    assert row["expires"] is None and row["fence"] is None

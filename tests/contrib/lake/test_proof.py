@@ -28,7 +28,7 @@ def test_each_entry_is_in_the_lake_once_after_the_archiver_was_killed_within_a_c
     def finish(target: Target, entries: int) -> None:
         """Archive in this process, whose Spark is there already."""
         lake = Lake(target.lake)
-        Archiver(lambda: spark, lake, target.redis_url, target.namespace, entries=entries).once()
+        Archiver(lake, target.redis_url, target.namespace, entries=entries).once()
 
     proof = prove(
         tmp_path, 1_000, 1, seed=7, store=False, all_faults=False, finish=finish,

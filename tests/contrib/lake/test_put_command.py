@@ -20,16 +20,12 @@ from tests.contrib.lake.conftest import RunLakeCommand
 def written(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
     """A file of this kind."""
     file = folder / f"orders.{kind}"
-    match kind:
-        case "csv":
-            file.write_text(
-                "\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)])
-                + "\n"
-            )
-        case "json":
-            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        case _:
-            pq.write_table(pa.Table.from_pylist(rows), file)
+    lines = [",".join(map(str, row.values())) for row in rows]
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    else:
+        lines = [",".join(rows[0]), *lines] if kind == "csv" else list(map(json.dumps, rows))
+        file.write_text("\n".join([*lines, ""]))
     return file
 
 
@@ -68,41 +64,27 @@ async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
     )
     given = (file, "--queue", "billing", "--klass", "k")
     code, out, err = run_put(*given)
-    assert (
-        (code, out) == (1, "")
-        and "a row can't be put as jobs" in err
-        and "b-history" in err
-        and "rejects" in err
-    )
+    assert (code, out) == (1, "")
+    assert all(each in err for each in ("a row can't be put as jobs", "b-history", "rejects"))
     code, out, err = run_put(*given, "--rejects", tmp_path / "rejects")
     put, existing, rejected = (int(each.split()[0]) for each in out.split(", "))
-    assert (
-        code == ROWS_REJECTED
-        and (put + existing, rejected) == (2, 1)
-        and str(tmp_path / "rejects") in err
-    )
+    assert (code, put + existing, rejected) == (ROWS_REJECTED, 2, 1)
+    assert str(tmp_path / "rejects") in err
     (reject,) = pq.read_table(tmp_path / "rejects").to_pylist()
     assert "-history" in reject["reason"] and json.loads(reject["row"])["jid"] == "b-history"
     assert sorted(job.jid for job in await client.queue("billing").peek(count=10)) == ["a", "c"]
 
 
+QUEUE, KLASS = ("--queue", "q"), ("--klass", "k")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "why"),
     [
-        (
-            "orders.xml",
-            "<a/>",
-            ["--queue", "q", "--klass", "k"],
-            "give one of csv, json, parquet by --format",
-        ),
-        ("none.csv", None, ["--queue", "q", "--klass", "k"], "none.csv"),
-        ("orders.csv", "n\n1\n", ["--queue", "q"], "there is no column 'klass' and no option"),
-        (
-            "orders.json",
-            '{"n": 1}\n{"n"\n',
-            ["--queue", "q", "--klass", "k", "--schema", "n long"],
-            "orders.json",
-        ),
+        ("orders.xml", "<a/>", [*QUEUE, *KLASS], "give one of csv, json, parquet by --format"),
+        ("none.csv", None, [*QUEUE, *KLASS], "none.csv"),
+        ("orders.csv", "n\n1\n", QUEUE, "there is no column 'klass' and no option"),
+        ("rows.json", '{"n"\n', [*QUEUE, *KLASS, "--schema", "n long"], "rows.json"),
     ],
 )
 async def test_errors_are_one_line_and_nothing_is_put(

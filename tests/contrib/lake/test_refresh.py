@@ -14,10 +14,9 @@ from pyspark.sql import SparkSession
 
 from aioqless.contrib.lake import refresh as module
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
 from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.refresh import DERIVED, Refreshed, refresh
-from aioqless.contrib.lake.schema import TABLES
-from aioqless.contrib.lake.snapshot import ConcurrentCommit, Snapshot
 from aioqless.contrib.lake.statistics import ALL_DAYS
 from tests.contrib.lake.lakes import (
     DAY,
@@ -27,7 +26,6 @@ from tests.contrib.lake.lakes import (
     contents,
     copied,
     files,
-    no_spark,
     random_events,
 )
 from tests.contrib.lake.literal import event, run
@@ -38,24 +36,24 @@ def early(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The first events, and their tables."""
     lake = Lake(tmp_path_factory.mktemp("early") / "lake", create=True)
     archive(lake, *EARLY)
-    assert refresh(lake, no_spark).events == 5
+    assert refresh(lake).events == 5
     return lake
 
 
 def versions(lake: Lake) -> dict[str, int]:
-    return {name: lake.snapshot(name).version for name in DERIVED}
+    return {name: lake.table(name).version for name in DERIVED}
 
 
 def stop_at(monkeypatch: pytest.MonkeyPatch, table: str, action: Callable[[], None]) -> None:
     """Do something before a table is committed."""
-    commit = Snapshot.commit
+    replace = OpenTable.replace
 
-    def stopping(self: Snapshot, *arguments: Any) -> Snapshot:
+    def stopping(self: OpenTable, *arguments: Any) -> None:
         if self.table.name == table:
             action()
-        return commit(self, *arguments)
+        replace(self, *arguments)
 
-    monkeypatch.setattr(Snapshot, "commit", stopping)
+    monkeypatch.setattr(OpenTable, "replace", stopping)
 
 
 def interrupt() -> None:
@@ -70,15 +68,15 @@ def test_refresh_that_was_killed_before_any_commit_is_continued(
     archive(lake, *LATE)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         stop_at(patched, table, interrupt)
-        refresh(lake, no_spark)
+        refresh(lake)
     assert contents(lake) != contents(whole)
     archive(lake, event("later", run(0, 1, 2), namespace="{billing}"))
-    refresh(lake, no_spark)
+    refresh(lake)
     archive(
         whole_copy := copied(whole, tmp_path / "whole"),
         event("later", run(0, 1, 2), namespace="{billing}"),
     )
-    refresh(whole_copy, no_spark)
+    refresh(whole_copy)
     assert contents(lake) == contents(whole_copy)
 
 
@@ -88,7 +86,7 @@ def test_new_events_change_only_the_files_of_their_days(
     lake = copied(early, tmp_path / "lake")
     before = files(lake)
     archive(lake, *LATE)
-    assert refresh(lake, no_spark) == Refreshed(4, {("ql", date(2026, 11, 22))})
+    assert refresh(lake) == Refreshed(4, {("ql", date(2026, 11, 22))})
     assert before < files(lake)
     assert contents(lake) == contents(whole)
 
@@ -98,16 +96,16 @@ def test_events_of_many_kinds_make_the_same_tables_at_once_and_in_parts(tmp_path
     parts, at_once = (Lake(tmp_path / name, create=True) for name in ("parts", "once"))
     for cut in (every[:20], every[20:21], every[21:60], every[60:]):
         archive(parts, *cut)
-        refresh(parts, no_spark)
+        refresh(parts)
     archive(at_once, *every)
-    refresh(at_once, no_spark)
+    refresh(at_once)
     assert contents(parts) == contents(at_once)
     assert check(parts) == []
 
 
 def test_refresh_without_new_events_commits_nothing(whole: Lake) -> None:
     before = versions(whole)
-    assert refresh(whole, no_spark) == Refreshed() and versions(whole) == before
+    assert refresh(whole) == Refreshed() and versions(whole) == before
 
 
 def test_two_refreshes_at_once_count_no_event_twice(
@@ -119,10 +117,10 @@ def test_two_refreshes_at_once_count_no_event_twice(
 
         def refresh_meanwhile() -> None:
             patched.undo()
-            refresh(lake, no_spark)
+            refresh(Lake(lake.url))
 
         stop_at(patched, "gold/tags", refresh_meanwhile)
-        refresh(lake, no_spark)
+        refresh(lake)
     assert contents(lake) == contents(whole)
 
 
@@ -137,7 +135,7 @@ def test_refresh_gives_up_when_others_always_commit_first(
 
     stop_at(monkeypatch, "gold/tags", conflict)
     with pytest.raises(ConcurrentCommit):
-        refresh(lake, no_spark)
+        refresh(lake)
 
 
 def test_tasks_of_spark_make_the_same_rows(
@@ -146,22 +144,24 @@ def test_tasks_of_spark_make_the_same_rows(
     monkeypatch.setattr(module, "CHUNK", 1)
     lake = copied(early, tmp_path / "lake")
     archive(lake, *LATE)
-    refresh(lake, lambda: spark, local_events=0)
+    refresh(lake, open_session=lambda: spark)
     assert contents(lake) == contents(whole)
     anew = Lake(tmp_path / "anew", create=True)
     archive(anew, *EARLY, *LATE)
-    refresh(anew, lambda: spark, local_events=0)
+    refresh(anew, open_session=lambda: spark)
     assert contents(anew) == contents(whole)
 
 
 def test_days_are_computed_again_when_that_is_asked_for(whole: Lake, tmp_path: Path) -> None:
     lake = copied(whole, tmp_path / "lake")
-    klasses = lake.snapshot("gold/klasses")
-    klasses.commit(removed=klasses.files("ql"))  # as if another program had deleted them
+    klasses = lake.table("gold/klasses")
+    klasses.delete(
+        {each.partition for each in klasses.files("ql")}
+    )  # as if another program had deleted them
     today, tomorrow = date(2026, 11, 21), date(2026, 11, 22)
-    assert refresh(lake, no_spark, rebuilt=[tomorrow]) == Refreshed(0, {("ql", tomorrow)})
-    assert {each.date for each in lake.snapshot("gold/klasses").files("ql")} == {tomorrow}
-    assert ("ql", today) in refresh(lake, no_spark, rebuilt=ALL_DAYS).days
+    assert refresh(lake, rebuilt=[tomorrow]) == Refreshed(0, {("ql", tomorrow)})
+    assert {each.date for each in lake.table("gold/klasses").files("ql")} == {tomorrow}
+    assert ("ql", today) in refresh(lake, rebuilt=ALL_DAYS).days
     assert contents(lake) == contents(whole)
 
 
@@ -169,7 +169,7 @@ def test_numbers_of_rejected_entries_are_skipped(tmp_path: Path, whole: Lake) ->
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, *EARLY)
     archive(lake, *LATE, skipped=100)
-    refresh(lake, no_spark)
+    refresh(lake)
     assert contents(lake) == contents(whole)
 
 
@@ -178,20 +178,17 @@ def test_reader_of_a_version_finds_its_files_after_a_refresh(early: Lake, tmp_pa
     pinned = DeltaTable(lake.storage.within("gold/klasses").url)
     rows = pinned.to_pyarrow_table().sort_by("runs")
     archive(lake, *LATE, event("f", run(DAY, DAY + 1, DAY + 2)))
-    refresh(lake, no_spark)
+    refresh(lake)
     assert pinned.to_pyarrow_table().sort_by("runs") == rows
 
 
-def test_a_refresh_without_new_events_opens_each_table_once(
-    whole: Lake, monkeypatch: pytest.MonkeyPatch
+def test_a_refresh_without_new_events_makes_few_requests(
+    stored_lake: str, count_requests: Callable[[], int]
 ) -> None:
-    names: list[str] = []
-    open_table = Lake._open  # noqa: SLF001
-
-    def count(self: Lake, name: str) -> DeltaTable | None:
-        names.append(name)
-        return open_table(self, name)
-
-    monkeypatch.setattr(Lake, "_open", count)
-    assert refresh(whole, no_spark).events == 0
-    assert sorted(names) == sorted(TABLES)
+    lake = Lake(stored_lake, create=True)
+    for number in range(3):
+        archive(lake, event("a", run(0, 1, 2), id=f"{number}-0"))
+        refresh(lake)
+    before = count_requests()
+    assert refresh(Lake(stored_lake)) == Refreshed()
+    assert count_requests() - before <= 40

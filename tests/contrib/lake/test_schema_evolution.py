@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, Field, write_deltalake
-from deltalake.schema import Schema
 
 from aioqless import Client
 from aioqless.contrib.lake.compaction import compact
@@ -23,9 +22,8 @@ from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.retention import drop_payloads
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import read_table
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import TOMORROW, archive, no_spark, raw
+from tests.contrib.lake.lakes import TOMORROW, archive, raw
 from tests.contrib.lake.literal import at, event, run
 
 RUNS = "silver/runs"
@@ -38,7 +36,7 @@ def lake(tmp_path: Path) -> Lake:
     """A lake of one event, and the tables of it."""
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, event("a", run(0, 1, 2), data="payload"))
-    refresh(lake, no_spark)
+    refresh(lake)
     return lake
 
 
@@ -53,7 +51,7 @@ def columns(lake: Lake, name: str) -> set[str]:
 def remove_column(lake: Lake, table: str, column: str) -> None:
     """Change a table to what an older version made, which didn't have the column."""
     folder = Path(lake.storage.within(table).url)
-    for file in lake.snapshot(table).all_files:
+    for file in lake.table(table).all_files:
         path = folder / file.path
         pq.write_table(pq.ParquetFile(path).read().drop([column]), path)
     for log in (folder / "_delta_log").glob("*.json"):
@@ -89,28 +87,28 @@ def test_a_column_that_an_older_lake_lacks_is_read_as_null_and_added_by_the_next
 ) -> None:
     remove_column(lake, table, column)
     older = Lake(lake.url)
-    opened = older.snapshot(table)
-    found = read_table(opened.storage, opened.table, opened.all_files, [column])
+    opened = older.table(table)
+    found = opened.read({each.partition for each in opened.all_files}, [column])
     assert found[column].to_pylist() == [None]
     new = {"priority": 7.0, "run_versions": ["v1"], "run_dues": [at(3)]}
     archive(older, event("b", run(2, 4, 5), **new))
-    refresh(older, no_spark)
+    refresh(older)
     assert column in columns(lake, table)
     expected = {
         "priority": {"a": None, "b": 7.0}, "run_versions": {"a": None, "b": ["v1"]},
         "worker": {"a": "w1", "b": "w1"}, "due": {"a": None, "b": at(3)},
     }  # fmt: skip
     assert {row.jid: row[column] for row in raw(lake, table)} == expected[column]
-    assert check(lake) == []
+    assert check(older) == []
 
 
 def test_a_table_that_an_older_lake_lacks_is_made_by_the_next_refresh(
     lake: Lake, tmp_path: Path
 ) -> None:
     Path(lake.storage.within(LAST).url).rename(tmp_path / "aside")
-    refresh(Lake(lake.url), no_spark)
+    refresh(Lake(lake.url))
     assert columns(lake, LAST) == set(TABLES[LAST].schema.names)
-    assert check(lake) == []
+    assert check(Lake(lake.url)) == []
 
 
 def test_archive_adds_missing_columns_to_an_older_lake(
@@ -148,8 +146,9 @@ def test_a_column_of_another_type_is_refused(
     lake: Lake, fields: dict[str, pa.DataType], reason: str
 ) -> None:
     replace_schema(lake, RUNS, fields)
+    archive(lake, event("b", run(3, 4, 5)))
     with pytest.raises(LakeError, match=reason):
-        refresh(Lake(lake.url), no_spark)
+        refresh(Lake(lake.url))
 
 
 def test_a_table_with_other_partitions_is_refused(tmp_path: Path) -> None:
@@ -166,18 +165,19 @@ def test_renamed_columns_are_refused(lake: Lake) -> None:
     lines = [{"protocol": protocol} if "protocol" in line else line for line in lines]
     log.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(LakeError, match=r"bronze/events .* needs reader version 2 of Delta"):
-        Lake(lake.url).snapshot(EVENTS)
+        Lake(lake.url).table(EVENTS)
 
 
 def test_a_derived_table_that_is_refused_is_made_again_when_its_folder_is_deleted(
     lake: Lake,
 ) -> None:
     replace_schema(lake, RUNS, {"jid": pa.int64()})
+    archive(lake, event("b", run(3, 4, 5)))
     with pytest.raises(LakeError, match="delete its folder; `aioqless lake tables` makes it again"):
-        refresh(Lake(lake.url), no_spark)
+        refresh(Lake(lake.url))
     shutil.rmtree(lake.storage.within(RUNS).url)
-    refresh(Lake(lake.url), no_spark)
-    assert check(lake) == []
+    refresh(Lake(lake.url))
+    assert check(Lake(lake.url)) == []
 
 
 def test_a_column_that_the_user_added_is_kept_with_its_values_in_other_days(lake: Lake) -> None:
@@ -187,25 +187,24 @@ def test_a_column_that_the_user_added_is_kept_with_its_values_in_other_days(lake
         opened.alter.add_columns([field])
         opened.update({"team": "'billing'"})
     archive(lake, *(event(jid, run(3, 4, 5), date=TOMORROW) for jid in "bc"))
-    refresh(lake, no_spark)
+    refresh(lake)
     compact(lake)
     drop_payloads(lake, TOMORROW + timedelta(days=1))
     erase(lake, ["b"])
     for table in (EVENTS, RUNS):
         assert {row.jid: row.team for row in raw(lake, table)} == {"a": "billing", "c": None}
-        assert Schema.from_arrow(lake.snapshot(table).table.schema).fields[-3] == field
+        assert lake.table(table).schema.names[-1] == "team"
     assert {row.data for row in raw(lake, EVENTS)} == {None}
     assert check(lake) == []
 
 
 def test_tables_of_an_older_version_are_rebuilt_by_the_next_refresh(lake: Lake) -> None:
-    open_table(lake, "gold/klasses").alter.set_table_properties(
-        {"aioqless.version": "0"}, raise_if_not_exists=False
-    )
-    assert lake.snapshot("gold/klasses").is_outdated
+    lake.table("gold/klasses").set_property("aioqless.version", "0")
+    lake.table(LAST).set_property("aioqless.tables", "of an older program")
+    assert lake.table("gold/klasses").is_outdated
     versions = {name: open_table(lake, name).version() for name in DERIVED}
-    refresh(lake, no_spark)
-    assert not lake.snapshot("gold/klasses").is_outdated
+    refresh(lake)
+    assert not lake.table("gold/klasses").is_outdated
     changed = {name for name in DERIVED if open_table(lake, name).version() != versions[name]}
     assert changed == {*DERIVED} and check(lake) == []
 

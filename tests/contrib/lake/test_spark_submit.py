@@ -16,7 +16,6 @@ pytest.importorskip("deltalake")
 import pyspark
 
 from aioqless import Client
-from aioqless.contrib.lake.java import find_java
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.schema import EVENTS
@@ -41,7 +40,6 @@ async def submit(
         cwd=folder,
         env={
             **os.environ,
-            "JAVA_HOME": str(find_java()),
             "SPARK_CONF_DIR": write_configuration(folder / f"conf of {arguments[0]}"),
             "PYSPARK_PYTHON": sys.executable,
             **environment,
@@ -65,7 +63,7 @@ async def test_spark_submit_runs_the_commands(
     assert "5 events in 2 batches" in out
     assert "5 events: tables of" in await submit(tmp_path, "tables", "--lake", lake)
     assert "1 files less" in await submit(tmp_path, "compact", "--lake", lake)
-    assert len(Lake(lake).snapshot(EVENTS).all_files) == 1
+    assert len(Lake(lake).table(EVENTS).all_files) == 1
     query = "SELECT count(*) AS runs FROM runs"
     assert await submit(tmp_path, "sql", query, "--csv", "--lake", lake) == "runs\n5\n"
     assert check(Lake(lake)) == []

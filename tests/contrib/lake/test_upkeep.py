@@ -22,7 +22,7 @@ from aioqless.contrib.lake.retention import drop_payloads, prune
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES
 from aioqless.contrib.lake.statistics import ALL_DAYS
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.table_files import collect, read_table
+from aioqless.contrib.lake.tasks import run_tasks
 from tests.contrib.lake.lakes import (
     DAY,
     LATE,
@@ -30,7 +30,6 @@ from tests.contrib.lake.lakes import (
     archive,
     contents,
     copied,
-    no_spark,
     raw,
     texts,
     view,
@@ -53,7 +52,7 @@ def dates(lake: Lake, table: str) -> set[date]:
 def reject(lake: Lake, text: str) -> None:
     row = {"id": "0-1", "ordinal": 2, "problem": "it has no ended", "raw": text, "namespace": "ql"}
     rows = pa.RecordBatch.from_pylist([row | {"date": TODAY}], TABLES[QUARANTINE].schema)
-    lake.snapshot(QUARANTINE).append(rows)
+    lake.table(QUARANTINE).append([rows])
 
 
 def test_pruned_days_are_deleted_from_all_tables_and_are_not_added_again(lake: Lake) -> None:
@@ -62,10 +61,10 @@ def test_pruned_days_are_deleted_from_all_tables_and_are_not_added_again(lake: L
     for name in TABLES:
         assert len(raw(lake, name)) == len(kept[name]) and dates(lake, name) <= {TOMORROW}, name
     archive(lake, event("late", run(0, 1, 2), id="9-0", date=TOMORROW))
-    refresh(lake, no_spark)
+    refresh(lake)
     assert dates(lake, "gold/klasses") == dates(lake, "gold/throughput") == {TOMORROW}
     before = contents(lake)
-    refresh(lake, no_spark, rebuilt=ALL_DAYS)
+    refresh(lake, rebuilt=ALL_DAYS)
     assert contents(lake)["silver/runs"] == before["silver/runs"]
     assert dates(lake, "gold/klasses") == {TOMORROW}
 
@@ -74,13 +73,12 @@ def test_gold_of_days_without_events_survives_a_rebuild(lake: Lake) -> None:
     before = contents(lake)
     prune(lake, TOMORROW, layers=["bronze", "silver"])
     assert contents(lake)["gold/klasses"] == before["gold/klasses"]
-    refresh(lake, no_spark, rebuilt=ALL_DAYS)
+    refresh(lake, rebuilt=ALL_DAYS)
     of_day = [row for row in raw(lake, "gold/klasses") if row.date == TODAY]
-    assert {(row.namespace, row.klass, row.runs) for row in of_day} == {
-        ("ql", "Greet", 1),
-        ("ql", "Send", 1),
-        ("{billing}", "Greet", 1),
-        ("cancelled", "Greet", 0),
+    found = {(row.namespace, row.klass, row.runs) for row in of_day}
+    assert found == {
+        *(("ql", "Greet", 1), ("ql", "Send", 1)),
+        *(("{billing}", "Greet", 1), ("cancelled", "Greet", 0)),
     }
 
 
@@ -94,10 +92,10 @@ def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> Non
     archive(lake, event("a", run(0, 1, 2), data=PERSONAL))
     reject(lake, PERSONAL)
     archive(lake, event("b", run(0, 1, 2), data="kept", date=TOMORROW), skipped=1)
-    refresh(lake, no_spark)
+    refresh(lake)
     assert drop_payloads(lake, TOMORROW) == 2 and drop_payloads(lake, TOMORROW) == 0
     for name in TABLES:
-        lake.snapshot(name).vacuum(0)
+        lake.table(name).vacuum(0)
     assert {row.jid: row.data for row in raw(lake, EVENTS)} == {"a": None, "b": "kept"}
     assert raw(lake, QUARANTINE)[0].problem == "it has no ended"
     assert not any(PERSONAL in text for text in texts(lake))
@@ -113,7 +111,7 @@ def test_erased_job_is_in_no_file_of_the_lake(tmp_path: Path) -> None:
     archive(lake, event(PERSONAL, run(3, 4, 5), id="7-0"))
     archive(lake, event("child", run(6, 7, 8), depends=[PERSONAL, "other"], spawned_from=PERSONAL))
     reject(lake, f'{{"jid": "{PERSONAL}", "data": "x"}}')
-    refresh(lake, no_spark)
+    refresh(lake)
     compact(lake)
     counts = contents(lake)["gold/klasses"]
     assert len(view(lake, "paths")) == 1
@@ -124,11 +122,7 @@ def test_erased_job_is_in_no_file_of_the_lake(tmp_path: Path) -> None:
     (failures,) = raw(lake, "gold/failures")
     assert (failures["count"], [sample.jid for sample in failures.samples]) == (2, ["other"])
     (child,) = [row for row in view(lake, "jobs") if row.jid == "child"]
-    assert (child.depends, child.spawned_from, child.stages[0].depends) == (
-        ["other"],
-        None,
-        ["other"],
-    )
+    assert child.depends == child.stages[0].depends == ["other"] and child.spawned_from is None
     assert erase(lake, [PERSONAL]) == 0
     assert check(lake) == []
 
@@ -137,7 +131,7 @@ def test_erased_tag_is_in_no_file_of_the_lake_and_its_jobs_stay(tmp_path: Path) 
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, event("a", run(0, 1, 2), tags=[PERSONAL, "x"]), event("b", run(0, 1, 2)))
     reject(lake, f'{{"jid": "c", "tags": "[\\"{PERSONAL}\\"]"}}')
-    refresh(lake, no_spark)
+    refresh(lake)
     assert erase(lake, [], tags=[PERSONAL]) >= 4
     assert not any(PERSONAL in text for text in texts(lake))
     assert {row.jid: row.tags for row in raw(lake, "silver/runs")} == {"a": ["x"], "b": []}
@@ -153,14 +147,14 @@ def test_a_refresh_that_read_a_job_before_it_was_erased_does_not_commit_it(
     archive(lake, event("a", run(0, 1, 2)))
     archive(lake, event(PERSONAL, run(0, 1, 2)))
 
-    def erase_meanwhile(*work: Any) -> list[dict[str, Any]]:
-        results = collect(*work)
-        monkeypatch.setattr(refresh_module, "collect", collect)
-        erase(lake, [PERSONAL])
+    def erase_meanwhile(*work: Any) -> list[Any]:
+        results = list(run_tasks(*work))
+        monkeypatch.setattr(refresh_module, "run_tasks", run_tasks)
+        erase(Lake(lake.url), [PERSONAL])
         return results
 
-    monkeypatch.setattr(refresh_module, "collect", erase_meanwhile)
-    assert refresh(lake, no_spark).events == 1
+    monkeypatch.setattr(refresh_module, "run_tasks", erase_meanwhile)
+    assert refresh(lake).events == 1
     assert {row.jid for row in raw(lake, "silver/runs")} == {"a"}
 
 
@@ -187,33 +181,21 @@ def test_check_finds_no_difference_in_an_intact_lake(lake: Lake) -> None:
     assert check(lake) == []
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        "silver/runs",
-        "gold/klasses",
-        "gold/tags",
-        "gold/workers",
-        "gold/failures",
-        "gold/throughput",
-    ],
-)
-def test_check_finds_a_file_that_is_missing_from_a_table(lake: Lake, table: str) -> None:
-    snapshot = lake.snapshot(table)
-    snapshot.commit((), snapshot.files("ql")[:1])
+@pytest.mark.parametrize("table", DERIVED)
+def test_check_finds_a_day_that_is_missing_from_a_table(lake: Lake, table: str) -> None:
+    opened = lake.table(table)
+    opened.delete({opened.files("ql")[0].partition})
     name = table.partition("/")[2].replace("tags", "workers").replace("workers", "workers_and_tags")
     assert name in {each.check for each in check(lake)}
 
 
 def test_check_finds_a_doubled_event_and_a_missing_one(lake: Lake) -> None:
-    snapshot = lake.snapshot(EVENTS)
-    (file,) = [each for each in snapshot.files("ql") if each.greatest["ordinal"] == 1]
-    rows = read_table(snapshot.storage, snapshot.table, [file])
-    snapshot.append(rows.combine_chunks().to_batches()[0])
-    snapshot = lake.snapshot(EVENTS)
+    table = lake.table(EVENTS)
+    day = {("ql", TODAY)}
+    table.append(table.read(day, where="ordinal = 1").to_batches())
     found = {each.check: each.row for each in check(lake, "ql")}
     assert found["entries"] == {"expected": 6, "found": 7}
-    snapshot.commit((), [each for each in snapshot.files("ql") if each.least["ordinal"] == 1])
+    table.replace(table.read(day, where="ordinal > 1").to_batches(), day)
     found = {each.check: each.row for each in check(lake, "ql")}
     assert found["numbers"] == {"expected": 6, "found": 5}
 
@@ -248,14 +230,7 @@ async def test_check_compares_with_the_statistics_of_redis(client: Client, tmp_p
     assert (count.row["count"], count.row["in Redis"]) == (0, 1) and mean.row["mean"] == 0
     stats = await mail.stats()
     midnight = (today - TODAY).days * DAY
-    archive(
-        lake,
-        event(
-            jid,
-            run(midnight, midnight, midnight + stats.run.mean),
-            namespace=client.namespace,
-            date=today,
-        ),
-    )
-    refresh(lake, no_spark)
+    last = run(midnight, midnight, midnight + stats.run.mean)
+    archive(lake, event(jid, last, namespace=client.namespace, date=today))
+    refresh(lake)
     assert await check_redis(lake, client, [today]) == []

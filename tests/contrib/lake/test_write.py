@@ -21,21 +21,15 @@ SECRET = "hunter2-is-secret"
 
 
 def write(rows: DataFrame, client: Client, **options: Any) -> None:
-    rows.write.format("aioqless").mode("append").option("url", client.url).option(
-        "namespace", client.namespace
-    ).options(**options).save()
+    given = {"url": client.url, "namespace": client.namespace, **options}
+    rows.write.format("aioqless").mode("append").options(**given).save()
 
 
 async def allowed(client: Client) -> str:
     """A URL with the password of a user who may do everything."""
-    await client.redis.acl_setuser(
-        client.namespace,
-        enabled=True,
-        passwords=[f"+{SECRET}"],
-        keys=["*"],
-        channels=["*"],
-        categories=["+@all"],
-    )
+    every: dict[str, Any] = {"keys": ["*"], "channels": ["*"], "categories": ["+@all"]}
+    passwords = [f"+{SECRET}"]
+    await client.redis.acl_setuser(client.namespace, enabled=True, passwords=passwords, **every)
     scheme, _, rest = str(client.url).partition("://")
     return f"{scheme}://{client.namespace}:{SECRET}@{rest}"
 
@@ -51,29 +45,19 @@ async def test_rows_that_are_written_twice_become_jobs_once(
     counts = await client.queue("mail").counts()
     assert counts.waiting == 500
     (first,) = await client.queue("mail").pop(1)
-    assert (
-        first.klass == "app.send"
-        and first.priority == 0
-        and first.tags == ["bulk"]
-        and first.data["subject"] == "welcome"
-    )
+    assert (first.klass, first.priority, first.tags) == ("app.send", 0, ["bulk"])
+    assert first.data["subject"] == "welcome"
     await first.complete()
+    without = spark.sql("select string(null) as jid, 1 as n")
     with pytest.raises(AioqlessError, match="jid is null: leave the column out"), plainly():
-        write(
-            spark.sql("select string(null) as jid, 1 as n"), client, queue="mail", klass="app.send"
-        )
+        write(without, client, queue="mail", klass="app.send")
     bad = spark.sql("select explode(array('{}', '{')) as data")
     write(bad, client, queue="odd", klass="k", rejects=str(tmp_path / "rejects"))
     (reject,) = spark.read.parquet(str(tmp_path / "rejects")).collect()
-    assert (
-        "is not JSON" in reject.reason
-        and reject.row == '{"data":"{"}'
-        and await client.queue("odd").length() == 1
-    )
+    assert "is not JSON" in reject.reason and reject.row == '{"data":"{"}'
+    assert await client.queue("odd").length() == 1
     with pytest.raises(AioqlessError, match="write with mode"), plainly():
-        rows.write.format("aioqless").mode("overwrite").option("url", client.url).options(
-            queue="q", klass="k"
-        ).save()
+        rows.write.format("aioqless").mode("overwrite").options(queue="q", klass="k").save()
 
 
 async def test_rows_are_written_from_another_thread_that_registers_the_source(
@@ -92,19 +76,10 @@ async def test_rows_of_a_stream_become_jobs(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.range(20).write.parquet(str(tmp_path / "rows"))
-    stream = (
-        spark.readStream.schema("id long")
-        .parquet(str(tmp_path / "rows"))
-        .writeStream.format("aioqless")
-    )
-    stream = (
-        stream.option("url", client.url)
-        .option("namespace", client.namespace)
-        .options(queue="mail", klass="k")
-    )
-    stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
-        availableNow=True
-    ).start().awaitTermination()
+    rows = spark.readStream.schema("id long").parquet(str(tmp_path / "rows"))
+    stream = rows.writeStream.format("aioqless").options(url=client.url, queue="mail", klass="k")
+    stream = stream.options(namespace=client.namespace, checkpointLocation=str(tmp_path / "at"))
+    stream.trigger(availableNow=True).start().awaitTermination()
     assert await client.queue("mail").length() == 20
 
 

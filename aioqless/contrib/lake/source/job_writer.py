@@ -9,40 +9,11 @@ import pyarrow as pa
 
 from aioqless.client import Client, PutManyRow
 from aioqless.client.put_sender import Backpressure
-from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.options import SaveOptions
 from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping, format_row
 from aioqless.errors import AioqlessError, QueueFull
 
-OPTIONS = ("maxDepth", "wait", "rejects", "maxRejects")
 _MIN_PORTION = 50  # jobs that are put at once, if there is room
-
-
-@dataclass(frozen=True)
-class PutLimits:
-    """Limits of a write.
-
-    Attributes:
-        depth: Number of jobs of a queue from which on the write waits; None: it never waits.
-        wait: Maximum time to wait, in seconds.
-        rejects: Maximum number of rejected rows of a task.
-    """
-
-    depth: int | None = None
-    wait: float = 3600.0
-    rejects: int = 0
-
-    @classmethod
-    def of(cls, options: Options) -> PutLimits:
-        """Return the limits that options give.
-
-        Raises:
-            ValueError: An option is invalid.
-        """
-        most = options.whole("maxRejects", 10_000, least=0) or 0
-        wait = options.number("wait", 3600.0)
-        assert wait is not None
-        Backpressure(wait)  # checks the number
-        return cls(options.whole("maxDepth", None), wait, most if options.text("rejects") else 0)
 
 
 @dataclass
@@ -55,7 +26,7 @@ class PutCounts:
 
 
 async def put_rows(
-    client: Client, mapping: RowMapping, limits: PutLimits, batches: Iterable[pa.RecordBatch]
+    client: Client, mapping: RowMapping, options: SaveOptions, batches: Iterable[pa.RecordBatch]
 ) -> PutCounts:
     """Put the rows of a task.
 
@@ -71,18 +42,18 @@ async def put_rows(
                 counts.rejects.append(prepared)
             else:
                 queues.setdefault(prepared[0], []).append(prepared[1])
-        _check_rejects(counts, limits)
+        _check_rejects(counts, options)
         for queue, jobs in queues.items():
-            await _put(client, queue, jobs, limits, counts)
-        _check_rejects(counts, limits)
+            await _put(client, queue, jobs, options, counts)
+        _check_rejects(counts, options)
     return counts
 
 
 async def _put(
-    client: Client, queue: str, jobs: list[PutManyRow], limits: PutLimits, counts: PutCounts
+    client: Client, queue: str, jobs: list[PutManyRow], options: SaveOptions, counts: PutCounts
 ) -> None:
-    backpressure = Backpressure(limits.wait)
-    async for portion in _await_room(client, queue, jobs, limits.depth, backpressure):
+    backpressure = Backpressure(options.wait)
+    async for portion in _await_room(client, queue, jobs, options.max_depth, backpressure):
         answers = await client.queue(queue).put_encoded(
             portion, wait=backpressure.left, keep_existing=True
         )
@@ -133,14 +104,14 @@ async def _await_room(
         at += count
 
 
-def _check_rejects(counts: PutCounts, limits: PutLimits) -> None:
-    rejects = counts.rejects
-    if len(rejects) <= limits.rejects:
+def _check_rejects(counts: PutCounts, options: SaveOptions) -> None:
+    rejects, allowed = counts.rejects, options.max_rejects if options.rejects else 0
+    if len(rejects) <= allowed:
         return
     rows = f"{len(rejects):,} rows of one task" if len(rejects) > 1 else "a row"
     advice = (
-        f"maxRejects allows {limits.rejects:,}"
-        if limits.rejects
+        f"maxRejects allows {allowed:,}"
+        if allowed
         else "The option rejects names a folder that such rows are written to instead"
     )
     raise AioqlessError(

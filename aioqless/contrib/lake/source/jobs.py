@@ -11,10 +11,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from aioqless.client import Client
 from aioqless.contrib.lake.source.async_bridge import call, iterate
 from aioqless.contrib.lake.source.job_columns import batch_of, fields_of
-from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.options import LoadOptions
 from aioqless.store import Keys
 
-OPTIONS = ("partitions",)
 PAGE = 2_000
 _JOBS_PER_TASK = 25_000
 
@@ -55,10 +54,10 @@ async def read_jobs(
 class JobReader(DataSourceReader):
     """Reader of Spark's."""
 
-    def __init__(self, options: Options, schema: pa.Schema) -> None:
+    def __init__(self, options: LoadOptions, schema: pa.Schema) -> None:
         self._settings = options.client_settings()
         self._schema = schema
-        self._most = options.whole("partitions", None)
+        self._most = options.partitions
 
     def partitions(self) -> list[InputPartition]:
         """Divide the jobs among tasks."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, Final, TypeVar
+
+import msgspec
 
 from aioqless.client import Client
 from aioqless.client.codec import PlainCodec
 from aioqless.client.url import find_url
 from aioqless.contrib.encryption import Encryption
 
-COMMON = ("url", "namespace")
-SPARK_OPTIONS = {"path", "checkpointlocation", "queryname"}
+_OF_SPARK: Final = {"path", "checkpointlocation", "queryname"}
+Given = TypeVar("Given", bound="ClientOptions")
 
 
 @dataclass(frozen=True)
@@ -33,25 +37,11 @@ class ClientSettings:
         return Client(self.url, namespace=self.namespace, codec=codec)
 
 
-class Options:
-    """The options of `.option(name, value)`, whose names Spark compares without case.
+class ClientOptions(msgspec.Struct, rename="camel"):
+    """Options of every load and save."""
 
-    Args:
-        given: The options.
-        known: The names that this load or save knows beside `url` and `namespace`.
-
-    Raises:
-        ValueError: A name is unknown.
-    """
-
-    def __init__(self, given: Mapping[str, str], *known: Collection[str]) -> None:
-        self._given = {name.lower(): value for name, value in given.items()}
-        names = {name.lower(): name for group in (COMMON, *known) for name in group}
-        if unknown := sorted(self._given.keys() - names.keys() - SPARK_OPTIONS):
-            raise ValueError(
-                f"there is no option {unknown[0]!r} here; "
-                f"there are {', '.join(sorted(names.values()))}"
-            )
+    url: str | None = None
+    namespace: str = "ql"
 
     def client_settings(self) -> ClientSettings:
         """Return how to connect; without `url`, by the environment of this process.
@@ -59,44 +49,55 @@ class Options:
         Raises:
             ValueError: The URL or the namespace is invalid.
         """
-        url = find_url(self.text("url"))
-        namespace = self.text("namespace") or "ql"
+        url = find_url(self.url)
         if url is not None:
-            Client(url, namespace=namespace, codec=PlainCodec())  # checks both
-        return ClientSettings(
-            url,
-            namespace,
-            {
-                name: value
-                for name, value in os.environ.items()
-                if name.startswith("AIOQLESS_ENCRYPTION_")
-            },
+            Client(url, namespace=self.namespace, codec=PlainCodec())  # checks both
+        prefix = "AIOQLESS_ENCRYPTION_"
+        keys = {name: value for name, value in os.environ.items() if name.startswith(prefix)}
+        return ClientSettings(url, self.namespace, keys)
+
+
+class LoadOptions(ClientOptions, rename="camel"):
+    """Options of `load`."""
+
+    partitions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class SaveOptions(ClientOptions, rename="camel"):
+    """Options of `save`: values for rows that lack them, and how rows are put."""
+
+    queue: str | None = None
+    klass: str | None = None
+    priority: float | None = None
+    delay: float | None = None
+    retries: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    tags: str | None = None
+    batch: str = ""
+    max_data: Annotated[int, msgspec.Meta(ge=1)] = 1 << 20
+    drop_nulls: bool = False
+    max_depth: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    wait: float = 3600.0
+    rejects: str | None = None
+    max_rejects: Annotated[int, msgspec.Meta(ge=0)] = 10_000
+    counts: str | None = None
+
+
+def parse_options(kind: type[Given], given: Mapping[str, str]) -> Given:
+    """Return the options of `.option(name, value)`, whose names Spark compares without case.
+
+    Raises:
+        ValueError: A name is unknown, or a value is invalid.
+    """
+    known = {name.lower(): name for name in kind.__struct_encode_fields__}
+    lower = {name.lower(): value for name, value in given.items()}
+    if unknown := sorted(lower.keys() - known.keys() - _OF_SPARK):
+        raise ValueError(
+            f"there is no option {unknown[0]!r} here; there are {', '.join(sorted(known.values()))}"
         )
-
-    def text(self, name: str) -> str | None:
-        """Return an option; None if it isn't given or empty."""
-        return self._given.get(name.lower()) or None
-
-    def whole(self, name: str, default: int | None, *, least: int = 1) -> int | None:
-        """Return an option as an integer of at least `least`."""
-        text = self.text(name)
-        if text is None:
-            return default
-        if not text.isdecimal() or int(text) < least:
-            raise ValueError(f"{name} must be an integer >= {least} (got {text!r})")
-        return int(text)
-
-    def number(self, name: str, default: float | None) -> float | None:
-        """Return an option as a number."""
-        text = self.text(name)
-        try:
-            return default if text is None else float(text)
-        except ValueError:
-            raise ValueError(f"{name} must be a number, not {text!r}") from None
-
-    def truth(self, name: str) -> bool:
-        """Return an option that is true or false; false unless given."""
-        text = (self.text(name) or "false").lower()
-        if text not in ("true", "false"):
-            raise ValueError(f"{name} must be true or false, not {text!r}")
-        return text == "true"
+    values = {known[name]: value for name, value in lower.items() if value and name in known}
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).replace("`", "").partition(" - at $.")
+        reason = re.sub(r"^Expected |, got .*| \| null", "", what)
+        raise ValueError(f"{place} must be {reason} (got {values.get(place)!r})") from None

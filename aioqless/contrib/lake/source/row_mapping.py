@@ -15,20 +15,9 @@ from aioqless.client import PutManyRow
 from aioqless.client.codec import Codec
 from aioqless.client.put import NewJob, encode_job
 from aioqless.client.put_options import PUT
-from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.options import SaveOptions
 from aioqless.errors import InvalidData
 
-OPTIONS = (
-    "queue",
-    "klass",
-    "priority",
-    "delay",
-    "retries",
-    "tags",
-    "batch",
-    "maxData",
-    "dropNulls",
-)
 # What an error adds if the column is null.
 NOT_NULL = {
     "queue": "",
@@ -79,7 +68,7 @@ class RowMapping:
     drop_nulls: bool = False
 
     @classmethod
-    def of(cls, options: Options, schema: pa.Schema) -> RowMapping:
+    def of(cls, options: SaveOptions, schema: pa.Schema) -> RowMapping:
         """Return the mapping for the columns of a schema.
 
         Raises:
@@ -91,15 +80,10 @@ class RowMapping:
                 raise ValueError(
                     f"the column {name!r} must be {KINDS[name]}, not {schema.field(name).type}"
                 )
-        tags = options.text("tags")
-        constant: dict[str, Any] = {
-            "queue": options.text("queue"),
-            "klass": options.text("klass"),
-            "priority": options.number("priority", None),
-            "delay": options.number("delay", None),
-            "retries": options.whole("retries", None, least=0),
-            "tags": None if tags is None else [tag.strip() for tag in tags.split(",")],
-        }
+        names = ("queue", "klass", "priority", "delay", "retries")
+        constant: dict[str, Any] = {name: getattr(options, name) for name in names}
+        if options.tags is not None:
+            constant["tags"] = [tag.strip() for tag in options.tags.split(",")]
         for name in ("queue", "klass"):
             if constant[name] is None and name not in schema.names:
                 raise ValueError(
@@ -107,10 +91,9 @@ class RowMapping:
                 )
             if constant[name] is not None:
                 validation.check_name(name, constant[name])
-        max_data = options.whole("maxData", 1 << 20) or 0
         given = {name: value for name, value in constant.items() if value is not None}
         PUT.check({name: value for name, value in given.items() if name in PUT.names})
-        return cls(given, options.text("batch") or "", max_data, options.truth("dropNulls"))
+        return cls(given, options.batch, options.max_data, options.drop_nulls)
 
     def jobs(
         self, batch: pa.RecordBatch, codec: Codec

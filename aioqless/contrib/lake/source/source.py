@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from aioqless.contrib.lake.source import jobs, write
 from aioqless.contrib.lake.source.job_columns import SCHEMA as JOBS
-from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.options import LoadOptions, SaveOptions, parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,14 +46,14 @@ class AioqlessSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
         self._check_table()
-        options = Options(self.options, jobs.OPTIONS)
+        options = parse_options(LoadOptions, self.options)
         return jobs.JobReader(options, select_columns(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of `DataFrame.write`."""
         if overwrite:
             raise ValueError("existing jobs can't be overwritten: write with mode('append')")
-        return write.JobWriter(Options(self.options, write.OPTIONS), _to_arrow(schema))
+        return write.JobWriter(parse_options(SaveOptions, self.options), _to_arrow(schema))
 
     def streamWriter(
         self,
@@ -67,7 +67,7 @@ class AioqlessSource(DataSource):
             )
         from aioqless.contrib.lake.source.stream_write import JobStreamWriter
 
-        return JobStreamWriter(Options(self.options, write.OPTIONS), _to_arrow(schema))
+        return JobStreamWriter(parse_options(SaveOptions, self.options), _to_arrow(schema))
 
     def _check_table(self) -> None:
         if (table := str(self.options.get("path") or "")) != "jobs":

@@ -13,14 +13,13 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from aioqless.contrib.lake.source import job_writer, row_mapping
+from aioqless.client.put_sender import Backpressure
 from aioqless.contrib.lake.source.async_bridge import call
-from aioqless.contrib.lake.source.job_writer import PutCounts, PutLimits, put_rows
-from aioqless.contrib.lake.source.options import Options
+from aioqless.contrib.lake.source.job_writer import PutCounts, put_rows
+from aioqless.contrib.lake.source.options import SaveOptions
 from aioqless.contrib.lake.source.row_mapping import RowMapping
 from aioqless.runtime.log import log
 
-OPTIONS = (*row_mapping.OPTIONS, *job_writer.OPTIONS, "counts")
 REJECTS = pa.schema({"reason": pa.string(), "row": pa.string()})
 
 
@@ -37,17 +36,16 @@ class JobWriter(DataSourceArrowWriter):
     Jobs that a task has put stay when it fails; when it is repeated, they exist already.
     """
 
-    def __init__(self, options: Options, schema: pa.Schema) -> None:
+    def __init__(self, options: SaveOptions, schema: pa.Schema) -> None:
         self._settings = options.client_settings()
         self._mapping = RowMapping.of(options, schema)
-        self._limits = PutLimits.of(options)
-        self._rejects = options.text("rejects")
-        self._counts = options.text("counts")
+        self._options = options
+        Backpressure(options.wait)  # checks the number
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Put the rows of a task."""
         counts = call(
-            self._settings, lambda client: put_rows(client, self._mapping, self._limits, iterator)
+            self._settings, lambda client: put_rows(client, self._mapping, self._options, iterator)
         )
         return TaskResult(counts)
 
@@ -59,15 +57,15 @@ class JobWriter(DataSourceArrowWriter):
         """Store the rejected rows and the counts of all tasks."""
         tasks = [message.counts for message in messages if isinstance(message, TaskResult)]
         rejects = [(reject.reason, reject.row) for task in tasks for reject in task.rejects]
-        if rejects and self._rejects:
-            write_rejects(self._rejects, sorted(set(rejects)))
+        if rejects and self._options.rejects:
+            write_rejects(self._options.rejects, sorted(set(rejects)))
         counts = {
             "put": sum(task.put for task in tasks),
             "existing": sum(task.existing for task in tasks),
             "rejected": len(rejects),
         }
-        if self._counts:
-            Path(self._counts).write_text(json.dumps(counts), "utf-8")
+        if self._options.counts:
+            Path(self._options.counts).write_text(json.dumps(counts), "utf-8")
         log.info("lake.rows_put", **counts)
 
     def abort(

@@ -25,12 +25,10 @@ from .shared import (
     Conf,
     LakeUrl,
     Master,
-    Sessions,
-    Trace,
-    lake,
+    command,
     namespaces_of,
     print_progress,
-    shorten_errors,
+    spark_opener,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 _PAUSE = 5.0  # seconds
 
 
-@lake.command()
+@command()
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
@@ -68,13 +66,10 @@ def archive(
     ] = False,
     master: Master = None,
     conf: Conf = None,
-    trace: Trace = False,
 ) -> None:
     """Move the archive's stream to the lake: the present entries, or continuously.
 
     With --every, a snapshot of the queues is taken each minute.
-
-    Batches of more than 100,000 entries are moved by Spark, and all if --master names one.
 
     A second SIGTERM ends it at once.
     """
@@ -83,38 +78,37 @@ def archive(
         trouble = state.describe_problem(time.time())
         print("\n".join(filter(None, [_format_state(state, time.time()), trouble])))
         raise typer.Exit(REFUSED if trouble else 0)
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.archiver import LOCAL_SHARES, Archiver
+    open_session = spark_opener("archive", master, conf)
+    from aioqless.contrib.lake.archiver import Archiver
+    from aioqless.contrib.lake.lake import Lake
 
-        standard_streams.protect()  # how far it is, on standard error
-        sessions = Sessions("archive", master, conf)
-        stop = _stop_event()
-        target = open_when_reachable(lake, stop if every is not None else None)
-        archivers = [
-            Archiver(
-                sessions.open,
-                target,
-                url,
-                each,
-                entries=entries,
-                local_shares=0 if sessions.is_wanted else LOCAL_SHARES,
-                report=print_progress,
-            )
-            for each in namespaces_of(namespace, partitions)
-        ]
-        run = (
-            partial(Archiver.once, stop=stop, take_over=take_over)
-            if every is None
-            else partial(Archiver.continuously, stop=stop, every=every, take_over=take_over)
+    standard_streams.protect()  # how far it is, on standard error
+    stop = _stop_event()
+    made = open_when_reachable(lake, stop if every is not None else None)
+    archivers = [
+        Archiver(
+            Lake(lake) if number else made,
+            url,
+            each,
+            entries=entries,
+            open_session=open_session,
+            report=print_progress,
         )
-        done = _run_all(run, archivers, stop)
-        print(
-            f"{sum(each.events for each in done):,} events in "
-            f"{sum(each.batches for each in done):,} batches; "
-            f"{sum(each.unreadable + each.missing for each in done):,} in quarantine, "
-            f"{sum(each.swept for each in done):,} swept, "
-            f"{sum(each.lost for each in done):,} cut unread"
-        )
+        for number, each in enumerate(namespaces_of(namespace, partitions))
+    ]
+    run = (
+        partial(Archiver.once, stop=stop, take_over=take_over)
+        if every is None
+        else partial(Archiver.continuously, stop=stop, every=every, take_over=take_over)
+    )
+    done = _run_all(run, archivers, stop)
+    print(
+        f"{sum(each.events for each in done):,} events in "
+        f"{sum(each.batches for each in done):,} batches; "
+        f"{sum(each.unreadable for each in done):,} in quarantine, "
+        f"{sum(each.swept for each in done):,} swept, "
+        f"{sum(each.lost for each in done):,} cut unread"
+    )
 
 
 def open_when_reachable(url: str, stop: threading.Event | None) -> Lake:

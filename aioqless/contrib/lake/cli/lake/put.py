@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -13,37 +14,39 @@ from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
 
-from .shared import Conf, Master, Sessions, Trace, lake, print_progress, shorten_errors
+from .shared import Conf, Master, command, print_progress, spark_opener
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# Options of the source that are options of the command: their types and what they mean.
+_OPTIONS: Final[dict[str, tuple[Any, str]]] = {
+    "queue": (str, "Queue of the jobs, unless the rows have a column queue."),
+    "klass": (str, "Klass of the jobs, unless the rows have a column klass."),
+    "priority": (float, "Lower runs sooner."),
+    "delay": (float, "Seconds until they may run."),
+    "retries": (int, "Maximum number of retries of each."),
+    "tags": (str, "Separated by commas."),
+    "batch": (str, "A name for this load: the same rows of another load are put again."),
+    "max_depth": (int, "Wait while a queue has this many jobs."),
+    "rejects": (str, "A folder for rows that can't be jobs, with the reasons."),
+}
+_PARAMETERS: Final = [
+    Parameter(
+        name,
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, typer.Option(help=text)],
+    )
+    for name, (kind, text) in _OPTIONS.items()
+]
 
-@lake.command()
+
+@command(parameters=_PARAMETERS)
 def put(
     file: Annotated[
         str, typer.Argument(help="A file or folder of CSV, JSON (an object a line) or Parquet.")
     ],
-    queue: Annotated[
-        str | None, typer.Option(help="Queue of the jobs, unless the rows have a column queue.")
-    ] = None,
-    klass: Annotated[
-        str | None, typer.Option(help="Klass of the jobs, unless the rows have a column klass.")
-    ] = None,
-    priority: Annotated[float | None, typer.Option(help="Lower runs sooner.")] = None,
-    delay: Annotated[float | None, typer.Option(help="Seconds until they may run.")] = None,
-    retries: Annotated[int | None, typer.Option(help="Maximum number of retries of each.")] = None,
-    tags: Annotated[str | None, typer.Option(help="Separated by commas.")] = None,
-    batch: Annotated[
-        str | None,
-        typer.Option(help="A name for this load: the same rows of another load are put again."),
-    ] = None,
-    max_depth: Annotated[
-        int | None, typer.Option(help="Wait while a queue has this many jobs.")
-    ] = None,
-    rejects: Annotated[
-        str | None, typer.Option(help="A folder for rows that can't be jobs, with the reasons.")
-    ] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, json or parquet; default: by the file's name.")
     ] = None,
@@ -52,9 +55,9 @@ def put(
     ] = None,
     master: Master = None,
     conf: Conf = None,
-    trace: Trace = False,
     url: Url = None,
     namespace: Namespace = "ql",
+    **options: Any,
 ) -> None:
     """Put each row as a job.
 
@@ -63,31 +66,18 @@ def put(
     Exit code 6: some rows were rejected, the others are jobs.
     """
     check_one_partition(namespace)
-    options = {
-        "url": url,
-        "namespace": namespace,
-        "queue": queue,
-        "klass": klass,
-        "priority": priority,
-        "delay": delay,
-        "retries": retries,
-        "tags": tags,
-        "batch": batch,
-        "maxDepth": max_depth,
-        "rejects": rejects,
-        "dropNulls": "true",
-    }
-    sessions = Sessions("put", master, conf)
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.row_files import read_rows
+    open_session = spark_opener("put", master, conf, is_needed=True)
+    assert open_session
+    from aioqless.contrib.lake.row_files import read_rows
 
-        rows = read_rows(sessions.open(), file, kind=format, schema=schema)
-        given = {name: str(value) for name, value in options.items() if value is not None}
-        print_progress(f"putting the rows of {file}")
-        counts = _write(rows, given)
+    given = {"url": url, "namespace": namespace, "dropNulls": "true", **options}
+    given["maxDepth"] = given.pop("max_depth")
+    rows = read_rows(open_session(), file, kind=format, schema=schema)
+    print_progress(f"putting the rows of {file}")
+    counts = _write(rows, {name: str(each) for name, each in given.items() if each is not None})
     print(f"{counts['put']:,} put, {counts['existing']:,} existed, {counts['rejected']:,} rejected")
     if counts["rejected"]:
-        print_progress(f"what was rejected, and why: {rejects}")
+        print_progress(f"what was rejected, and why: {options['rejects']}")
         raise typer.Exit(ROWS_REJECTED)
 
 

@@ -1,18 +1,19 @@
-"""The app and the options that the commands of `aioqless lake` share.
+"""The app of `aioqless lake`, and what its commands share.
 
 pyspark is imported when one of them runs.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
 import sys
-import threading
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
     from aioqless.contrib.lake.lake import Lake
     from aioqless.contrib.lake.refresh import Refreshed
+    from aioqless.contrib.lake.tasks import OpenSession
+
+Run = TypeVar("Run", bound=Callable[..., None])
 
 lake = typer.Typer(
     no_args_is_help=True, help="Ended runs: a lake of Delta tables, and a report. Runs on Spark."
@@ -60,6 +64,35 @@ LAKE = "lake"
 _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
 )
+
+
+def command(
+    name: str | None = None, *, parameters: Sequence[Parameter] = ()
+) -> Callable[[Run], Run]:
+    """Make a command of a function, with the option --trace, without which errors are one line.
+
+    Args:
+        name: The name, that of the function unless given.
+        parameters: More parameters, which a function has as `**options`.
+    """
+
+    def make(run: Run) -> Run:
+        own = signature(run, eval_str=True)
+        trace = Parameter("trace", Parameter.KEYWORD_ONLY, default=False, annotation=Trace)
+
+        @functools.wraps(run)
+        def run_command(*, trace: bool, **given: Any) -> None:
+            with shorten_errors(trace):
+                run(**given)
+
+        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        named = [each for each in own.parameters.values() if each.kind in kinds]
+        every = [*named, *parameters, trace]
+        vars(run_command)["__signature__"] = own.replace(parameters=every)
+        lake.command(name)(run_command)
+        return run
+
+    return make
 
 
 @contextmanager
@@ -114,61 +147,49 @@ def namespaces_of(namespace: str, partitions: int | None) -> tuple[str, ...]:
     return name_partitions(namespace, check_count(partitions))
 
 
-class Sessions:
-    """Starts Spark when a command needs it for the first time."""
+def spark_opener(
+    name: str, master: str | None, conf: list[str] | None, *, is_needed: bool = False
+) -> OpenSession | None:
+    """Return what starts Spark at its first call.
 
-    def __init__(
-        self, command: str, master: str | None = None, conf: list[str] | None = None
-    ) -> None:
-        if master is not None and not _MASTER.fullmatch(master):  # for which Java shows a trace
-            raise typer.BadParameter(
-                f"{master!r} is no place where Spark runs; there are local[*], spark://host:7077, "
-                "yarn, k8s://host:443 and sc://host"
-            )
-        self._name = f"aioqless lake {command}"
-        self._master = master
-        self._conf = parse_conf(conf)
-        self._session: SparkSession | None = None
-        self._starting = threading.Lock()
+    It is None unless Spark is needed, its place is named, or spark-submit runs the command.
+    """
+    settings = parse_conf(conf)
+    if master is not None and not _MASTER.fullmatch(master):  # for which Java shows a trace
+        raise typer.BadParameter(
+            f"{master!r} is no place where Spark runs; there are local[*], spark://host:7077, "
+            "yarn, k8s://host:443 and sc://host"
+        )
+    if not (is_needed or master or "PYSPARK_GATEWAY_PORT" in os.environ):
+        return None
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether Spark is to do all of the work: its place was named, or spark-submit runs it."""
-        return self._master is not None or "PYSPARK_GATEWAY_PORT" in os.environ
-
-    def open(self) -> SparkSession:
-        """Return the session."""
+    @functools.cache
+    def start() -> SparkSession:
         from aioqless.contrib.lake.session import session
 
-        with self._starting:  # archivers of several partitions share it
-            if self._session is None:
-                self._session = session(self._name, master=self._master, conf=self._conf)
-            return self._session
+        return session(f"aioqless lake {name}", master=master, conf=settings)
+
+    return start
 
 
 def refresh_tables(
-    lake: Lake, sessions: Sessions | None = None, *, rebuilt: Container[date] = ()
+    lake: Lake, open_session: OpenSession | None = None, *, rebuilt: Container[date] = ()
 ) -> Refreshed:
-    """Bring the tables up to date, with Spark where it is wanted or there is much to do."""
-    from aioqless.contrib.lake.refresh import LOCAL_EVENTS, refresh
+    """Bring the tables up to date."""
+    from aioqless.contrib.lake.refresh import refresh
 
-    sessions = sessions or Sessions("tables")
-    local = 0 if sessions.is_wanted else LOCAL_EVENTS
-    return refresh(lake, sessions.open, print_progress, rebuilt=rebuilt, local_events=local)
+    return refresh(lake, print_progress, rebuilt=rebuilt, open_session=open_session)
 
 
-@contextmanager
-def open_lake(url: str, trace: bool, fresh: bool = False) -> Iterator[Lake]:
-    """Yield the lake, updated first if that is asked for."""
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.lake import Lake
+def open_lake(url: str, fresh: bool = False) -> Lake:
+    """Return the lake, updated first if that is asked for."""
+    from aioqless.contrib.lake.lake import Lake
+    from aioqless.contrib.lake.open_table import ConcurrentCommit
 
-        opened = Lake(url)
-        if fresh:
-            from aioqless.contrib.lake.snapshot import ConcurrentCommit
-
-            try:
-                refresh_tables(opened)
-            except ConcurrentCommit as error:
-                print_progress(f"the tables are shown as they are: {error}")
-        yield opened
+    opened = Lake(url)
+    if fresh:
+        try:
+            refresh_tables(opened)
+        except ConcurrentCommit as error:
+            print_progress(f"the tables are shown as they are: {error}")
+    return opened

@@ -12,10 +12,10 @@ from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.errors import AioqlessError
 
-from .shared import LAKE, LakeUrl, Trace, lake, shorten_errors
+from .shared import LAKE, LakeUrl, command
 
 
-@lake.command()
+@command()
 def status(
     max_lag: Annotated[
         float, typer.Option(help="Exit code 1 if the tables are behind by more, in seconds.", min=0)
@@ -25,17 +25,15 @@ def status(
         typer.Option(help="Also write metrics to this file, in Prometheus' text format."),
     ] = None,
     lake: LakeUrl = LAKE,
-    trace: Trace = False,
 ) -> None:
     """Show how far the tables are behind the archived events."""
-    with shorten_errors(trace):
-        from aioqless.contrib.lake.freshness import format_metrics, read_freshness
-        from aioqless.contrib.lake.lake import Lake
+    from aioqless.contrib.lake.freshness import format_metrics, read_freshness
+    from aioqless.contrib.lake.lake import Lake
 
-        found = read_freshness(Lake(lake))
-        now = datetime.now(UTC)
-        if metrics:
-            _write_metrics(metrics, format_metrics(found, now))
+    found = read_freshness(Lake(lake))
+    now = datetime.now(UTC)
+    if metrics:
+        _write_metrics(metrics, format_metrics(found, now))
     if not found:
         print("the lake has no events yet")
     for each in found:

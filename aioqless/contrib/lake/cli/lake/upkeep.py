@@ -20,21 +20,18 @@ from .shared import (
     LAKE,
     LakeUrl,
     OneNamespace,
-    Sessions,
-    Trace,
-    lake,
+    command,
     namespaces_of,
     open_lake,
     print_progress,
     refresh_tables,
-    shorten_errors,
 )
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
 
 
-@lake.command()
+@command()
 def prune(
     older_than: Annotated[
         str | None,
@@ -55,38 +52,32 @@ def prune(
     ] = 168,
     of: OneNamespace = None,
     lake: LakeUrl = LAKE,
-    trace: Trace = False,
 ) -> None:
     """Delete old days of the lake, or only the payloads of their jobs."""
     if older_than is None and payloads_older_than is None:
         raise AioqlessError("give --older-than, --payloads-older-than, or both")
-    with shorten_errors(trace):
-        first = _parse_first("older-than", older_than)
-        first_payload = _parse_first("payloads-older-than", payloads_older_than)
-    with open_lake(lake, trace) as opened:
-        from aioqless.contrib.lake.retention import LAYERS, drop_payloads
-        from aioqless.contrib.lake.retention import prune as delete_days
-        from aioqless.contrib.lake.schema import TABLES
+    from aioqless.contrib.lake.retention import LAYERS, drop_payloads
+    from aioqless.contrib.lake.retention import prune as delete_days
+    from aioqless.contrib.lake.schema import TABLES
 
-        if strange := set(layer or ()) - set(LAYERS):
-            raise AioqlessError(
-                f"there is no layer {min(strange)!r}; there are {', '.join(LAYERS)}"
-            )
-        _check_namespace(opened, of)
-        refresh_tables(opened)
-        if first is not None:
-            rows = delete_days(opened, first, of, layer or LAYERS, print_progress)
-            print(f"{rows:,} rows of days before {first} deleted")
-        if first_payload is not None:
-            files = drop_payloads(opened, first_payload, of, print_progress)
-            print(
-                f"{files:,} files written again without the payloads of days before {first_payload}"
-            )
-        for name in TABLES:
-            opened.snapshot(name).vacuum(vacuum_hours)
+    first = _parse_first("older-than", older_than)
+    first_payload = _parse_first("payloads-older-than", payloads_older_than)
+    opened = open_lake(lake)
+    if strange := set(layer or ()) - set(LAYERS):
+        raise AioqlessError(f"there is no layer {min(strange)!r}; there are {', '.join(LAYERS)}")
+    _check_namespace(opened, of)
+    refresh_tables(opened)
+    if first is not None:
+        rows = delete_days(opened, first, of, layer or LAYERS, print_progress)
+        print(f"{rows:,} rows of days before {first} deleted")
+    if first_payload is not None:
+        files = drop_payloads(opened, first_payload, of, print_progress)
+        print(f"{files:,} files written again without the payloads of days before {first_payload}")
+    for name in TABLES:
+        opened.table(name).vacuum(vacuum_hours)
 
 
-@lake.command()
+@command()
 def erase(
     jid: Annotated[list[str] | None, typer.Option(help="The id of a job. Repeatable.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag of jobs. Repeatable.")] = None,
@@ -94,7 +85,6 @@ def erase(
     namespace: Namespace = "ql",
     partitions: Partitions = None,
     lake: LakeUrl = LAKE,
-    trace: Trace = False,
 ) -> None:
     """Erase jobs or tags from all tables and their old versions, and from the archive's stream.
 
@@ -105,27 +95,26 @@ def erase(
         raise AioqlessError("give --jid, --tag, or both")
     for each in jids:
         validation.check_name("jid", each)  # other clients may give any
-    with open_lake(lake, trace) as opened:
-        from aioqless.contrib.lake.archiver import Archiver
-        from aioqless.contrib.lake.erasure import erase as erase_jobs
+    from aioqless.contrib.lake.archiver import Archiver
+    from aioqless.contrib.lake.erasure import erase as erase_jobs
 
-        for each in namespaces_of(namespace, partitions):
-            if asyncio.run(_has_entries(url, each)):
-                print_progress(f"archiving what is in the stream of {each}")
-                spark = Sessions("erase").open
-                Archiver(spark, opened, url, each, report=print_progress).once()
-        refresh_tables(opened)
-        files = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
-        what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
-        print(
-            f"{files:,} files written again without "
-            f"{' and '.join(each for each in what if not each.startswith('0'))}"
-            if files
-            else f"no file has these {'jobs' if jids else 'tags'}"
-        )
+    opened = open_lake(lake)
+    for each in namespaces_of(namespace, partitions):
+        if asyncio.run(_has_entries(url, each)):
+            print_progress(f"archiving what is in the stream of {each}")
+            Archiver(opened, url, each, report=print_progress).once()
+    refresh_tables(opened)
+    days = erase_jobs(opened, jids, namespace, print_progress, tags=tags)
+    what = [f"{len({*each}):,} {kind}" for each, kind in ((jids, "jobs"), (tags, "tags"))]
+    print(
+        f"{days:,} days of tables written again without "
+        f"{' and '.join(each for each in what if not each.startswith('0'))}"
+        if days
+        else f"no table has these {'jobs' if jids else 'tags'}"
+    )
 
 
-@lake.command()
+@command()
 def check(
     redis: Annotated[
         bool, typer.Option("--redis", help="Compare with the statistics of Redis as well.")
@@ -138,28 +127,27 @@ def check(
     namespace: Namespace = "ql",
     partitions: Partitions = None,
     lake: LakeUrl = LAKE,
-    trace: Trace = False,
 ) -> None:
     """Compare the tables with the events, and with Redis; exit code 1 if they differ."""
-    with open_lake(lake, trace) as opened:
-        from aioqless.contrib.lake.reconciliation import Difference, check_redis
-        from aioqless.contrib.lake.reconciliation import check as compare
+    from aioqless.contrib.lake.reconciliation import Difference, check_redis
+    from aioqless.contrib.lake.reconciliation import check as compare
 
-        _check_namespace(opened, of)
-        found = compare(opened, of, print_progress, checks)
-        if redis:
-            today = datetime.now(UTC).date()
+    opened = open_lake(lake)
+    _check_namespace(opened, of)
+    found = compare(opened, of, print_progress, checks)
+    if redis:
+        today = datetime.now(UTC).date()
 
-            async def compare_with_redis() -> list[Difference]:
-                async with make_client(url, namespace, partitions) as client:
-                    return await check_redis(opened, client, [today - timedelta(days=1), today])
+        async def compare_with_redis() -> list[Difference]:
+            async with make_client(url, namespace, partitions) as client:
+                return await check_redis(opened, client, [today - timedelta(days=1), today])
 
-            found += asyncio.run(compare_with_redis())
-        for each in found:
-            print(each)
-        if found:
-            raise typer.Exit(REFUSED)
-        print("the tables agree")
+        found += asyncio.run(compare_with_redis())
+    for each in found:
+        print(each)
+    if found:
+        raise typer.Exit(REFUSED)
+    print("the tables agree")
 
 
 async def _has_entries(url: str | None, namespace: str) -> bool:
@@ -170,12 +158,12 @@ async def _has_entries(url: str | None, namespace: str) -> bool:
 
 def _check_namespace(lake: Lake, name: str | None) -> None:
     """Refuse a namespace that no table of the lake has."""
+    from aioqless.contrib.lake.open_table import whole_of
     from aioqless.contrib.lake.schema import TABLES
-    from aioqless.contrib.lake.snapshot import whole_of
 
     if name is None:
         return
-    files = [each for table in TABLES for each in lake.snapshot(table).all_files]
+    files = [each for table in TABLES for each in lake.table(table).all_files]
     known = {each.namespace for each in files} | {whole_of(each.namespace) for each in files}
     if name not in known:
         raise AioqlessError(

@@ -1,0 +1,424 @@
+"""A table of the lake: its files, its rows, and changes of it, each one commit of delta-rs."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from aioqless.contrib.lake.schema import Table
+from aioqless.contrib.lake.storage import LakeError, Storage, explain_failure
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+VERSION_PROPERTY: Final = "aioqless.version"
+ORPHAN_HOURS: Final = 24  # writers may take so long from writing files to committing them
+_OF_FILES: Final = ["path", "size_bytes", "num_records", "partition"]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_READ_AT_ONCE: Final = 16 * 2**20  # compressed bytes, of which SQL finds the rows in memory
+_FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
+_WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
+_MARK: Final = "aioqless.commit"
+_LOG: Final = "_delta_log/{:020}.json"
+
+Partition: TypeAlias = tuple[str, date]  # a namespace and a day
+Done = TypeVar("Done")
+
+
+class ConcurrentCommit(LakeError):
+    """Another process changed the table since it was opened; nothing was committed."""
+
+
+def retry_conflicts(change: Callable[[], int], attempts: int = 5) -> int:
+    """Call a function that commits, again if another process commits meanwhile.
+
+    Raises:
+        ConcurrentCommit: Another process committed first at each attempt.
+    """
+    for _ in range(attempts - 1):
+        try:
+            return change()
+        except ConcurrentCommit:
+            continue
+    return change()
+
+
+def whole_of(namespace: str) -> str:
+    """Return the namespace that a partition is part of; of others, the namespace itself."""
+    return re.sub(r"(?<=[^{}])\{\d+\.\d+\}$", "", namespace)
+
+
+def condition_of(partitions: Collection[Partition]) -> str:
+    """Return the SQL condition that a row is in one of the partitions."""
+    namespaces: dict[frozenset[date], list[str]] = {}
+    for name in {name for name, _ in partitions}:
+        days = frozenset(day for of, day in partitions if of == name)
+        namespaces.setdefault(days, []).append("'" + name.replace("'", "''") + "'")
+    conditions = []
+    for days, names in namespaces.items():
+        dates = ", ".join(f"DATE '{day}'" for day in sorted(days))
+        conditions.append(f"(namespace IN ({', '.join(names)}) AND date IN ({dates}))")
+    return " OR ".join(conditions)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file of a table, with the least and greatest values of some columns."""
+
+    path: str
+    size: int
+    rows: int
+    namespace: str
+    date: date
+    least: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    greatest: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def partition(self) -> Partition:
+        """The namespace and the day."""
+        return self.namespace, self.date
+
+
+class OpenTable:
+    """A table at the version that was last read or committed here.
+
+    A change fails if another process has since committed a transaction of the same name, or removed
+    a file that is changed.
+    """
+
+    def __init__(self, table: Table, storage: Storage, opened: DeltaTable) -> None:
+        self.table = table
+        self.storage = storage
+        self.delta = opened
+        self._files: tuple[int, list[DataFile]] | None = None
+        self._transactions: tuple[int, dict[str, int | None]] = (-1, {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have a task open the same version."""
+        return _open, (self.table, self.storage, self.version)
+
+    def update(self) -> None:
+        """Read what other processes have committed."""
+        try:
+            self.delta.update_incremental()
+        except (DeltaError, OSError) as error:
+            raise explain_failure(self.storage.url, error) from None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The declared columns, and those that the user added."""
+        declared = [pa.field(each.name, each.type) for each in self.table.schema]
+        names = {each.name for each in declared}
+        stored = pa.schema(self.delta.schema().to_arrow())
+        added = [pa.field(each.name, each.type) for each in stored if each.name not in names]
+        return pa.schema([*declared, *added])
+
+    @property
+    def version(self) -> int:
+        """The version in Delta's log."""
+        return int(self.delta.version())
+
+    @property
+    def table_id(self) -> str:
+        """The id that the table got when it was made; copies of the lake have the same."""
+        return str(self.delta.metadata().id)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether columns had another meaning when the table was written."""
+        return int(self.find_property(VERSION_PROPERTY) or 1) < self.table.version
+
+    def find_property(self, name: str) -> str | None:
+        """Return a property of the table."""
+        return self.delta.metadata().configuration.get(name)
+
+    def set_property(self, name: str, value: str) -> None:
+        """Set a property of the table."""
+        self.delta.alter.set_table_properties({name: value}, raise_if_not_exists=False)
+
+    def transaction(self, name: str) -> int | None:
+        """Return the number that was last committed under a transaction name, or None.
+
+        delta-rs reads all of the log for each.
+        """
+        if self._transactions[0] != self.version:
+            self._transactions = self.version, {}
+        known = self._transactions[1]
+        if name not in known:
+            known[name] = self.delta.transaction_version(name)
+        return known[name]
+
+    @property
+    def all_files(self) -> list[DataFile]:
+        """All files, by namespace, date and path."""
+        if self._files is None or self._files[0] != self.version:
+            self._files = (
+                self.version,
+                sorted(self._list_files(), key=lambda file: (file.namespace, file.date, file.path)),
+            )
+        return self._files[1]
+
+    def _list_files(self) -> Iterable[DataFile]:
+        # Neither pa.table() nor timestamps as objects of Python, for which pyarrow imports pandas.
+        actions = pa.RecordBatchReader.from_stream(self.delta.get_add_actions()).read_all()
+        bounds = {name: _read_bounds(actions, name) for name in ("min", "max")}
+        for row, each in enumerate(actions.select(_OF_FILES).to_pylist()):
+            yield DataFile(
+                unquote(each["path"]),
+                each["size_bytes"],
+                each["num_records"],
+                each["partition"]["namespace"],
+                each["partition"]["date"],
+                bounds["min"][row],
+                bounds["max"][row],
+            )
+
+    def files(
+        self,
+        namespace: str | None = None,
+        dates: Collection[date] | None = None,
+        *,
+        within: str | None = None,
+    ) -> list[DataFile]:
+        """List files.
+
+        Args:
+            namespace: Files of this namespace only.
+            dates: Files of these days only.
+            within: Files of this namespace and of its partitions only.
+        """
+        return [
+            each
+            for each in self.all_files
+            if namespace in (None, each.namespace)
+            and within in (None, each.namespace, whole_of(each.namespace))
+            and (dates is None or each.date in dates)
+        ]
+
+    def rows(self, partitions: Collection[Partition]) -> Dataset | pa.Table:
+        """Return rows for SQL: few are read now, many when they are asked for."""
+        chosen = [each for each in self.all_files if each.partition in partitions]
+        if sum(each.size for each in chosen) <= _READ_AT_ONCE:
+            return self.read(partitions)
+        return self.delta.to_pyarrow_dataset(  # imports pandas, which takes a second
+            file_pruning_predicate=condition_of(partitions), schema=self.schema
+        )
+
+    def read(
+        self,
+        partitions: Collection[Partition],
+        columns: Collection[str] | None = None,
+        where: str = "true",
+    ) -> pa.Table:
+        """Return rows of some partitions; columns that are newer than the table are null."""
+        schema = self.schema
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        if not partitions:
+            return schema.empty_table()
+        stored = {each.name for each in self.delta.schema().fields}
+        found = self.delta.scan(
+            [name for name in schema.names if name in stored],
+            f"({condition_of(partitions)}) AND ({where})",
+        )
+        try:
+            batches = pa.RecordBatchReader.from_stream(found)
+            return pa.Table.from_batches([_conform(each, schema) for each in batches], schema)
+        except pa.ArrowInvalid as error:
+            if "not found" not in str(error):
+                raise
+            raise ConcurrentCommit(
+                f"another process deleted files of {self.storage.url} meanwhile"
+            ) from None
+
+    def append(
+        self, rows: Iterable[pa.RecordBatch], transactions: Mapping[str, int] | None = None
+    ) -> None:
+        """Add rows in one commit, which records numbers under transaction names.
+
+        Columns that the rows lack are null.
+
+        Raises:
+            ConcurrentCommit: Another process committed under one of these names.
+        """
+        self._write(rows, transactions, mode="append", schema_mode="merge")
+
+    def replace(
+        self,
+        rows: Iterable[pa.RecordBatch],
+        partitions: Collection[Partition],
+        transactions: Mapping[str, int] | None = None,
+    ) -> None:
+        """Replace all rows of some partitions in one commit; see `append`."""
+        if partitions:
+            predicate = condition_of(partitions)
+            self._write(rows, transactions, mode="overwrite", predicate=predicate)
+        else:
+            self.append((), transactions)
+
+    def _write(
+        self,
+        rows: Iterable[pa.RecordBatch],
+        transactions: Mapping[str, int] | None,
+        **how: Any,
+    ) -> None:
+        schema = self.schema
+        reader = pa.RecordBatchReader.from_batches(
+            schema, (_conform(each, schema) for each in rows)
+        )
+        self._change(
+            lambda properties: write_deltalake(
+                self.delta,
+                reader,
+                commit_properties=properties,
+                writer_properties=_WRITTEN,
+                **how,
+            ),
+            transactions,
+        )
+
+    def delete(
+        self, partitions: Collection[Partition], transactions: Mapping[str, int] | None = None
+    ) -> None:
+        """Delete some partitions; see `append`."""
+        self._change(
+            lambda properties: self.delta.delete(
+                condition_of(partitions), commit_properties=properties
+            ),
+            transactions,
+        )
+
+    def optimize(self) -> int:
+        """Merge small files of each partition, and return the number of files that it has less.
+
+        No row changes by it, which Delta's log says, so that readers of changes skip it.
+        """
+        done = self._change(
+            lambda properties: self.delta.optimize.compact(
+                target_size=_FILE_SIZE, writer_properties=_WRITTEN, commit_properties=properties
+            )
+        )
+        return int(done["numFilesRemoved"] - done["numFilesAdded"]) if done else 0
+
+    def update_rows(self, values: Mapping[str, str], where: str) -> int:
+        """Give columns of some rows the values of SQL expressions; return the number of files."""
+        done = self._change(
+            lambda properties: self.delta.update(
+                dict(values),
+                predicate=where,
+                writer_properties=_WRITTEN,
+                commit_properties=properties,
+            )
+        )
+        return int(done["num_removed_files"]) if done else 0
+
+    def _change(
+        self,
+        change: Callable[[CommitProperties], Done],
+        transactions: Mapping[str, int] | None = None,
+    ) -> Done | None:
+        """Call a function that commits, and make durable what it wrote.
+
+        If the store's answer to the commit was lost, delta-rs repeats it and finds that version
+        written, as if by another process; the mark says by whom.
+        """
+        mark, before, done = uuid.uuid4().hex, self.version, None
+        named = [Transaction(*each) for each in (transactions or {}).items()]
+        try:
+            done = change(CommitProperties({_MARK: mark}, app_transactions=named))
+        except CommitFailedError as error:
+            self.update()
+            if self.version == before:  # no other process committed
+                raise explain_failure(self.storage.url, error) from None
+            logs = map(self._read_log, range(before + 1, self.version + 1))
+            if not any(mark in text for text in logs):
+                raise ConcurrentCommit(
+                    f"another process changed {self.storage.url} meanwhile; nothing was committed"
+                ) from None
+        except (DeltaError, OSError) as error:
+            raise explain_failure(self.storage.url, error) from None
+        if self.version == before + 1 and self._transactions[0] == before:
+            self._transactions = self.version, {**self._transactions[1], **(transactions or {})}
+        if self.storage.is_local:
+            for version in range(before + 1, self.version + 1):
+                self._make_durable(version)
+        return done
+
+    def _read_log(self, version: int) -> str:
+        with self.storage.filesystem.open_input_file(_LOG.format(version)) as file:
+            return str(file.read(), "utf-8")
+
+    def _make_durable(self, version: int) -> None:
+        """Force a commit to disk, and the files that it adds."""
+        actions = map(json.loads, self._read_log(version).splitlines())
+        paths = [unquote(each["add"]["path"]) for each in actions if "add" in each]
+        self.storage.make_durable([*paths, _LOG.format(version)])
+
+    def vacuum(self, hours: int) -> int:
+        """Delete files that no version younger than some hours has. Return how many.
+
+        Versions older than that can no longer be read; nor can they by processes that read now.
+        """
+        return len(self._find_deletable(hours, delete=True))
+
+    def find_orphans(self, hours: int = 0) -> list[str]:
+        """List files of an age that no version ever had, such as those of killed processes."""
+        of_versions = self._find_deletable(hours)
+        return sorted({*self._find_deletable(hours, orphans=True)}.difference(of_versions))
+
+    def delete_orphans(self) -> None:
+        """Delete the orphans of which no writer at work may be about to commit."""
+        filesystem = self.storage.filesystem
+        for path in self.find_orphans(ORPHAN_HOURS):
+            filesystem.delete_file(path)
+
+    def _find_deletable(
+        self, hours: int, *, orphans: bool = False, delete: bool = False
+    ) -> list[str]:
+        try:
+            return self.delta.vacuum(
+                retention_hours=hours,
+                dry_run=not delete,
+                enforce_retention_duration=False,
+                full=orphans,
+            )
+        except (DeltaError, OSError) as error:
+            raise explain_failure(self.storage.url, error) from None
+
+
+def _open(table: Table, storage: Storage, version: int) -> OpenTable:
+    return OpenTable(table, storage, DeltaTable(storage.url, version, dict(storage.options)))
+
+
+def _conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows with these columns; those that they lack are null."""
+    columns = [
+        rows[each.name].cast(each.type)
+        if each.name in rows.schema.names
+        else pa.nulls(len(rows), each.type)
+        for each in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _read_bounds(actions: pa.Table, name: str) -> list[dict[str, Any]]:
+    """Return the known least or greatest values of each file."""
+    found: list[dict[str, Any]] = [{} for _ in range(actions.num_rows)]
+    if name in actions.column_names:
+        for field, column in zip(actions[name].type, actions[name].flatten(), strict=True):
+            is_time = pa.types.is_timestamp(field.type)
+            values = column.cast(pa.int64()) if is_time else column
+            for known, value in zip(found, values.to_pylist(), strict=True):
+                if value is not None:
+                    known[field.name] = _EPOCH + timedelta(microseconds=value) if is_time else value
+    return found
