@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
 from typing import Self
 
 from redis import exceptions
@@ -49,10 +48,14 @@ class Stream:
             await self._events.aclose()
 
     async def __aiter__(self) -> AsyncIterator[AnyEvent]:
-        async with aclosing(self._events or self._listen()) as events:
+        events = self._events or self._listen()
+        try:
             async for event in events:
                 if event is not None:
                     yield event
+        finally:
+            if events is not self._events:  # which the end of the block closes
+                await events.aclose()
 
     async def _listen(self) -> AsyncGenerator[AnyEvent | None, None]:
         """Yield None once the subscription exists, then the events.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -306,6 +307,25 @@ async def test_events_come_from_all_partitions(partitioned: PartitionedClient) -
                 if len(seen) == 20:
                     break
     assert seen == set(jids)
+
+
+async def test_block_of_events_that_is_left_early_ends_without_an_error(
+    partitioned: PartitionedClient,
+) -> None:
+    """The iterator that is left behind closes nothing that the block closes, too."""
+    errors: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+
+    async def read_one() -> None:
+        async with partitioned.events() as events:
+            await partitioned.put("Greet")
+            async for _ in events:
+                return
+
+    await read_one()
+    await partitioned.ping()
+    gc.collect()
+    assert errors == []
 
 
 async def test_end_of_a_job_is_waited_for_in_any_partition(
