@@ -47,11 +47,9 @@ class Durability:
     def wait_command(self) -> RedisCommand:
         """The command that waits for the writes before it on their connection."""
         milliseconds = max(1, round(self.timeout * 1000))
-        return (
-            ("WAITAOF", 1, self.replicas, milliseconds)
-            if self.disk
-            else ("WAIT", self.replicas, milliseconds)
-        )
+        if self.disk:
+            return ("WAITAOF", 1, self.replicas, milliseconds)
+        return ("WAIT", self.replicas, milliseconds)
 
     def describe_missing(self, reply: Reply) -> str | None:
         """Say what the reply to `wait_command` lacks; None if nothing."""

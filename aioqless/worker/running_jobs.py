@@ -200,13 +200,11 @@ def _check_outcomes(result: object, job: Job, count: int) -> Sequence[object]:
     """
     if result is None:
         return [None] * count
-    if isinstance(result, list | tuple) and len(result) == count:
-        return result
-    what = (
-        f"{len(result)} outcomes"
-        if isinstance(result, list | tuple)
-        else f"{type(result).__name__}, not a list"
-    )
+    what = f"{type(result).__name__}, not a list"
+    if isinstance(result, list | tuple):
+        if len(result) == count:
+            return result
+        what = f"{len(result)} outcomes"
     raise Fail(
         f"{job.klass} must return one outcome for each job, or None: it took {count} jobs and "
         f"returned {what}",
