@@ -163,6 +163,17 @@ def test_histogram_merges_counters_and_quantiles_are_upper_bounds() -> None:
     )
 
 
+async def test_json_does_not_control_a_terminal_and_has_the_same_value(
+    client: Client, cli: Aioqless
+) -> None:
+    text = "\x1b[31m \x9b31m \x85 \u202e\u200b\u2028 \U000e0001 Gr\u00fc\u00dfe \u4f60"
+    jid = await client.queue("mail").put("Greet", {"text": text}, tags=["\x9b\u202e"])
+    lines = [(await cli("get", jid, "--json")).out, (await cli("jobs", "--json")).out]
+    for out in lines:
+        assert out.replace("\n", "").isprintable() and "Gr\u00fc\u00dfe \u4f60" in out
+    assert json.loads(lines[0])["data"]["text"] == text
+
+
 DURATIONS = {
     0.0003: "0.3 ms",
     0.002: "2 ms",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -21,12 +22,20 @@ FOLDED = ("jid", "worker", "name", "group")  # columns whose text is wrapped, no
 
 def print_json(value: object) -> None:
     """Print a value as JSON."""
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    print(escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def print_json_line(value: object) -> None:
     """Print a value as one line of JSON and flush it: for streams."""
-    print(msgspec.json.encode(value).decode(), flush=True)
+    print(escape_json(msgspec.json.encode(value).decode()), flush=True)
+
+
+def escape_json(text: str) -> str:
+    """Escape what `validation.plain` does, in JSON, whose value stays the same."""
+    escaped = (
+        each if each in "\n" or each.isprintable() else json.dumps(each)[1:-1] for each in text
+    )
+    return text if text.isprintable() else "".join(escaped)
 
 
 def make_console(*, errors: bool = False) -> Console:

@@ -14,33 +14,19 @@ from aioqless.contrib.job_filter import Condition, Text
 MAX_DETAILS = 1000  # characters
 GENERATED_JID = re.compile("[0-9a-f]{32}")
 EVENTS = {
-    "put": "Enqueued in {q}",
-    "popped": "Started by {worker}",
-    "done": "Completed",
-    "failed": "Failed in {group}",
-    "failed-retries": "Failed: no retries left ({group})",
-    "timed-out": "Timed out: taken from its worker",
-    "lock-lost": "Lock lost",
-    "retried": "Retry scheduled",
-    "moved": "Moved",
-    "released": "Released",
+    "put": "Enqueued in {q}", "popped": "Started by {worker}", "done": "Completed",
+    "failed": "Failed in {group}", "failed-retries": "Failed: no retries left ({group})",
+    "timed-out": "Timed out: taken from its worker", "lock-lost": "Lock lost",
+    "retried": "Retry scheduled", "moved": "Moved", "released": "Released",
     "superseded": "Superseded by {by}",
-    "declined": "Declined: {worker} has no handler for this class",
-    "advanced": "Advanced to {q}",
-    "step": "Step {name} stored",
-    "cursor": "Cursor {name} stored",
-    "wait": "Waits for signal {name}",
-    "signal": "Signal {name} sent",
-    "received": "Signal {name} received",
-    "timeout": "Signal {name} did not come in time",
-    "sleep": "Sleep {name} began",
-    "slept": "Sleep {name} ended",
-    "call": "Job called: {name}",
-    "called": "Called job ended: {name}",
-    "abandoned": "Reservation of {worker} expired",
-    "skipped": "Skipped by {worker}",
-    "handed-over": "Handed over by {worker} to {to}",
-}
+    "declined": "Declined: {worker} has no handler for this class", "advanced": "Advanced to {q}",
+    "step": "Step {name} stored", "cursor": "Cursor {name} stored",
+    "wait": "Waits for signal {name}", "signal": "Signal {name} sent",
+    "received": "Signal {name} received", "timeout": "Signal {name} did not come in time",
+    "sleep": "Sleep {name} began", "slept": "Sleep {name} ended", "call": "Job called: {name}",
+    "called": "Called job ended: {name}", "abandoned": "Reservation of {worker} expired",
+    "skipped": "Skipped by {worker}", "handed-over": "Handed over by {worker} to {to}",
+}  # fmt: skip
 
 
 _WEEK = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

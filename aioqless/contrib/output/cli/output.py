@@ -10,7 +10,7 @@ import typer
 from aioqless.cli.app import Section, app
 from aioqless.cli.job_lookup import find_job
 from aioqless.cli.options import Jid, Json
-from aioqless.cli.presentation.printing import print_json_line
+from aioqless.cli.presentation.printing import escape_json, print_json_line
 from aioqless.client import Client, json_types
 from aioqless.client.job.state import Emitted, Ended, Missed, Output, Restarted
 from aioqless.validation import plain
@@ -46,7 +46,7 @@ def _print(output: Output) -> None:
         case Emitted(value=str(text)):
             print(plain(text, lines=True), end="", flush=True)
         case Emitted(value=value):
-            print(json_types.encode(value).decode(), flush=True)
+            print(escape_json(json_types.encode(value).decode()), flush=True)
         case Restarted():
             print("\nanother run begins:", file=sys.stderr)
         case Missed(count=count):

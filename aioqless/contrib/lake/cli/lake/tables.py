@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from aioqless.cli.presentation.formatting import format_duration
-from aioqless.cli.presentation.printing import print_table
+from aioqless.cli.presentation.printing import escape_json, print_table
 from aioqless.errors import AioqlessError
 
 from .shared import (
@@ -90,7 +90,7 @@ def stats(
     period, grouping = parse_period(since, until), known(by)
     found = read_statistics(open_lake(lake, fresh), period, grouping, of)
     if as_json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(escape_json(json.dumps(found, indent=2, ensure_ascii=False)))
         return
     parts = [part for part in grouping.split(",") if part]
     times = ["p95", "most"]
@@ -141,7 +141,7 @@ def sql(
         if as_json:
             for row in rows:
                 line = dict(zip(names, row, strict=True))
-                print(json.dumps(line, ensure_ascii=False, default=str))
+                print(escape_json(json.dumps(line, ensure_ascii=False, default=str)))
         elif as_csv:
             csv.writer(sys.stdout, lineterminator="\n").writerows(itertools.chain([names], rows))
         else:
