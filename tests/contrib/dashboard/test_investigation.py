@@ -120,6 +120,15 @@ async def test_overview_and_failures_have_the_same_numbers_and_mark_estimates(
         assert ">at least 5<" in page, path
 
 
+async def test_queue_counts_failures_of_its_groups_as_an_estimate(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    for queue in ("mail", "mailing"):
+        await fail(client, queue, "shop.load", "KeyError")
+    page = (await http.get("/queue?name=mail")).text
+    assert 'href="/failures?q=mail">failed <span class="bad">~1</span>' in page
+
+
 async def test_queue_shows_how_full_its_limits_are_and_sets_them(
     http: httpx.AsyncClient, client: Client
 ) -> None:

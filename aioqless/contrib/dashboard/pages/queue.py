@@ -60,7 +60,7 @@ async def show_queue(request: PageRequest) -> Page:
         "jobs": [],
         "total": 0,
         "rates": sampler.rates(name),
-        "failed": sum(count for group, count in groups.items() if name.lower() in group.lower()),
+        "failed": sum(groups[each] for each in groups if each.startswith(f"{name}-")),
         "delay": coverage.delays.get(name),
         "lag": limits[name].lag,
         "limits": await _read_options(request, counts, limits[name]),
