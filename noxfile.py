@@ -161,7 +161,7 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 
 @nox.session
 def readers(session: nox.Session) -> None:
-    """Run the examples in which DuckDB, Polars, dbt and a notebook read a lake.
+    """Run the examples in which DuckDB, Polars, Streamlit, dbt and a notebook read a lake.
 
     Some of these need older packages than the other tools.
     """

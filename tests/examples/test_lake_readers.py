@@ -1,4 +1,4 @@
-"""Other programs read a lake's tables: DuckDB, Polars, dbt and a notebook.
+"""Other programs read a lake's tables: DuckDB, Polars, Streamlit, dbt and a notebook.
 
 They need their own packages: `nox -s readers`.
 """
@@ -18,14 +18,21 @@ import pytest
 
 pytest.importorskip("deltalake")
 
+import pyarrow as pa
+
+from aioqless.contrib.lake.backlog import store_backlog
 from aioqless.contrib.lake.database import NAMES
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
+from aioqless.contrib.lake.schema import SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
 from tests.contrib.lake.lakes import EARLY, LATE, archive, raw
+from tests.contrib.lake.literal import MIDNIGHT
+from tests.server import free_port
 from tests.unit.pages import ROOT, blocks
 
 pytestmark = pytest.mark.readers
 EXAMPLE = Path("examples/lake")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +88,38 @@ def test_programs_of_the_page_read_the_lake(
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert "mail" in ran.stdout or "Greet" in ran.stdout, ran.stdout
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="chromium isn't there")
+def test_streamlit_charts_the_backlog(lake: Lake) -> None:
+    from playwright.sync_api import expect, sync_playwright
+
+    moment = {"taken": MIDNIGHT, "namespace": "ql", "date": MIDNIGHT.date()}
+    rows = {
+        SNAPSHOTS: moment | {"queue": "mail", "waiting": 5, "lag": 60.0, "workers": 0},
+        WORKER_SNAPSHOTS: moment | {"worker": "ann", "slots": 2, "busy": 1, "version": "v1"},
+    }
+    for name, row in rows.items():
+        schema = TABLES[name].schema
+        store_backlog(lake, {name: pa.RecordBatch.from_pylist([row], schema)})
+    port = free_port()
+    options = f"--server.headless=true --server.address=127.0.0.1 --server.port={port}"
+    with subprocess.Popen(
+        [sys.executable, "-m", "streamlit", "run", EXAMPLE / "dashboard.py", *options.split()],
+        env=os.environ | {"AIOQLESS_LAKE": lake.url, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, text=True,
+    ) as server, sync_playwright() as playwright:  # fmt: skip
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            assert server.stdout and any("URL" in line for line in server.stdout)
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{port}")
+            expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(6, timeout=60_000)
+            expect(page.get_by_text("Workers, at least")).to_be_visible()
+            expect(page.get_by_test_id("stException")).to_have_count(0)
+        finally:
+            browser.close()
+            server.terminate()
 
 
 def test_a_dbt_model_is_built_and_its_tests_pass(lake: Lake, tmp_path: Path) -> None:
