@@ -117,7 +117,7 @@ def _erase_from(database: DuckDBPyConnection, lake: Lake, name: str, namespace: 
         partitions = {(each, day) for each, day, _ in found}
         database.register("rows", table.rows(partitions))
         replaced = ", ".join(f"{text} AS {name}" for name, text in kept.items())
-        rows = database.execute(
+        rows = database.sql(
             f"SELECT * {f'REPLACE ({replaced})' if kept else ''} FROM rows WHERE NOT ({goes})"
         )
         table.replace(rows.to_arrow_reader(_BATCH), partitions, transactions)

@@ -211,9 +211,8 @@ def make_tables(
         prepare(database)
         for name, text in TEXTS.items():
             order = ", ".join(("date", *TABLES[name].order))
-            rows = database.execute(
-                f"SELECT * FROM ({text}) WHERE date >= ? ORDER BY {order}", [firsts[name]]
-            )
+            query = f"SELECT * FROM ({text}) WHERE date >= ? ORDER BY {order}"
+            rows = database.sql(query, params=[firsts[name]])
             for batch in rows.to_arrow_reader(_BATCH):
                 yield name, batch
 
