@@ -143,6 +143,23 @@ async def test_queue_shows_how_full_its_limits_are_and_sets_them(
     assert "starts of jobs of mail in seconds" in page and 'value="5/60"' in page
 
 
+async def test_limit_that_holds_a_job_back_is_shown_without_hidden_values(client: Client) -> None:
+    limits = [Limit(("customer", "token"), max_concurrency=1)]
+    data = {"customer": "acme", "token": "123"}
+    mail, role = client.queue("mail"), Role.OPERATE
+    jids = {*await mail.put_many([NewJob("Greet", data, limits=limits) for _ in range(2)])}
+    (running,) = await mail.pop(2)
+    (held,) = jids - {running.jid}
+    access = Access(authenticate=lambda _: Identity("ann", role))
+    async with client_of(create_app(client, access=access)) as http:
+        page = html.unescape((await http.get(f"/job?jid={held}")).text)
+        assert 'limit of key Greet:["acme", "•••••"]: 1 of 1 at a time run' in page
+        role = Role.READ
+        for path in (f"/job?jid={held}", "/queue?name=mail"):
+            page = html.unescape((await http.get(path)).text)
+            assert "Greet:[•••••]" in page and "acme" not in page and '"123"' not in page
+
+
 async def test_queue_shows_how_full_limits_by_key_are_without_hidden_values(
     http: httpx.AsyncClient, client: Client
 ) -> None:

@@ -8,7 +8,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -69,6 +69,7 @@ async def show_job(request: PageRequest) -> Page:
         "queue": job.last_queue,
         "data": data,
         "unreadable": unreadable,
+        "held_back": _describe_held_back(request, job),
         "mark": request.dashboard.sessions.sign(job.raw_data),
         "redact": redaction.redact,
         "redact_value": redaction.redact_value,
@@ -142,6 +143,23 @@ def _shown_value(request: PageRequest, step: StoredStep) -> str:
     return text[:MAX_VALUE]
 
 
+def show_key(request: PageRequest, key: str, data: str | None) -> str:
+    """Return a key; of the values in it only those of arguments that its job shows."""
+    klass, _, values = key.partition(":[")
+    redaction = request.dashboard.redaction
+    if not values:
+        return redaction.hide_named(key)
+    try:
+        given, parts = json.loads(data or "null"), json.loads(f"[{values}")
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict) or not request.sees_data:
+        return f"{klass}:[{HIDDEN}]"
+    hidden = [value for name, value in given.items() if redaction.is_hidden(name)]
+    shown = [part if part in given.values() and part not in hidden else HIDDEN for part in parts]
+    return f"{klass}:{redaction.format(json.dumps(shown, ensure_ascii=False), indent=0)}"
+
+
 async def _read_stack(request: PageRequest, job: Job) -> str:
     """Return where the code of a running job is, or why that isn't known."""
     if not request.may(Role.OPERATE) or job.state != JobState.RUNNING:
@@ -180,6 +198,13 @@ def _format_output(request: PageRequest, output: Output) -> str:
 def _prepare(request: PageRequest, job: Job) -> tuple[tuple[str | None, str], JobRedaction]:
     """Return the shown data, and what hides secrets in texts."""
     return shown_data(request, job), request.dashboard.redaction.of_job(readable_data(job))
+
+
+def _describe_held_back(request: PageRequest, job: Job) -> str:
+    """Return why a job doesn't start; its limit is by values of its data."""
+    if not (held := job.held_back):
+        return ""
+    return replace(held, key=show_key(request, held.key, readable_data(job))).reason
 
 
 def _describe(redaction: JobRedaction, event: Mapping[str, Any]) -> str:

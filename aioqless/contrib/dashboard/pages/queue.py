@@ -16,6 +16,7 @@ from aioqless.client.queue import Queue
 from aioqless.client.queue_statistics import QueueCounts
 from aioqless.contrib.dashboard.generated_commands import DashboardCommands
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
+from aioqless.contrib.dashboard.pages.job import show_key
 from aioqless.contrib.dashboard.redaction import HIDDEN
 from aioqless.contrib.job_filter import Text
 
@@ -215,30 +216,13 @@ async def _read_usage(request: PageRequest, queue: str) -> LimitUsage:
     data = {job.jid: job.data for job in jobs}
     return LimitUsage(
         keys=[
-            msgspec.structs.replace(key, key=_show_key(request, key.key, data.get(key.jid)))
+            msgspec.structs.replace(key, key=show_key(request, key.key, data.get(key.jid)))
             for key in keys
         ],
         total=sum(part.total for part in parts),
         read=sum(part.read for part in parts),
         jobs=sum(part.jobs for part in parts),
     )
-
-
-def _show_key(request: PageRequest, key: str, data: str | None) -> str:
-    """Return a key; of the values in it only those of arguments that its job shows."""
-    klass, _, values = key.partition(":[")
-    redaction = request.dashboard.redaction
-    if not values:
-        return redaction.hide_named(key)
-    try:
-        given, parts = json.loads(data or "null"), json.loads(f"[{values}")
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict) or not request.sees_data:
-        return f"{klass}:[{HIDDEN}]"
-    hidden = [value for name, value in given.items() if redaction.is_hidden(name)]
-    shown = [part if part in given.values() and part not in hidden else HIDDEN for part in parts]
-    return f"{klass}:{redaction.format(json.dumps(shown, ensure_ascii=False), indent=0)}"
 
 
 async def _sample_jids(queue: Queue, state: str, total: int) -> list[str]:
