@@ -1,6 +1,6 @@
 """A dashboard of a lake, with Streamlit.
 
-AIOQLESS_LAKE=LAKE streamlit run examples/lake/dashboard.py
+AIOQLESS_LAKE=LAKE streamlit run dashboard.py
 """
 
 from __future__ import annotations
