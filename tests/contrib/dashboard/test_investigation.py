@@ -195,6 +195,27 @@ async def test_queue_shows_how_full_limits_by_key_are_without_hidden_values(
         assert "Greet:[•••••]" in (await http.get("/queue?name=mail")).text
 
 
+async def test_arguments_in_keys_and_tenants_are_hidden_as_data_is(
+    http: httpx.AsyncClient, client: Client
+) -> None:
+    queue = client.queue("mail")
+    for name, value in (("customer", "ada-4711"), ("token", "hunter2")):
+        for _ in range(2):
+            await queue.put(
+                "Greet", {name: value}, fair_by=(name,), limit_key=(name,), max_concurrency=1
+            )
+    await queue.pop(9)
+    jids = await queue.jids("scheduled")
+    paths = ["/queue?name=mail", "/queue?name=mail&tab=tenants", *(f"/job?jid={j}" for j in jids)]
+    pages = "".join([(await http.get(path)).text for path in paths])
+    assert len(jids) == 2 and "hunter2" not in pages and "ada-4711" in pages
+    reader = Access(authenticate=lambda _: Identity("rita", Role.READ))
+    async with client_of(create_app(client, access=reader)) as http:
+        pages = "".join([(await http.get(path)).text for path in paths])
+    assert "hunter2" not in pages and "4711" not in pages
+    assert "customer=•••••" in pages and "Greet:[•••••]" in pages
+
+
 async def test_full_rate_limit_of_a_key_says_when_it_has_room(
     http: httpx.AsyncClient, client: Client
 ) -> None:
