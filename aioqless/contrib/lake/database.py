@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import ConcurrentCommit
 from aioqless.contrib.lake.schema import TABLES
 from aioqless.contrib.lake.storage import LakeError
 
@@ -53,7 +54,11 @@ def read_named(name: str) -> str:
 
 @contextmanager
 def open_database() -> Iterator[DuckDBPyConnection]:
-    """Yield an empty database, which has the functions of `macros.sql`."""
+    """Yield an empty database, which has the functions of `macros.sql`.
+
+    Raises:
+        ConcurrentCommit: Another process deleted files that are read.
+    """
     import duckdb
 
     with TemporaryDirectory(prefix="aioqless-") as folder, duckdb.connect() as database:
@@ -61,7 +66,12 @@ def open_database() -> Iterator[DuckDBPyConnection]:
         database.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
         database.execute(f"SET temp_directory = '{folder}'")
         database.execute(read_sql("macros"))
-        yield database
+        try:
+            yield database
+        except duckdb.Error as error:
+            if "FileNotFoundError" not in str(error):
+                raise
+            raise ConcurrentCommit("another process deleted files of the lake meanwhile") from None
 
 
 @contextmanager

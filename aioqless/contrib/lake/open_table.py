@@ -39,20 +39,6 @@ class ConcurrentCommit(LakeError):
     """Another process changed the table since it was opened; nothing was committed."""
 
 
-def retry_conflicts(change: Callable[[], int], attempts: int = 5) -> int:
-    """Call a function that commits, again if another process commits meanwhile.
-
-    Raises:
-        ConcurrentCommit: Another process committed first at each attempt.
-    """
-    for _ in range(attempts - 1):
-        try:
-            return change()
-        except ConcurrentCommit:
-            continue
-    return change()
-
-
 def whole_of(namespace: str) -> str:
     """Return the namespace that a partition is part of; of others, the namespace itself."""
     return re.sub(r"(?<=[^{}])\{\d+\.\d+\}$", "", namespace)
@@ -364,23 +350,23 @@ class OpenTable:
         paths = [unquote(each["add"]["path"]) for each in actions if "add" in each]
         self.storage.make_durable([*paths, _LOG.format(version)])
 
-    def vacuum(self, hours: int) -> int:
-        """Delete files that no version younger than some hours has. Return how many.
+    def delete_files(self, hours: int) -> int:
+        """Delete files that no version younger than some hours has, and old orphans.
+
+        Orphans are files that no version ever had, such as those of killed processes. Younger ones
+        stay: a writer at work may be about to commit them. Return their number.
 
         Versions older than that can no longer be read; nor can they by processes that read now.
         """
-        return len(self._find_deletable(hours, delete=True))
-
-    def find_orphans(self, hours: int = 0) -> list[str]:
-        """List files of an age that no version ever had, such as those of killed processes."""
-        of_versions = self._find_deletable(hours)
-        return sorted({*self._find_deletable(hours, orphans=True)}.difference(of_versions))
-
-    def delete_orphans(self) -> None:
-        """Delete the orphans of which no writer at work may be about to commit."""
+        self._find_deletable(hours, delete=True)
         filesystem = self.storage.filesystem
-        for path in self.find_orphans(ORPHAN_HOURS):
+        for path in self._find_orphans(ORPHAN_HOURS):
             filesystem.delete_file(path)
+        return len(self._find_orphans(0))
+
+    def _find_orphans(self, hours: int) -> set[str]:
+        of_versions = self._find_deletable(hours)
+        return {*self._find_deletable(hours, orphans=True)}.difference(of_versions)
 
     def _find_deletable(
         self, hours: int, *, orphans: bool = False, delete: bool = False

@@ -92,9 +92,9 @@ def refresh(
             try:
                 work.run(open_session, progress)
                 break
-            except (ConcurrentCommit, FileNotFoundError) as error:  # also files erased meanwhile
+            except ConcurrentCommit:
                 if conflicts == _CONFLICTS:
-                    raise ConcurrentCommit(str(error)) from None
+                    raise
                 opened = lake.upgrade()
         done.events += work.new_events
         done.days |= {(namespace, each) for each in work.days}

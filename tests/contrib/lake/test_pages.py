@@ -41,7 +41,7 @@ SUBSTITUTES: Final = {
 NOT_RUN: Final = {
     "pip": "the packages are there",
     "export": "the test has an environment of its own",
-    "spark-submit": "tests/contrib/lake/test_spark_submit.py, with and without --archives",
+    "spark-submit": "tests/contrib/lake/test_spark_submit.py",
     "python -m venv": "tests/contrib/lake/test_spark_submit.py",
     "env/bin/": "tests/contrib/lake/test_spark_submit.py",
 }

@@ -16,9 +16,6 @@ pytest.importorskip("deltalake")
 import pyspark
 
 from aioqless import Client
-from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.reconciliation import check
-from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.conftest import write_configuration
 from tests.contrib.lake.test_events import complete_jobs
 
@@ -50,23 +47,6 @@ async def submit(
     out, complaints = await asyncio.wait_for(process.communicate(), 600)
     assert process.returncode == 0, complaints.decode()[-3000:]
     return out.decode()
-
-
-@pytest.mark.long
-async def test_spark_submit_runs_the_commands(
-    client: Client, stored_lake: str, tmp_path: Path
-) -> None:
-    lake = stored_lake
-    await complete_jobs(client, 5)
-    source = ("--url", str(client.url), "--namespace", client.namespace, "--entries", "3")
-    out = await submit(tmp_path, "archive", *source, "--lake", lake)
-    assert "5 events in 2 batches" in out
-    assert "5 events: tables of" in await submit(tmp_path, "tables", "--lake", lake)
-    assert "1 files less" in await submit(tmp_path, "compact", "--lake", lake)
-    assert len(Lake(lake).table(EVENTS).all_files) == 1
-    query = "SELECT count(*) AS runs FROM runs"
-    assert await submit(tmp_path, "sql", query, "--csv", "--lake", lake) == "runs\n5\n"
-    assert check(Lake(lake)) == []
 
 
 @pytest.mark.long

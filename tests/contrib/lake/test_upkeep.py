@@ -11,18 +11,17 @@ import pyarrow as pa
 import pytest
 
 from aioqless import Client
+from aioqless.contrib.lake import open_table
 from aioqless.contrib.lake import refresh as refresh_module
 from aioqless.contrib.lake.backlog import store_backlog
-from aioqless.contrib.lake.compaction import compact
-from aioqless.contrib.lake.erasure import erase
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check, check_redis
 from aioqless.contrib.lake.refresh import DERIVED, refresh
-from aioqless.contrib.lake.retention import drop_payloads, prune
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES
 from aioqless.contrib.lake.statistics import ALL_DAYS
 from aioqless.contrib.lake.storage import LakeError
 from aioqless.contrib.lake.tasks import run_tasks
+from aioqless.contrib.lake.upkeep import compact, drop_payloads, erase, prune
 from tests.contrib.lake.lakes import (
     DAY,
     LATE,
@@ -95,7 +94,7 @@ def test_payloads_are_deleted_before_a_date_and_rows_stay(tmp_path: Path) -> Non
     refresh(lake)
     assert drop_payloads(lake, TOMORROW) == 2 and drop_payloads(lake, TOMORROW) == 0
     for name in TABLES:
-        lake.table(name).vacuum(0)
+        lake.table(name).delete_files(0)
     assert {row.jid: row.data for row in raw(lake, EVENTS)} == {"a": None, "b": "kept"}
     assert raw(lake, QUARANTINE)[0].problem == "it has no ended"
     assert not any(PERSONAL in text for text in texts(lake))
@@ -140,18 +139,22 @@ def test_erased_tag_is_in_no_file_of_the_lake_and_its_jobs_stay(tmp_path: Path) 
     assert check(lake) == []
 
 
-def test_a_refresh_that_read_a_job_before_it_was_erased_does_not_commit_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("at_once", [0, 2**20])
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
+    tmp_path: Path, is_read: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The refresh has read the files that are deleted, or is about to; few rows, or many."""
+    monkeypatch.setattr(open_table, "_READ_AT_ONCE", at_once)
     lake = Lake(tmp_path / "lake", create=True)
     archive(lake, event("a", run(0, 1, 2)))
     archive(lake, event(PERSONAL, run(0, 1, 2)))
 
     def erase_meanwhile(*work: Any) -> list[Any]:
-        results = list(run_tasks(*work))
         monkeypatch.setattr(refresh_module, "run_tasks", run_tasks)
+        results = list(run_tasks(*work)) if is_read else []
         erase(Lake(lake.url), [PERSONAL])
-        return results
+        return results or list(run_tasks(*work))
 
     monkeypatch.setattr(refresh_module, "run_tasks", erase_meanwhile)
     assert refresh(lake).events == 1

@@ -1,5 +1,5 @@
 """The commands of `aioqless lake`."""
 
-from . import archive, put, status, tables, upkeep
+from . import archive, put, tables, upkeep
 
-__all__ = ["archive", "put", "status", "tables", "upkeep"]
+__all__ = ["archive", "put", "tables", "upkeep"]

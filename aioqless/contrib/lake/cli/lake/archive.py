@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -22,9 +22,6 @@ from aioqless.runtime import standard_streams
 
 from .shared import (
     LAKE,
-    Conf,
-    LakeUrl,
-    Master,
     command,
     namespaces_of,
     print_progress,
@@ -38,34 +35,18 @@ if TYPE_CHECKING:
 _PAUSE = 5.0  # seconds
 
 
-@command()
+@command
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
-    lake: LakeUrl = LAKE,
-    every: Annotated[
-        float | None,
-        typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
-    ] = None,
-    entries: Annotated[
-        int,
-        typer.Option(
-            help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
-        ),
-    ] = 100_000,
-    take_over: Annotated[
-        bool,
-        typer.Option(
-            "--take-over", help="Archive though another lake did, or this is an older copy."
-        ),
-    ] = False,
+    lake: str = LAKE,
+    every: float | None = None,
+    entries: int = 100_000,
+    take_over: bool = False,
     partitions: Partitions = None,
-    status: Annotated[
-        bool,
-        typer.Option("--status", help="Show the archive's state; exit code 1 if nothing reads it."),
-    ] = False,
-    master: Master = None,
-    conf: Conf = None,
+    status: bool = False,
+    master: str | None = None,
+    conf: list[str] | None = None,
 ) -> None:
     """Move the archive's stream to the lake: the present entries, or continuously.
 

@@ -6,14 +6,16 @@ pyspark is imported when one of them runs.
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from importlib import resources
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
 
 import typer
 
@@ -32,67 +34,47 @@ if TYPE_CHECKING:
 Run = TypeVar("Run", bound=Callable[..., None])
 
 lake = typer.Typer(
-    no_args_is_help=True, help="Ended runs: a lake of Delta tables, and a report. Runs on Spark."
+    no_args_is_help=True, help="Ended runs: a lake of Delta tables, and a report."
 )
 app.add_typer(lake, name="lake", rich_help_panel=Section.RUN)
 
-LakeUrl = Annotated[
-    str,
-    typer.Option(
-        "--lake",
-        envvar="AIOQLESS_LAKE",
-        help="The lake: a folder, or a URL such as s3://bucket/prefix.",
-    ),
-]
-Master = Annotated[
-    str | None,
-    typer.Option(help="Where Spark runs, such as spark://host:7077 or sc://host; default: here."),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark. Repeatable."),
-]
-Trace = Annotated[
-    bool, typer.Option("--trace", help="Show the whole traceback of an error, including Java's.")
-]
-
-OneNamespace = Annotated[
-    str | None, typer.Option("--of", help="Only this namespace, with its partitions; default: all.")
-]
-
 LAKE = "lake"
+_OPTIONS: Final[dict[str, dict[str, Any]]] = json.loads(
+    resources.files(__package__).joinpath("options.json").read_text("utf-8")
+)
 _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
 )
 
 
-def command(
-    name: str | None = None, *, parameters: Sequence[Parameter] = ()
-) -> Callable[[Run], Run]:
-    """Make a command of a function, with the option --trace, without which errors are one line.
+def command(run: Run) -> Run:
+    """Make a command of a function, whose options `options.json` describes.
 
-    Args:
-        name: The name, that of the function unless given.
-        parameters: More parameters, which a function has as `**options`.
+    With the option --trace, errors aren't one line.
     """
+    own = signature(run, eval_str=True)
+    trace = Parameter("trace", Parameter.KEYWORD_ONLY, default=False, annotation=bool)
 
-    def make(run: Run) -> Run:
-        own = signature(run, eval_str=True)
-        trace = Parameter("trace", Parameter.KEYWORD_ONLY, default=False, annotation=Trace)
+    @functools.wraps(run)
+    def run_command(*, trace: bool, **given: Any) -> None:
+        with shorten_errors(trace):
+            run(**given)
 
-        @functools.wraps(run)
-        def run_command(*, trace: bool, **given: Any) -> None:
-            with shorten_errors(trace):
-                run(**given)
+    options = [_declare(run.__name__, each) for each in (*own.parameters.values(), trace)]
+    vars(run_command)["__signature__"] = own.replace(parameters=options)
+    lake.command(run.__name__)(run_command)
+    return run
 
-        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-        named = [each for each in own.parameters.values() if each.kind in kinds]
-        every = [*named, *parameters, trace]
-        vars(run_command)["__signature__"] = own.replace(parameters=every)
-        lake.command(name)(run_command)
-        return run
 
-    return make
+def _declare(name: str, parameter: Parameter) -> Parameter:
+    """Return a parameter with what is known of it as an option of a command, or of all."""
+    if get_origin(parameter.annotation) is Annotated:
+        return parameter
+    found = _OPTIONS.get(f"{name}.{parameter.name}") or _OPTIONS[parameter.name]
+    settings = {key: value for key, value in found.items() if key not in ("flags", "is_argument")}
+    kind = typer.Argument if found.get("is_argument") else typer.Option
+    option = kind(*found.get("flags", ()), **settings)
+    return parameter.replace(annotation=Annotated[parameter.annotation, option])
 
 
 @contextmanager

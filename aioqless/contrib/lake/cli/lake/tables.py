@@ -1,4 +1,4 @@
-"""Queries of the lake: lake tables, stats, sql, compact, report."""
+"""Tables of the lake and queries: lake tables, stats, sql, compact, report, status."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import itertools
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from aioqless.cli.exit_codes import REFUSED
 from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import escape_json, print_table
 from aioqless.errors import AioqlessError
 
 from .shared import (
     LAKE,
-    Conf,
-    LakeUrl,
-    Master,
-    OneNamespace,
     command,
     open_lake,
     print_progress,
@@ -30,31 +28,15 @@ from .shared import (
     spark_opener,
 )
 
-Fresh = Annotated[
-    bool, typer.Option("--refresh/--no-refresh", help="Bring the tables up to date first.")
-]
-Since = Annotated[
-    str,
-    typer.Option(
-        help="The first day: 2026-11-21, today, yesterday, or 7d for the last seven days. "
-        "Days are UTC's."
-    ),
-]
-Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yesterday.")]
 
-
-@command("tables")
-def make_tables(
-    lake: LakeUrl = LAKE,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make all tables again, of all events in the lake.")
-    ] = False,
-    since: Annotated[
-        str | None, typer.Option(help="Make the tables again from this day on, such as 7d.")
-    ] = None,
-    until: Until = "today",
-    master: Master = None,
-    conf: Conf = None,
+@command
+def tables(
+    lake: str = LAKE,
+    rebuild: bool = False,
+    since: str | None = None,
+    until: str = "today",
+    master: str | None = None,
+    conf: list[str] | None = None,
 ) -> None:
     """Compute the tables of each day that has new events."""
     open_session = spark_opener("tables", master, conf)
@@ -69,20 +51,15 @@ def make_tables(
     )
 
 
-@command()
+@command
 def stats(
-    since: Since = "7d",
-    until: Until = "today",
-    by: Annotated[
-        str,
-        typer.Option(
-            help="queue, klass, tag, or several of them with commas; worker; queue,worker."
-        ),
-    ] = "queue",
-    of: OneNamespace = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
-    lake: LakeUrl = LAKE,
-    fresh: Fresh = True,
+    since: str = "7d",
+    until: str = "today",
+    by: str = "queue",
+    of: str | None = None,
+    as_json: bool = False,
+    lake: str = LAKE,
+    fresh: bool = True,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
     from aioqless.contrib.lake.statistics import known, parse_period, read_statistics
@@ -98,29 +75,15 @@ def stats(
     print_table([*parts, *heads], [_cells(row, parts) for row in found], empty="nothing ended")
 
 
-@command()
+@command
 def sql(
-    query: Annotated[
-        str | None,
-        typer.Argument(
-            help="DuckDB's SQL, over events, runs, klasses, tags, workers, failures, throughput, "
-            "backlog, worker_snapshots, and the views jobs and paths."
-        ),
-    ] = None,
-    named: Annotated[
-        str | None,
-        typer.Option(
-            help="backlog, cost_by_tag, job_sets, late, retry_storms, utilisation or workers."
-        ),
-    ] = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="What getvariable returns. Repeatable."),
-    ] = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
-    lake: LakeUrl = LAKE,
-    fresh: Fresh = True,
+    query: str | None = None,
+    named: str | None = None,
+    values: list[str] | None = None,
+    as_csv: bool = False,
+    as_json: bool = False,
+    lake: str = LAKE,
+    fresh: bool = True,
 ) -> None:
     """Query the tables, with your query or one by name.
 
@@ -161,33 +124,23 @@ def _parse_value(text: str) -> str:
     raise AioqlessError(f"--set {text!r} is not of the form name=number, such as price=0.00002")
 
 
-@command()
-def compact(
-    lake: LakeUrl = LAKE,
-    vacuum_hours: Annotated[
-        int,
-        typer.Option(
-            help="Age in hours of the oldest version of a table that stays readable.", min=24
-        ),
-    ] = 168,
-) -> None:
+@command
+def compact(lake: str = LAKE, vacuum_hours: int = 168) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    from aioqless.contrib.lake.compaction import compact as merge
+    from aioqless.contrib.lake.upkeep import compact as merge
 
     print(f"{merge(open_lake(lake), print_progress, vacuum_hours=vacuum_hours)} files less")
 
 
-@command()
+@command
 def report(
-    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write.")] = Path(
-        "report.html"
-    ),
-    since: Since = "7d",
-    until: Until = "today",
-    queue: Annotated[str | None, typer.Option(help="Only this queue; default: all.")] = None,
-    of: OneNamespace = None,
-    lake: LakeUrl = LAKE,
-    fresh: Fresh = True,
+    out: Path = Path("report.html"),
+    since: str = "7d",
+    until: str = "today",
+    queue: str | None = None,
+    of: str | None = None,
+    lake: str = LAKE,
+    fresh: bool = True,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
     from aioqless.contrib.lake.report import read_report, render
@@ -210,6 +163,41 @@ def report(
     except OSError as error:
         raise AioqlessError(f"--out {out} can't be written: {error.strerror}") from None
     print(out)
+
+
+@command
+def status(max_lag: float = 86_400, metrics: Path | None = None, lake: str = LAKE) -> None:
+    """Show how far the tables are behind the archived events."""
+    from aioqless.contrib.lake.freshness import format_metrics, read_freshness
+    from aioqless.contrib.lake.lake import Lake
+
+    found = read_freshness(Lake(lake))
+    now = datetime.now(UTC)
+    if metrics:
+        _write_metrics(metrics, format_metrics(found, now))
+    if not found:
+        print("the lake has no events yet")
+    for each in found:
+        last = format_duration((now - each.ended).total_seconds())
+        behind = (
+            f"{each.missing:,} are not in the tables, the oldest for "
+            f"{format_duration(each.lag(now))}"
+            if each.missing
+            else "the tables are up to date"
+        )
+        print(f"{each.namespace}: {each.events:,} events, the last one {last} ago; {behind}")
+    if any(each.lag(now) > max_lag for each in found):
+        raise typer.Exit(REFUSED)
+
+
+def _write_metrics(file: Path, text: str) -> None:
+    """Replace a file, of which readers find the old text or the new one."""
+    written = file.with_name(f"{file.name}.new")
+    try:
+        written.write_text(text, "utf-8")
+        written.replace(file)
+    except OSError as error:
+        raise AioqlessError(f"--metrics {file} can't be written: {error.strerror}") from None
 
 
 def _cells(row: dict[str, Any], parts: Sequence[str]) -> list[object]:

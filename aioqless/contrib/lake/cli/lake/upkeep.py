@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,8 +18,6 @@ from aioqless.errors import AioqlessError
 
 from .shared import (
     LAKE,
-    LakeUrl,
-    OneNamespace,
     command,
     namespaces_of,
     open_lake,
@@ -31,34 +29,21 @@ if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
 
 
-@command()
+@command
 def prune(
-    older_than: Annotated[
-        str | None,
-        typer.Option(
-            "--older-than", help="Delete days before this one, or 90d: all but the last 90."
-        ),
-    ] = None,
-    payloads_older_than: Annotated[
-        str | None,
-        typer.Option("--payloads-older-than", help="Delete only the data of jobs, before a day."),
-    ] = None,
-    layer: Annotated[
-        list[str] | None,
-        typer.Option(help="bronze, quarantine, silver or gold; default: all. Repeatable."),
-    ] = None,
-    vacuum_hours: Annotated[
-        int, typer.Option(help="Age in hours of the oldest readable version.", min=0)
-    ] = 168,
-    of: OneNamespace = None,
-    lake: LakeUrl = LAKE,
+    older_than: str | None = None,
+    payloads_older_than: str | None = None,
+    layer: list[str] | None = None,
+    vacuum_hours: int = 168,
+    of: str | None = None,
+    lake: str = LAKE,
 ) -> None:
     """Delete old days of the lake, or only the payloads of their jobs."""
     if older_than is None and payloads_older_than is None:
         raise AioqlessError("give --older-than, --payloads-older-than, or both")
-    from aioqless.contrib.lake.retention import LAYERS, drop_payloads
-    from aioqless.contrib.lake.retention import prune as delete_days
     from aioqless.contrib.lake.schema import TABLES
+    from aioqless.contrib.lake.upkeep import LAYERS, drop_payloads
+    from aioqless.contrib.lake.upkeep import prune as delete_days
 
     first = _parse_first("older-than", older_than)
     first_payload = _parse_first("payloads-older-than", payloads_older_than)
@@ -74,17 +59,17 @@ def prune(
         files = drop_payloads(opened, first_payload, of, print_progress)
         print(f"{files:,} files written again without the payloads of days before {first_payload}")
     for name in TABLES:
-        opened.table(name).vacuum(vacuum_hours)
+        opened.table(name).delete_files(vacuum_hours)
 
 
-@command()
+@command
 def erase(
-    jid: Annotated[list[str] | None, typer.Option(help="The id of a job. Repeatable.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag of jobs. Repeatable.")] = None,
+    jid: list[str] | None = None,
+    tag: list[str] | None = None,
     url: Url = None,
     namespace: Namespace = "ql",
     partitions: Partitions = None,
-    lake: LakeUrl = LAKE,
+    lake: str = LAKE,
 ) -> None:
     """Erase jobs or tags from all tables and their old versions, and from the archive's stream.
 
@@ -96,7 +81,7 @@ def erase(
     for each in jids:
         validation.check_name("jid", each)  # other clients may give any
     from aioqless.contrib.lake.archiver import Archiver
-    from aioqless.contrib.lake.erasure import erase as erase_jobs
+    from aioqless.contrib.lake.upkeep import erase as erase_jobs
 
     opened = open_lake(lake)
     for each in namespaces_of(namespace, partitions):
@@ -114,19 +99,15 @@ def erase(
     )
 
 
-@command()
+@command
 def check(
-    redis: Annotated[
-        bool, typer.Option("--redis", help="Compare with the statistics of Redis as well.")
-    ] = False,
-    checks: Annotated[
-        Path | None, typer.Option(help="A folder of more checks: queries that find differences.")
-    ] = None,
-    of: OneNamespace = None,
+    redis: bool = False,
+    checks: Path | None = None,
+    of: str | None = None,
     url: Url = None,
     namespace: Namespace = "ql",
     partitions: Partitions = None,
-    lake: LakeUrl = LAKE,
+    lake: str = LAKE,
 ) -> None:
     """Compare the tables with the events, and with Redis; exit code 1 if they differ."""
     from aioqless.contrib.lake.reconciliation import Difference, check_redis

@@ -1,0 +1,258 @@
+"""Merges small files of a lake, deletes old days or their payloads, and erases jobs and tags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from aioqless.contrib.lake.database import open_database
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable, condition_of
+from aioqless.contrib.lake.position import erased_name, first_day, pruned_name
+from aioqless.contrib.lake.refresh import DERIVED, position_name
+from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have
+LEAST_HOURS: Final = 24  # readers may need a version for so long
+LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
+_PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
+_ATTEMPTS: Final = 5
+_BATCH: Final = 50_000  # rows
+# By a column of a table: whether a row goes, and what the column is without references to the
+# erased. A rejected entry, `raw`, is JSON.
+_GOES: Final = {
+    "jid": "jid IN (SELECT unnest(getvariable('jids')))",
+    "tag": "tag IN (SELECT unnest(getvariable('tags')))",
+    "raw": "TRY_CAST(raw AS JSON)->>'jid' IN getvariable('jids') OR list_has_any("
+    "TRY_CAST(TRY_CAST(TRY_CAST(raw AS JSON)->>'tags' AS JSON) AS VARCHAR[]), getvariable('tags'))",
+}
+_KEPT: Final = {
+    "depends": "list_filter(depends, lambda each: each NOT IN getvariable('jids'))",
+    "spawned_from": "CASE WHEN spawned_from NOT IN getvariable('jids') THEN spawned_from END",
+    "tags": "list_filter(tags, lambda each: each NOT IN getvariable('tags'))",
+    "samples": "list_filter(samples, lambda each: each.jid NOT IN getvariable('jids'))",
+}
+
+
+def compact(
+    lake: Lake,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    vacuum_hours: int = VACUUM_HOURS,
+) -> int:
+    """Merge small files of every table, and delete files that only old versions have.
+
+    Archivers and refreshes may run meanwhile. Files that no version has, such as those of killed
+    processes, are deleted when they are a day old.
+
+    Args:
+        lake: The lake.
+        progress: Called with a line of text for each table that is changed.
+        vacuum_hours: The age in hours of the oldest version that stays readable; at least 24.
+
+    Returns:
+        The number of files that the tables have less.
+    """
+    fewer = 0
+    for name in TABLES:
+        try:
+            merged = _change(lake, name, OpenTable.optimize)
+        except ConcurrentCommit:
+            progress(f"{name}: left as it is, since other processes change it all the time")
+        else:
+            fewer += merged
+            if merged:
+                progress(f"{name}: {merged} files less")
+        lake.table(name).delete_files(max(vacuum_hours, LEAST_HOURS))
+    return fewer
+
+
+def prune(
+    lake: Lake,
+    before: date,
+    namespace: str | None = None,
+    layers: Collection[str] = LAYERS,
+    progress: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Delete the days before a date. Return the number of deleted rows.
+
+    Later events that are about these days are not added to them any more: refresh the tables
+    first. Versions from before still have the days, until they are vacuumed.
+
+    Args:
+        lake: The lake.
+        before: The first day to keep.
+        namespace: The namespace; all unless given.
+        layers: The layers to prune.
+        progress: Called with a line of text for each table.
+
+    Raises:
+        ConcurrentCommit: Other processes change the tables all the time.
+    """
+    deleted = 0
+    # Silver and gold go first: a rebuild makes no days again of which bronze is gone.
+    for name in reversed(TABLES):
+        if name.partition("/")[0] in layers:
+            rows = _change(lake, name, partial(_prune_table, before, namespace))
+            if rows:
+                progress(f"{name}: {rows:,} rows")
+            deleted += rows
+    return deleted
+
+
+def drop_payloads(
+    lake: Lake,
+    before: date,
+    namespace: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Delete what jobs had as data, from events and rejected entries before a date.
+
+    The rows stay, so that all tables can still be made of them. Return the number of files that
+    were written again.
+    """
+    written = 0
+    for name, columns in _PAYLOADS.items():
+        files = _change(lake, name, partial(_drop_columns, columns, before, namespace))
+        if files:
+            progress(f"{name}: {files:,} files")
+        written += files
+    return written
+
+
+def _prune_table(before: date, namespace: str | None, table: OpenTable) -> int:
+    removed = [each for each in table.files(within=namespace) if each.date < before]
+    if not removed:
+        return 0
+    days = (before - date(1970, 1, 1)).days
+    first_days = {
+        pruned_name(each): days
+        for each in {file.namespace for file in removed}
+        if (first_day(table, each) or date.min) < before
+    }
+    table.delete({each.partition for each in removed}, first_days)
+    return sum(each.rows for each in removed)
+
+
+def _drop_columns(
+    columns: Sequence[str], before: date, namespace: str | None, table: OpenTable
+) -> int:
+    partitions = {each.partition for each in table.files(within=namespace) if each.date < before}
+    if not partitions:
+        return 0
+    has_values = " OR ".join(f"{column} IS NOT NULL" for column in columns)
+    where = f"({condition_of(partitions)}) AND ({has_values})"
+    return table.update_rows(dict.fromkeys(columns, "NULL"), where)
+
+
+def erase(
+    lake: Lake,
+    jids: Collection[str],
+    namespace: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    tags: Collection[str] = (),
+) -> int:
+    """Erase jobs: their events with data and messages, their rows, and references to them.
+
+    Sums in gold name no job: they stay until their day is computed again. Tags are taken from the
+    rows of their jobs, which stay, and sums by these tags are deleted. The number of erased entries
+    is recorded. Afterwards no file of the lake has the jobs; earlier versions of the changed tables
+    can't be read any more.
+
+    Args:
+        lake: The lake.
+        jids: The jobs.
+        namespace: The namespace of the jobs; all unless given.
+        progress: Called with a line of text for each table.
+        tags: The tags.
+
+    Returns:
+        The number of days of tables that had the jobs or tags.
+
+    Raises:
+        ConcurrentCommit: Other processes change the tables all the time.
+    """
+    erased = younger = 0
+    with open_database() as database:
+        for name, values in (("jids", jids), ("tags", tags)):
+            texts = ", ".join("'" + each.replace("'", "''") + "'" for each in values)
+            database.execute(f"SET VARIABLE {name} = [{texts}]::VARCHAR[]")
+        for name in TABLES:
+            days = 0
+            if name not in (SNAPSHOTS, WORKER_SNAPSHOTS):  # these have no jobs
+                days = _change(lake, name, partial(_erase_from, database, lake, namespace))
+            if days:
+                progress(f"{name}: {days:,} days")
+            younger += lake.table(name).delete_files(0)
+            erased += days
+    if younger:
+        progress(
+            f"{younger:,} files of killed or running processes may have the jobs, in no table: "
+            "`aioqless lake compact` deletes them when they are a day old"
+        )
+    return erased
+
+
+def _erase_from(
+    database: DuckDBPyConnection, lake: Lake, namespace: str | None, table: OpenTable
+) -> int:
+    """Replace the days of a table that have any of the erased; return their number."""
+    columns = table.schema.names
+    goes = _join(f"({text})" for name, text in _GOES.items() if name in columns)
+    kept = {name: text for name, text in _KEPT.items() if name in columns}
+    changes = _join(f"{text} IS DISTINCT FROM {name}" for name, text in kept.items())
+    entries = f"count(ordinal) FILTER ({goes})" if "ordinal" in columns else "0"
+    database.register(
+        "rows", table.rows({each.partition for each in table.files(within=namespace)})
+    )
+    found: Any = database.execute(
+        f"SELECT namespace, date, {entries} FROM rows GROUP BY ALL "
+        f"HAVING count(*) FILTER ({goes} OR {changes}) > 0"
+    ).fetchall()
+    erased = Counter[str]()
+    for each, _, number in found:
+        erased[each] += number
+    transactions = {
+        erased_name(each): (table.transaction(erased_name(each)) or 0) + number
+        for each, number in erased.items()
+        if number
+    }
+    if table.table.name in DERIVED:  # a refresh that has read the jobs already must not commit
+        namespaces = {each.namespace for each in lake.table(EVENTS).files(within=namespace)}
+        for each in map(position_name, namespaces):
+            transactions[each] = table.transaction(each) or 0
+    if found or transactions:
+        partitions = {(each, day) for each, day, _ in found}
+        database.register("rows", table.rows(partitions))
+        replaced = ", ".join(f"{text} AS {name}" for name, text in kept.items())
+        rows = database.sql(
+            f"SELECT * {f'REPLACE ({replaced})' if kept else ''} FROM rows WHERE NOT ({goes})"
+        )
+        table.replace(rows.to_arrow_reader(_BATCH), partitions, transactions)
+    return len(found)
+
+
+def _join(conditions: Iterable[str]) -> str:
+    """Return the condition that any of these is true; null is false."""
+    return " OR ".join(f"coalesce({each}, false)" for each in conditions) or "false"
+
+
+def _change(lake: Lake, name: str, change: Callable[[OpenTable], int]) -> int:
+    """Call a function that changes a table, again if another process changes it meanwhile.
+
+    Raises:
+        ConcurrentCommit: Another process was first at each attempt.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return change(lake.table(name))
+        except ConcurrentCommit:
+            continue
+    return change(lake.table(name))
