@@ -35,14 +35,14 @@ def test_core_has_few_lines_of_code() -> None:
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_740
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_550
 
 
 @pytest.mark.parametrize(
     ("folder", "most"),
     [
         ("aioqless/contrib/partitions", 2_092),
-        ("aioqless/contrib/lake", 5_091),
+        ("aioqless/contrib/lake", 5_089),
         ("tests/contrib/lake", 4_863),
     ],
 )

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 Run = TypeVar("Run", bound=Callable[..., None])
 
-lake = typer.Typer(
-    no_args_is_help=True, help="Ended runs: a lake of Delta tables, and a report."
-)
+lake = typer.Typer(no_args_is_help=True, help="Ended runs: a lake of Delta tables, and a report.")
 app.add_typer(lake, name="lake", rich_help_panel=Section.RUN)
 
 LAKE = "lake"
