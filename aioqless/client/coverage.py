@@ -166,7 +166,7 @@ def find_coverage(
     alive = _find_alive(workers, now)
     subscribed = [worker for worker in alive if worker.queues is not None]
     known = [queue.name for queue in queues]
-    named = {name for each in subscribed for name in each.queues or () if not _PATTERN.search(name)}
+    named = {name for each in subscribed for name in each.queues or () if not is_pattern(name)}
     serving = {name: _find_serving(name, subscribed) for name in {*known, *named}}
     delays: dict[str, QueueDelay] = {}
     unserved: list[QueueCounts] = []
@@ -302,7 +302,12 @@ def _plural(count: int, noun: str) -> str:
 
 def matches(queue: str, pattern: str) -> bool:
     """Return whether a queue is the one that a subscription names, or matches its pattern."""
-    return fnmatchcase(queue, pattern) if _PATTERN.search(pattern) else queue == pattern
+    return queue == pattern or (is_pattern(pattern) and fnmatchcase(queue, pattern))
+
+
+def is_pattern(name: str) -> bool:
+    """Return whether the name of a subscription stands for all queues that match."""
+    return bool(_PATTERN.search(name))
 
 
 def _similar(name: str, others: Iterable[str]) -> str | None:

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal, Self, TypeAlias, get_args
 
 from aioqless import validation
+from aioqless.client.coverage import is_pattern, matches
 from aioqless.store import PopManyRow
 
 Order: TypeAlias = Literal["ordered", "round-robin", "shuffled", "weighted"]
@@ -18,7 +18,6 @@ ORDERS: tuple[str, ...] = get_args(Order)
 
 MOST_PER_BATCH = 1000  # queues in one pop
 
-_PATTERN = re.compile(r"[*?[]")
 _WRITTEN = re.compile(r"(?P<queue>[^,=]*)(,(?P<weight>[0-9]+))?(=(?P<limit>[0-9]+))?")
 
 
@@ -76,11 +75,11 @@ class Subscription:
     @property
     def is_pattern(self) -> bool:
         """Whether it stands for all queues that match."""
-        return bool(_PATTERN.search(self.queue))
+        return is_pattern(self.queue)
 
     def matches(self, queue: str) -> bool:
         """Return whether it is for a queue."""
-        return queue == self.queue or (self.is_pattern and fnmatchcase(queue, self.queue))
+        return matches(queue, self.queue)
 
 
 def parse_subscriptions(
@@ -236,12 +235,7 @@ class Subscriptions:
         """Map each queue to the first subscription that it matches."""
         self._served.clear()
         for each in self._given:
-            matching = (
-                [queue for queue in self._known if fnmatchcase(queue, each.queue)]
-                if each.is_pattern
-                else [each.queue]
-            )
-            for queue in matching:
+            for queue in filter(each.matches, self._known) if each.is_pattern else [each.queue]:
                 self._served.setdefault(queue, each)
         self.has_patterns = any(each.is_pattern for each in self._given)
         self._limits = {
