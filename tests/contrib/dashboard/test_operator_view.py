@@ -51,7 +51,7 @@ async def test_completed_job_is_listed_with_its_queue_worker_and_run_time(
     await client.internals.store.complete(jid=job.jid, worker="ann", queue="mail", fence=job.fence)
     page = (await http.get("/jobs?filter=state:complete")).text
     assert '<a href="/queue?name=mail">mail</a>' in page
-    assert "ran 16 min 40 s" in page and '<a href="/worker?name=ann">ann</a>' in page
+    assert re.search(r"ran 16 min [45]\d s", page) and '<a href="/worker?name=ann">ann</a>' in page
 
 
 async def test_running_jobs_are_listed_with_their_start(
