@@ -74,11 +74,23 @@ FailedGroup = Annotated[
 InSet = Annotated[
     str | None, typer.Option("--set", metavar="NAME", help="Members of this job set.")
 ]
+
+
+def _check_filter(text: str | None) -> str | None:
+    """Refuse an empty filter, such as that of a variable that is not set: it matches all jobs."""
+    if text is None or text.strip():
+        return text
+    raise typer.BadParameter(
+        "it is empty, and would match all jobs: klass:* does, if you mean them"
+    )
+
+
 Filtered = Annotated[
     str | None,
     typer.Option(
         "--filter",
         metavar="FILTER",
+        callback=_check_filter,
         help="All jobs that match, such as 'state:failed tag:news' (see aioqless jobs --help).",
     ),
 ]

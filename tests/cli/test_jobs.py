@@ -287,6 +287,22 @@ def _events(count: int) -> Any:
     return NewJob("Greet", None, jid=f"n{count}", tags=["news"])
 
 
+@pytest.mark.parametrize("text", ["", " "])
+@pytest.mark.parametrize(
+    "act",
+    [("cancel", "--yes"), ("move", "slow"), ("retry",), ("tag", "vip"), ("priority", "--to", "1")],
+    ids=str,
+)
+async def test_empty_filter_which_would_match_all_jobs_is_refused(
+    client: Client, cli: Aioqless, act: tuple[str, ...], text: str
+) -> None:
+    jid = await client.queue("mail").put("Greet")
+    ended = await cli(*act, "--filter", text)
+    assert ended.code == 2 and "would match all jobs" in ended.err
+    (job,) = await client.jobs.multiget(jid)
+    assert (job.queue, job.tags, job.priority) == ("mail", [], 0)
+
+
 async def test_jobs_are_moved_and_retried_by_a_filter(client: Client, cli: Aioqless) -> None:
     await client.queue("mail").put_many(_events(count) for count in range(3))
     await client.queue("mail").put("Greeting", jid="other")

@@ -12,12 +12,6 @@ from aioqless.contrib.dashboard.charts.sparklines import hourly_failures, sparkl
 from aioqless.contrib.dashboard.charts.timeline import strip
 
 __all__ = [
-    "fortnight",
-    "graph",
-    "histogram",
-    "hourly_failures",
-    "over_time",
-    "sparkline",
-    "strip",
+    "fortnight", "graph", "histogram", "hourly_failures", "over_time", "sparkline", "strip",
     "trend",
-]
+]  # fmt: skip

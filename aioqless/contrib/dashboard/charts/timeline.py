@@ -15,16 +15,10 @@ MIN_WIDTH = 6.0
 MIN_LENGTH = 0.001  # seconds: times in a history may be rounded to whole seconds
 MAX_SPANS = 200
 AFTER = {
-    "put": "waited",
-    "popped": "ran",
-    "retried": "waited",
-    "released": "waited",
-    "timed-out": "waited",
-    "lock-lost": "waited",
-    "abandoned": "waited",
-    "skipped": "waited",
+    "put": "waited", "popped": "ran", "retried": "waited", "released": "waited",
+    "timed-out": "waited", "lock-lost": "waited", "abandoned": "waited", "skipped": "waited",
     "failed": "in failed state",
-}
+}  # fmt: skip
 KINDS = {"waited": "wait", "ran": "run", "in failed state": "bad"}
 
 
