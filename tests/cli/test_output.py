@@ -174,6 +174,19 @@ async def test_json_does_not_control_a_terminal_and_has_the_same_value(
     assert json.loads(lines[0])["data"]["text"] == text
 
 
+async def test_names_that_are_not_utf8_are_printed_as_json(client: Client, cli: Aioqless) -> None:
+    name = "bad\udcff"
+    jid = await client.queue(name).put(name, {"n": 1}, tags=["x"])
+    raw = b'{"to":"\xff"}'
+    await client.redis.hset(f"{client.namespace}:j:{jid}", mapping={"data": raw})
+    told = json.loads((await cli("get", jid, "--json")).out)
+    assert (told["queue"], told["klass"], told["data"]) == (name, name, {"to": "?"})
+    for words in (("jobs",), ("queues",), ("stats",), ("stats", name)):
+        ended = await cli(*words, "--json")
+        assert ended.code == 0 and "bad\\udcff" in ended.out, ended
+        assert json.loads(ended.out)
+
+
 DURATIONS = {
     0.0003: "0.3 ms",
     0.002: "2 ms",

@@ -33,7 +33,7 @@ def job_summary(job: Job) -> dict[str, object]:
         "expires": job.expires or None,
         "tags": job.tags,
         "tracked": job.tracked,
-        "data": msgspec.Raw(data_text(job).encode()),
+        "data": msgspec.Raw(data_text(job).encode(errors="replace")),
         "failure": asdict(job.failure) if job.failure else None,
     }
 

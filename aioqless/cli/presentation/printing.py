@@ -22,12 +22,25 @@ FOLDED = ("jid", "worker", "name", "group")  # columns whose text is wrapped, no
 
 def print_json(value: object) -> None:
     """Print a value as JSON."""
-    print(escape_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
+    print(escape_json(_encode_json(value, 2)))
 
 
 def print_json_line(value: object) -> None:
     """Print a value as one line of JSON and flush it: for streams."""
-    print(escape_json(msgspec.json.encode(value).decode()), flush=True)
+    print(escape_json(_encode_json(value)), flush=True)
+
+
+def _encode_json(value: object, indent: int | None = None) -> str:
+    try:
+        encoded = msgspec.json.encode(value)
+        return (encoded if indent is None else msgspec.json.format(encoded, indent=indent)).decode()
+    except UnicodeEncodeError:  # a name that isn't UTF-8: halves of surrogate pairs are escaped
+        return json.dumps(value, indent=indent, default=_to_builtins)
+
+
+def _to_builtins(value: object) -> object:
+    raw = isinstance(value, msgspec.Raw)
+    return json.loads(bytes(value)) if raw else msgspec.to_builtins(value)  # type: ignore[call-overload]
 
 
 def escape_json(text: str) -> str:

@@ -31,27 +31,14 @@ from aioqless.contrib.dashboard.pages import (
 from aioqless.contrib.dashboard.rendering import View
 
 PAGES: Mapping[str, View] = {
-    "/": overview.show_overview,
-    "/queues": overview.list_queues,
-    "/queue": queue.show_queue,
-    "/failures": failures.list_groups,
-    "/group": failures.show_group,
-    "/job": job.show_job,
-    "/jobs": job_lists.list_jobs,
-    "/tracked": job_lists.list_tracked,
-    "/tags": job_lists.list_tags,
-    "/sets": job_sets.list_sets,
-    "/set": job_sets.show_set,
-    "/classes": klasses.list_klasses,
-    "/class": klasses.show_klass,
-    "/new-job": new_job.show_form,
-    "/workers": workers.list_workers,
-    "/worker": workers.show_worker,
-    "/recurring": recurring.list_recurring,
-    "/recurring-job": job.show_recurring_job,
-    "/config": admin.show_config,
-    "/redis": admin.show_redis,
-    "/audit-log": admin.show_audit_log,
-}
+    "/": overview.show_overview, "/queues": overview.list_queues, "/queue": queue.show_queue,
+    "/failures": failures.list_groups, "/group": failures.show_group, "/job": job.show_job,
+    "/jobs": job_lists.list_jobs, "/tracked": job_lists.list_tracked, "/tags": job_lists.list_tags,
+    "/sets": job_sets.list_sets, "/set": job_sets.show_set, "/classes": klasses.list_klasses,
+    "/class": klasses.show_klass, "/new-job": new_job.show_form, "/workers": workers.list_workers,
+    "/worker": workers.show_worker, "/recurring": recurring.list_recurring,
+    "/recurring-job": job.show_recurring_job, "/config": admin.show_config,
+    "/redis": admin.show_redis, "/audit-log": admin.show_audit_log,
+}  # fmt: skip
 
 __all__ = ["PAGES"]
