@@ -154,8 +154,9 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
     ]
     if missing and os.environ.get("AIOQLESS_NO_SKIPS"):
         session.error(f"missing on this machine: {', '.join(missing)}")
+    processes = str((os.cpu_count() or 1) + 1)  # tests wait for servers much of their time
     session.run(
-        "python", "-m", "pytest", "-n", "auto", "--no-loadscope-reorder", *SLOWEST, *arguments
+        "python", "-m", "pytest", "-n", processes, "--no-loadscope-reorder", *SLOWEST, *arguments
     )
 
 

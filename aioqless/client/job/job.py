@@ -56,7 +56,7 @@ from aioqless.errors import AioqlessError, InvalidData, JobFailed, NoResult, NoS
 from aioqless.store import Store
 from aioqless.validation import Seconds
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a job, its set and a job that it calls know each other's types
     from aioqless.client.job_set import JobSet
     from aioqless.client.put import NewJob
 
