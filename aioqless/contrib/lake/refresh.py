@@ -212,7 +212,8 @@ def make_tables(
         for name, text in TEXTS.items():
             order = ", ".join(("date", *TABLES[name].order))
             query = f"SELECT * FROM ({text}) WHERE date >= ? ORDER BY {order}"
-            rows = database.sql(query, params=[firsts[name]])
+            # Not a relation: that takes twenty times as long to return rows.
+            rows = database.execute(query, [firsts[name]])
             for batch in rows.to_arrow_reader(_BATCH):
                 yield name, batch
 

@@ -232,7 +232,7 @@ def _erase_from(
         partitions = {(each, day) for each, day, _ in found}
         database.register("rows", table.rows(partitions))
         replaced = ", ".join(f"{text} AS {name}" for name, text in kept.items())
-        rows = database.sql(
+        rows = database.execute(
             f"SELECT * {f'REPLACE ({replaced})' if kept else ''} FROM rows WHERE NOT ({goes})"
         )
         table.replace(rows.to_arrow_reader(_BATCH), partitions, transactions)
