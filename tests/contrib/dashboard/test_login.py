@@ -74,6 +74,23 @@ async def test_new_password_ends_sessions_of_the_old_one(client: Client) -> None
                 assert (await http.get("/queues")).status_code == status, name
 
 
+@pytest.mark.parametrize("role", [Role.READ, None], ids=["role taken away", "removed"])
+async def test_open_session_has_the_rights_of_the_new_file_of_users(
+    client: Client, role: Role | None
+) -> None:
+    users = {name: each for name, each in USERS.items() if name != "ada"}
+    changed = users | ({"ada": replace(USERS["ada"], role=role)} if role else {})
+    apps = [
+        create_app(client, access=Access(users=each), secret=SECRET) for each in (USERS, changed)
+    ]
+    async with client_of(apps[0]) as before, client_of(apps[1]) as restarted:
+        await log_in(before, "ada")
+        assert (await before.get("/audit-log")).status_code == 200
+        restarted.cookies.set(cookie_of(restarted), before.cookies[cookie_of(before)])
+        statuses = [(await restarted.get(path)).status_code for path in ("/queues", "/audit-log")]
+        assert statuses == ([200, 403] if role else [303, 303])
+
+
 async def test_logout_ends_the_session_in_every_process_and_after_a_restart(
     client: Client,
 ) -> None:
