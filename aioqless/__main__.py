@@ -3,7 +3,7 @@
 import sys
 
 from aioqless import __version__
-from aioqless.cli import os_signals
+from aioqless.runtime import os_signals
 
 
 def main() -> None:

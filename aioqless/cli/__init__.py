@@ -17,7 +17,6 @@ worker_command.py    runs `aioqless worker`
 worker_options.py    its options, which argparse parses
 worker_process.py    a worker as the main program of a process
 acl_roles.py         users of Redis who may do what a role needs
-os_signals.py        signal handlers that forked children don't inherit
 signal_handlers.py   signal handlers of a worker process
 status_reporter.py   reports a worker's status to its supervisor
 health_check.py      health checks over HTTP

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from aioqless.cli import os_signals
 from aioqless.cli.shutdown_timer import ShutdownTimer
+from aioqless.runtime import os_signals
 from aioqless.runtime.log import log
 from aioqless.worker import AnyWorker
 

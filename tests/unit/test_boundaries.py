@@ -24,7 +24,7 @@ def test_only_the_command_line_and_own_processes_use_argv_signals_and_exit() -> 
         for node in ast.walk(tree_of(file))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in PROCESS_CONTROL
     }
-    own_processes = {"contrib.process_pool.child_main", "runtime.forks"}
+    own_processes = {"contrib.process_pool.child_main", "runtime.os_signals", "runtime.forks"}
     allowed = (
         "__main__",
         "cli.",

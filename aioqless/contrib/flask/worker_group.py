@@ -9,12 +9,12 @@ from flask import Flask
 from flask.cli import AppGroup, ScriptInfo
 from redis import exceptions
 
-from aioqless.cli import os_signals
 from aioqless.cli.exit_codes import UNREACHABLE
 from aioqless.cli.worker_command import Host, run_worker
 from aioqless.contrib.flask.app_context import AppSource
 from aioqless.errors import AioqlessError, ServerUnavailable
 from aioqless.handlers import Handlers, Source
+from aioqless.runtime import os_signals
 
 
 def make_group(

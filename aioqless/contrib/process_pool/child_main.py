@@ -23,7 +23,6 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import NoReturn
 
-from aioqless.cli import os_signals
 from aioqless.client import job_data
 from aioqless.client.job import Job
 from aioqless.client.job.decoding import JobFields
@@ -44,7 +43,7 @@ from aioqless.handlers import Handler
 from aioqless.handlers import bulk_job as declare_bulk
 from aioqless.handlers import job as declare
 from aioqless.handlers.results import Next, Retry, Snooze, Throttled
-from aioqless.runtime import log
+from aioqless.runtime import log, os_signals
 from aioqless.worker.outcome import encode_result
 
 PR_SET_PDEATHSIG = 1

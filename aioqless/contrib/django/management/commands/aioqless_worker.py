@@ -10,13 +10,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis import exceptions
 
-from aioqless.cli import os_signals
 from aioqless.cli.exit_codes import REFUSED, UNREACHABLE
 from aioqless.cli.worker_command import Host, run_worker
 from aioqless.contrib.django.backend import Backend
 from aioqless.contrib.django.handlers import worker_sources
 from aioqless.contrib.django.task_framework import task_backends
 from aioqless.errors import AioqlessError, ServerUnavailable
+from aioqless.runtime import os_signals
 
 
 class Command(BaseCommand):
