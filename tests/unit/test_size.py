@@ -31,7 +31,7 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "generated_commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_363
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_395
 
 
 def test_package_has_few_lines() -> None:
