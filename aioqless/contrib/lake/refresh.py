@@ -31,6 +31,7 @@ from aioqless.contrib.lake.tasks import MAX_TASKS, OpenSession, Rows, run_tasks
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+LOCAL_EVENTS: Final = 200_000  # of days that this process computes without Spark
 CHUNK: Final = 100_000  # events of days that are computed at once; a day is never divided
 MINUTE: Final = 60_000_000
 _CONFLICTS: Final = 10
@@ -68,6 +69,7 @@ def refresh(
     *,
     rebuilt: Container[date] = (),
     open_session: OpenSession | None = None,
+    local_events: int = 0,
 ) -> Refreshed:
     """Compute all tables of each day that has events since the last refresh.
 
@@ -75,8 +77,9 @@ def refresh(
         lake: The lake.
         progress: Called with a line of text for each namespace.
         rebuilt: Days that are computed anyway, of all events that the lake still has.
-        open_session: Returns a Spark session whose tasks compute the days; called only if there are
-            some. Without it, this process does all the work.
+        open_session: Returns a Spark session whose tasks compute the days; called only if they have
+            more than `local_events` events. Without it, this process does all the work.
+        local_events: The number of events that this process computes by itself.
 
     Raises:
         ConcurrentCommit: Other processes change the tables all the time.
@@ -90,7 +93,7 @@ def refresh(
         for conflicts in range(1, _CONFLICTS + 1):
             work = _Refresh(opened, namespace, rebuilt, is_first=bool(outdated))
             try:
-                work.run(open_session, progress)
+                work.run(open_session, progress, local_events)
                 break
             except ConcurrentCommit:
                 if conflicts == _CONFLICTS:
@@ -146,7 +149,12 @@ class _Refresh:
         }
         self.new_events = 0
 
-    def run(self, open_session: OpenSession | None, progress: Callable[[str], None]) -> None:
+    def run(
+        self,
+        open_session: OpenSession | None,
+        progress: Callable[[str], None],
+        local_events: int,
+    ) -> None:
         """Compute the days, and commit each table; the position comes with the last days."""
         if not self.days and self._after >= self._last:
             return
@@ -158,6 +166,8 @@ class _Refresh:
             each: first_day(self._opened[each], self._namespace) or date.min for each in DERIVED
         }
         chunks = self._divide()
+        if sum(each.rows for each in self._files if each.date in self.days) <= local_events:
+            open_session = None
         at_once = MAX_TASKS if open_session else 1
         for at in range(0, len(chunks), at_once):
             group = chunks[at : at + at_once]

@@ -149,6 +149,23 @@ def test_tasks_of_spark_make_the_same_rows(
     assert contents(anew) == contents(whole)
 
 
+def test_few_events_are_computed_without_spark(
+    spark: SparkSession, early: Lake, whole: Lake, tmp_path: Path
+) -> None:
+    started: list[int] = []
+
+    def start() -> SparkSession:
+        started.append(1)
+        return spark
+
+    events = sum(each.rows for each in early.table("bronze/events").files("ql"))
+    for most, by_spark in ((events, False), (events - 1, True)):
+        lake = Lake(tmp_path / str(most), create=True)
+        archive(lake, *EARLY)
+        refresh(lake, open_session=start, local_events=most)
+        assert contents(lake) == contents(early) and bool(started) == by_spark
+
+
 def test_days_are_computed_again_when_that_is_asked_for(whole: Lake, tmp_path: Path) -> None:
     lake = copied(whole, tmp_path / "lake")
     klasses = lake.table("gold/klasses")

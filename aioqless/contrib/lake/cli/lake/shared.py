@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
@@ -155,10 +156,19 @@ def spark_opener(
 def refresh_tables(
     lake: Lake, open_session: OpenSession | None = None, *, rebuilt: Container[date] = ()
 ) -> Refreshed:
-    """Bring the tables up to date."""
-    from aioqless.contrib.lake.refresh import refresh
+    """Bring the tables up to date; Spark computes many events here, too, if there is a Java."""
+    from aioqless.contrib.lake.refresh import LOCAL_EVENTS, refresh
 
-    return refresh(lake, print_progress, rebuilt=rebuilt, open_session=open_session)
+    local_events = 0 if open_session else LOCAL_EVENTS
+    if open_session is None and (shutil.which("java") or "JAVA_HOME" in os.environ):
+        open_session = spark_opener("tables", None, None, is_needed=True)
+    return refresh(
+        lake,
+        print_progress,
+        rebuilt=rebuilt,
+        open_session=open_session,
+        local_events=local_events,
+    )
 
 
 def open_lake(url: str, fresh: bool = False) -> Lake:
