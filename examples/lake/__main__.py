@@ -59,7 +59,9 @@ def main() -> None:
     try:
         asyncio.run(audit_site(arguments.first, arguments.pages))
         arguments.folder.mkdir(parents=True, exist_ok=True)
-        run_command(lake, "archive", "--namespace", client.namespace)
+        spark = ("--master", "local[*]")
+        run_command(lake, "archive", "--namespace", client.namespace, *spark)
+        run_command(lake, "tables", *spark)
         run_command(lake, "stats", "--by", "queue,klass")
         run_command(lake, "report", "--no-refresh", "--out", str(page))
     except AioqlessError as error:

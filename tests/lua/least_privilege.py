@@ -10,8 +10,9 @@ import os
 
 from redis import Redis
 
+from aioqless.cli import acl_roles as acl
 from aioqless.redis.connection import Connection
-from aioqless.store import ScriptStore, acl
+from aioqless.store import ScriptStore
 from aioqless.store.call import Call, T
 from aioqless.store.command_header import command_names
 from aioqless.store.script_store import Words
