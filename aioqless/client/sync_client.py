@@ -121,6 +121,7 @@ class SyncJobs(SyncPart[Jobs]):
     retry_many = _sync(Jobs.retry_many)
     move_many = _sync(Jobs.move_many)
     tag_many = _sync(Jobs.tag_many)
+    untag_many = _sync(Jobs.untag_many)
     set_priority_many = _sync(Jobs.set_priority_many)
     unlock = _sync(Jobs.unlock)
     signal = _sync(Jobs.signal)

@@ -121,9 +121,9 @@ async def test_wrong_password_raises_without_retries(own_server: OwnServer) -> N
 
 async def test_script_error_names_its_file_and_line(client: Client) -> None:
     await client.redis.set(f"{client.namespace}:j:a", "no hash")
-    with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+\.lua:\d+: WRONGTYPE"):
+    with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+/\w+\.lua:\d+: WRONGTYPE"):
         await client.jobs.get("a")
-    with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+\.lua:\d+: WRONGTYPE"):
+    with pytest.raises(exceptions.ResponseError, match=r"^lib/\w+/\w+\.lua:\d+: WRONGTYPE"):
         await client.queue("mail").put("Greet", jid="a")
 
 

@@ -17,9 +17,13 @@ HERE = Path(aioqless.__file__).parent
 FILES = sorted(HERE.rglob("*.py"))
 FORBIDDEN = {"eval", "exec", "compile", "__import__"}
 PICKLES = {
-    f"contrib/process_pool/{name}.py"
-    for name in ("ipc", "child", "child_main", "context_vars", "pool")
-}  # between a worker and its own processes
+    "contrib/lake/tasks.py",  # from a Spark driver to its own tasks
+    # between a worker and its own processes
+    *(
+        f"contrib/process_pool/{name}.py"
+        for name in ("ipc", "child", "child_main", "context_vars", "pool")
+    ),
+}
 
 
 def called(tree: ast.AST) -> set[str]:
