@@ -188,6 +188,8 @@ class _Refresh:
         name = position_name(self._namespace)
         for table, rows in made.items():
             opened = self._opened[table]
+            if (opened.transaction(name) or 0) > self._last:  # its rows are of later events
+                raise ConcurrentCommit(f"another refresh of {self._namespace} is further")
             days = {day for chunk in chunks for day in chunk if day >= firsts[table]}
             position = self._last if is_last else opened.transaction(name) or 0
             opened.replace(rows, {(self._namespace, day) for day in days}, {name: position})

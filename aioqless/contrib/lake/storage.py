@@ -88,7 +88,10 @@ class Storage:
             return
         files = [Path(self.url, path) for path in paths]
         for path in [*files, *{each.parent for each in files}]:
-            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                descriptor = os.open(path, os.O_RDONLY)
+            except FileNotFoundError:  # another process has deleted what it had added
+                continue
             try:
                 os.fsync(descriptor)
             finally:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,55 @@ def test_two_refreshes_at_once_count_no_event_twice(
         stop_at(patched, "gold/tags", refresh_meanwhile)
         refresh(lake)
     assert contents(lake) == contents(whole)
+
+
+def test_refresh_puts_no_older_rows_in_the_place_of_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, at_once = (Lake(tmp_path / name, create=True) for name in ("lake", "once"))
+    first, early = (
+        [event(jid, run(0, 1, 2), namespace=namespace) for namespace in ("a", "b")]
+        for jid in ("first", "early")
+    )
+    late = event("late", run(0, 1, 3), namespace="b")
+    archive(lake, *first)
+    refresh(lake)
+    archive(lake, *early)
+    replace, calls = OpenTable.replace, list[str]()
+    is_half_done, may_finish = threading.Event(), threading.Event()
+
+    def refresh_second() -> None:
+        other = Lake(lake.url)
+        archive(other, late)
+        work = module._Refresh(other.upgrade(), "b", (), is_first=False)  # noqa: SLF001
+        work.run(None, lambda _: None, 0)
+
+    another = threading.Thread(target=refresh_second)
+
+    def act(self: OpenTable, *arguments: Any) -> None:
+        if threading.current_thread() is another:
+            if self.table.name == DERIVED[1]:
+                is_half_done.set()
+                assert may_finish.wait(30)
+        else:
+            calls.append(self.table.name)
+            if len(calls) == 1:
+                another.start()
+                assert is_half_done.wait(30)
+            if len(calls) == len(DERIVED) + 1:
+                may_finish.set()
+                another.join()
+            if len(calls) == len(DERIVED) + 2:
+                raise KeyboardInterrupt
+        replace(self, *arguments)
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        patched.setattr(OpenTable, "replace", act)
+        refresh(lake)
+    refresh(Lake(lake.url))
+    archive(at_once, *first, *early, late)
+    refresh(at_once)
+    assert contents(lake) == contents(at_once)
 
 
 def test_refresh_gives_up_when_others_always_commit_first(
