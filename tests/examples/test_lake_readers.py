@@ -119,7 +119,7 @@ def test_streamlit_charts_the_backlog(lake: Lake) -> None:
             expect(page.get_by_test_id("stException")).to_have_count(0)
         finally:
             browser.close()
-            server.terminate()
+            server.kill()  # it may wait for its browser when it is asked to end
 
 
 def test_a_dbt_model_is_built_and_its_tests_pass(lake: Lake, tmp_path: Path) -> None:
