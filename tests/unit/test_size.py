@@ -35,13 +35,13 @@ def test_core_has_few_lines_of_code() -> None:
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_580
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_603
 
 
 @pytest.mark.parametrize(
     ("folder", "most"),
     [
-        ("aioqless/contrib/partitions", 2_092),
+        ("aioqless/contrib/partitions", 2_113),
         ("aioqless/contrib/lake", 5_114),
         ("tests/contrib/lake", 4_931),
     ],

@@ -170,6 +170,8 @@ def _make_condition(word: re.Match[str]) -> Condition:
     plain = len(values) == 1 and not (values[0].open_start or values[0].open_end)
     if key in ("text", *_DURATIONS, *_TIMES) and not plain:
         raise ValueError(f"{given!r} takes one whole value")
+    if key == "text" and not values[0].text:
+        raise ValueError(f"{given!r} is empty, and would match all jobs")
     for value in values:
         if check := _CHECKS.get(key):
             check(value)

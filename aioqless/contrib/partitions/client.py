@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import NoReturn, cast
 
 import msgspec
 from msgspec.structs import replace
-from typing_extensions import Unpack
+from typing_extensions import Unpack, override
 
 from aioqless.client import REDIS_UNAVAILABLE, Client, worker_name
 from aioqless.client.codec import Codec
 from aioqless.client.consistency import Finding
+from aioqless.client.job.state import JobSetStatus
 from aioqless.client.job_data import MAX_BYTES
 from aioqless.client.missing_nodes import MissingNode
-from aioqless.client.put import Jid, Klass, NewJob, R
+from aioqless.client.put import Branch, Jid, Klass, NewJob, R
 from aioqless.client.put_options import FlowOptions, PutOptions
 from aioqless.client.put_sender import PutHook
 from aioqless.client.queue_statistics import QueueOverview
@@ -36,6 +37,7 @@ from aioqless.contrib.partitions.routing import (
 from aioqless.contrib.partitions.sender import PartitionedSender
 from aioqless.contrib.partitions.shared_config import find_differences
 from aioqless.contrib.partitions.store import PartitionedStore
+from aioqless.errors import AioqlessError
 from aioqless.redis import name_node, slot_of
 from aioqless.validation import Seconds
 
@@ -156,6 +158,25 @@ class PartitionedClient(Client):
         """
         sender = cast(PartitionedSender, self.internals.sender)
         return await sender.put_flow(flow, queue, wait, options, partition_key)
+
+    @override
+    def job_set(
+        self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
+    ) -> NoReturn:
+        """Refuse: a job set and its members are in one Redis.
+
+        Raises:
+            AioqlessError: Always.
+        """
+        raise AioqlessError(
+            f"job set {name!r}: a set and its members are in one Redis, so there are no job sets "
+            "with partitions: put them with an ordinary client, in a namespace of its own"
+        )
+
+    @override
+    async def job_sets(self, *, offset: int = 0, count: int = 25) -> list[JobSetStatus]:
+        """Return none: there are no job sets with partitions."""
+        return []
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:

@@ -113,6 +113,12 @@ async def test_many_jobs_are_canceled_and_their_states_read_in_the_order_of_the_
 # Jobs that share a partition
 
 
+async def test_job_sets_are_refused_and_listed_as_none(partitioned: PartitionedClient) -> None:
+    assert await partitioned.job_sets() == []
+    with pytest.raises(AioqlessError, match="no job sets with partitions"):
+        partitioned.job_set("import")
+
+
 async def test_jobs_with_a_unique_key_meet(partitioned: PartitionedClient) -> None:
     jids = [await partitioned.put("Greet", unique=Key(f"key-{n % 5}")) for n in range(20)]
     assert len(set(jids)) == 5

@@ -30,7 +30,7 @@ class ActionRequest:
 
     def text(self, name: str) -> str:
         """Return a required field; raise ValueError."""
-        if not (value := self.form.get(name, "")):
+        if not (value := self.form.get(name, "")).strip():
             raise ValueError(f"{name} is missing")
         return value
 
