@@ -238,7 +238,7 @@ class Client:
             queue: Names of queues.
             jid: Jids of jobs.
             kind: Kinds of events.
-            tracked: Only tracked jobs: the latest 1,000, and those that are tracked from now on.
+            tracked: Only tracked jobs: the latest 1,000, and jobs that are tracked later.
 
         Raises:
             TypeError: A name is not a string.

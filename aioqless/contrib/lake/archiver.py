@@ -267,6 +267,8 @@ class Archiver:
         files = [file for each in tables for file in each.files(self.namespace)]
         if first_day(events, self.namespace) and not events.files(self.namespace):
             return
+        for each in tables:
+            each.refuse_damaged_files(self.namespace)
         last = max((each.greatest.get("ordinal", 0) for each in files), default=0)
         erased = sum(each.transaction(erased_name(self.namespace)) or 0 for each in tables)
         if position.ordinal - last > position.lost + erased:

@@ -84,6 +84,9 @@ class Lake:
             LakeError: A table can't be used; nothing was changed.
         """
         latest = {name: self._latest(name) for name in TABLES}
+        last = latest[_LAST]
+        if None in latest.values() and last and last.find_property(_TABLES_PROPERTY):
+            last.set_property(_TABLES_PROPERTY, "")  # a refresh has to fill the table that is made
         found = {}
         for name, table in latest.items():
             self._opened[name] = found[name] = table or self._create(TABLES[name])

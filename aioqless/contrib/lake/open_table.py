@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -30,6 +31,8 @@ _FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
 _WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
 _MARK: Final = "aioqless.commit"
 _LOG: Final = "_delta_log/{:020}.json"
+_CHECKPOINT: Final = "_delta_log/{:020}.checkpoint.parquet"
+_LAST_CHECKPOINT: Final = "_delta_log/_last_checkpoint"
 
 Partition: TypeAlias = tuple[str, date]  # a namespace and a day
 Done = TypeVar("Done")
@@ -348,7 +351,24 @@ class OpenTable:
         """Force a commit to disk, and the files that it adds."""
         actions = map(json.loads, self._read_log(version).splitlines())
         paths = [unquote(each["add"]["path"]) for each in actions if "add" in each]
-        self.storage.make_durable([*paths, _LOG.format(version)])
+        checkpoint = [_CHECKPOINT.format(version), _LAST_CHECKPOINT]
+        self.storage.make_durable([*paths, _LOG.format(version), *checkpoint])
+
+    def refuse_damaged_files(self, namespace: str) -> None:
+        """Refuse a table on a local disk of which a power cut has taken files that it records.
+
+        Raises:
+            LakeError: A file is missing, or hasn't the size that it had.
+        """
+        for each in self.files(namespace) if self.storage.is_local else ():
+            path = Path(self.storage.url, each.path)
+            size = path.stat().st_size if path.exists() else 0
+            if size != each.size:
+                raise LakeError(
+                    f"{path} has {size:,} bytes instead of {each.size:,}, as after a power cut; "
+                    "nothing was trimmed. Restore the lake from a backup; --take-over continues "
+                    "without these events"
+                )
 
     def delete_files(self, hours: int) -> int:
         """Delete files that no version younger than some hours has, and old orphans.

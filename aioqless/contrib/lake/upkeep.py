@@ -96,7 +96,7 @@ def prune(
         ConcurrentCommit: Other processes change the tables all the time.
     """
     deleted = 0
-    # Silver and gold go first: a rebuild makes no days again of which bronze is gone.
+    # Silver and gold go first: a rebuild can't make days whose events are deleted.
     for name in reversed(TABLES):
         if name.partition("/")[0] in layers:
             rows = _change(lake, name, partial(_prune_table, before, namespace))

@@ -484,6 +484,20 @@ async def test_an_earlier_version_of_the_events_is_refused_although_it_has_the_p
     assert (await place.once()).events == 1
 
 
+async def test_a_file_that_a_power_cut_took_is_refused_and_nothing_is_trimmed(
+    place: Place,
+) -> None:
+    await place.end("a")
+    await place.once()
+    table = Lake(place.root).table(EVENTS)
+    (file,) = table.all_files
+    os.truncate(Path(table.storage.url, file.path), 0)
+    await place.end("b")
+    with pytest.raises(LakeError, match=r"has 0 bytes instead of .*; nothing was trimmed"):
+        await place.once()
+    assert await place.length() == 1
+
+
 async def test_batches_are_bounded_by_entries_and_bytes(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -197,6 +198,14 @@ def test_tasks_of_spark_make_the_same_rows(
     anew = Lake(tmp_path / "anew", create=True)
     archive(anew, *EARLY, *LATE)
     refresh(anew, open_session=lambda: spark)
+    assert contents(anew) == contents(whole)
+
+
+def test_table_whose_folder_was_deleted_is_made_again(whole: Lake, tmp_path: Path) -> None:
+    lake = copied(whole, tmp_path / "lake")
+    shutil.rmtree(lake.storage.within("silver/runs").url)
+    Lake(lake.url, create=True)  # as an archiver does that starts before the refresh
+    refresh(anew := Lake(lake.url))
     assert contents(anew) == contents(whole)
 
 

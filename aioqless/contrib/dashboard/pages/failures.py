@@ -243,7 +243,7 @@ def _may_have(group: str, error: str) -> bool:
 async def read_causes(
     request: PageRequest, counts: Mapping[str, int], *, by_klass: bool = False
 ) -> list[Cause]:
-    """Return the causes of failures: those that another page has shown of the same counts."""
+    """Return the causes of failures; pages that read the same counts share them."""
     find = partial(find_causes, request.client, counts, by_klass=by_klass)
     key = ("causes", by_klass, frozenset(counts.items()))
     return list(await request.dashboard.cached(key, find))

@@ -78,7 +78,7 @@ async def _show_overview(request: PageRequest) -> Page:
     causes = await read_causes(request, sample.failed)
     sort_causes(causes, sample.when)
     alarms, kept = find_alarms(sample), request.dashboard.dismissed
-    if dismissed := kept.get(request.browser, ()):  # those that have ended are forgotten
+    if dismissed := kept.get(request.browser, ()):  # ended alarms are dropped
         keys = {each.key for each in alarms}
         kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
     values = {
