@@ -50,6 +50,19 @@ async def test_job_failed_by_another_client_is_archived_with_its_group(story: Ar
     assert event.popped == 2_250_000, "its `time` is still that of the pop"
 
 
+async def test_run_of_another_client_has_no_version(story: Archived) -> None:
+    await story.put("a", 0)
+    await story.store.pop_many(
+        worker="ann", count=1, now=1, order="ordered", batch=[{"queue": "mail"}], version="v1"
+    )
+    await story.complete("a", 2)
+    await story.put("a", 3)
+    await story.pop_as_qless("a", 4)
+    await story.write_as_qless("a", 5)
+    assert await story.sweep() == 1
+    assert [event.version for event in await story.events()] == ["v1", None]
+
+
 async def test_archived_end_is_not_archived_again(story: Archived) -> None:
     await story.completed("ours")
     await story.failed("ours too", 3, 4, 5)

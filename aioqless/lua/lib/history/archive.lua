@@ -66,7 +66,8 @@ function archive.append(job, what, ended, more)
   local due = put and f[11]
     and archive.read_of_run(f[11], was == 'running' and f[5] or job.time_text)
   if due then e[n + 1], e[n + 2], n = 'due', due, n + 2 end
-  local version = popped and f[12] and archive.read_of_run(f[12], fence)
+  local version = popped and not more.history and f[12]
+    and archive.read_of_run(f[12], fence)
   if version then e[n + 1], e[n + 2], n = 'version', version, n + 2 end
   if more.actor then e[n + 1], e[n + 2], n = 'actor', more.actor, n + 2 end
   if more.to then e[n + 1], e[n + 2], n = 'to', more.to, n + 2 end
