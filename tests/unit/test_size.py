@@ -35,7 +35,7 @@ def test_core_has_few_lines_of_code() -> None:
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_628
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_630
 
 
 @pytest.mark.parametrize(

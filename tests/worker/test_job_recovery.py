@@ -57,6 +57,28 @@ async def test_starting_worker_runs_the_jobs_of_an_ended_one(
         assert listed["former-1"] == 0, "the dashboard tells that it disappeared"
 
 
+async def test_worker_goes_on_where_no_file_can_be_deleted(
+    client: Client,
+    work: Work,
+    until: Until,
+    stage: RunningJobs,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await fill(client, "mail", 1)
+    await client.queue("mail").pop(1, worker="former-1")
+    leave_file(client, "former-1").unlock()
+    tried: list[Path] = []
+
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        tried.append(self)
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    async with work(stage.handler, shutdown_timeout=0):
+        await until(lambda: stage.running and len(tried) > 1)
+
+
 async def test_running_worker_notices_that_another_one_ends(
     client: Client, work: Work, until: Until, stage: RunningJobs, lines: Lines
 ) -> None:

@@ -67,7 +67,8 @@ class JobRecovery:
                     unlocking.callback(file.unlock)
                 for file in ended:
                     await self._recover(file.text, file.path.name)
-                    file.path.unlink(missing_ok=True)
+                    with contextlib.suppress(OSError):  # the next look finds it, and no jobs
+                        file.path.unlink()
 
     async def _recover(self, worker: str, id: str) -> None:
         """Release the jobs of an ended worker, and its name; it stays in the list of workers."""

@@ -59,7 +59,8 @@ class ProcessFile:
 
     def remove(self) -> None:
         """Remove and unlock it, and its folder if that is empty."""
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink()  # while it is locked, or others would take it for an ended one
         self.unlock()
         with contextlib.suppress(OSError):
             self.path.parent.rmdir()
