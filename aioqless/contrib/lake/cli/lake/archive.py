@@ -20,6 +20,7 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client.archive import ArchiveState
 from aioqless.runtime import standard_streams
 
+from .options import Conf, Entries, Every, LakePlace, Master, Status, TakeOver
 from .shared import (
     LAKE,
     command,
@@ -39,14 +40,14 @@ _PAUSE = 5.0  # seconds
 def archive(
     url: Url = None,
     namespace: Namespace = "ql",
-    lake: str = LAKE,
-    every: float | None = None,
-    entries: int = 100_000,
-    take_over: bool = False,
+    lake: LakePlace = LAKE,
+    every: Every = None,
+    entries: Entries = 100_000,
+    take_over: TakeOver = False,
     partitions: Partitions = None,
-    status: bool = False,
-    master: str | None = None,
-    conf: list[str] | None = None,
+    status: Status = False,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Move the archive's stream to the lake: the present entries, or continuously.
 

@@ -13,6 +13,22 @@ from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
 
+from .options import (
+    Batch,
+    Conf,
+    DelayOfJobs,
+    Format,
+    KlassOfJobs,
+    Master,
+    MaxDepth,
+    PriorityOfJobs,
+    QueueOfJobs,
+    Rejects,
+    RetriesOfJobs,
+    RowFile,
+    Schema,
+    TagsOfJobs,
+)
 from .shared import command, print_progress, spark_opener
 
 if TYPE_CHECKING:
@@ -21,20 +37,20 @@ if TYPE_CHECKING:
 
 @command
 def put(
-    file: str,
-    queue: str | None = None,
-    klass: str | None = None,
-    priority: float | None = None,
-    delay: float | None = None,
-    retries: int | None = None,
-    tags: str | None = None,
-    batch: str | None = None,
-    max_depth: int | None = None,
-    rejects: str | None = None,
-    format: str | None = None,
-    schema: str | None = None,
-    master: str | None = None,
-    conf: list[str] | None = None,
+    file: RowFile,
+    queue: QueueOfJobs = None,
+    klass: KlassOfJobs = None,
+    priority: PriorityOfJobs = None,
+    delay: DelayOfJobs = None,
+    retries: RetriesOfJobs = None,
+    tags: TagsOfJobs = None,
+    batch: Batch = None,
+    max_depth: MaxDepth = None,
+    rejects: Rejects = None,
+    format: Format = None,
+    schema: Schema = None,
+    master: Master = None,
+    conf: Conf = None,
     url: Url = None,
     namespace: Namespace = "ql",
 ) -> None:

@@ -6,7 +6,6 @@ pyspark is imported when one of them runs.
 from __future__ import annotations
 
 import functools
-import json
 import logging
 import os
 import re
@@ -14,14 +13,15 @@ import shutil
 import sys
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from importlib import resources
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from aioqless.cli.app import Section, app
 from aioqless.errors import AioqlessError, require_extra
+
+from .options import Trace
 
 if TYPE_CHECKING:
     from datetime import date
@@ -38,42 +38,25 @@ lake = typer.Typer(no_args_is_help=True, help="Ended runs: a lake of Delta table
 app.add_typer(lake, name="lake", rich_help_panel=Section.RUN)
 
 LAKE = "lake"
-_OPTIONS: Final[dict[str, dict[str, Any]]] = json.loads(
-    resources.files(__package__).joinpath("options.json").read_text("utf-8")
-)
 _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://[^\s/].*"
 )
 
 
 def command(run: Run) -> Run:
-    """Make a command of a function, whose options `options.json` describes.
-
-    With the option --trace, errors aren't one line.
-    """
+    """Make a command of a function, and give it the option --trace: its errors aren't one line."""
     own = signature(run, eval_str=True)
-    trace = Parameter("trace", Parameter.KEYWORD_ONLY, default=False, annotation=bool)
+    shown = Parameter("trace", Parameter.KEYWORD_ONLY, default=False, annotation=Trace)
 
     @functools.wraps(run)
     def run_command(*, trace: bool, **given: Any) -> None:
         with shorten_errors(trace):
             run(**given)
 
-    options = [_declare(run.__name__, each) for each in (*own.parameters.values(), trace)]
-    vars(run_command)["__signature__"] = own.replace(parameters=options)
+    parameters = [*own.parameters.values(), shown]
+    vars(run_command)["__signature__"] = own.replace(parameters=parameters)
     lake.command(run.__name__)(run_command)
     return run
-
-
-def _declare(name: str, parameter: Parameter) -> Parameter:
-    """Return a parameter with what is known of it as an option of a command, or of all."""
-    if get_origin(parameter.annotation) is Annotated:
-        return parameter
-    found = _OPTIONS.get(f"{name}.{parameter.name}") or _OPTIONS[parameter.name]
-    settings = {key: value for key, value in found.items() if key not in ("flags", "is_argument")}
-    kind = typer.Argument if found.get("is_argument") else typer.Option
-    option = kind(*found.get("flags", ()), **settings)
-    return parameter.replace(annotation=Annotated[parameter.annotation, option])
 
 
 @contextmanager

@@ -19,6 +19,29 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import escape_json, print_table
 from aioqless.errors import AioqlessError
 
+from .options import (
+    AllAsJson,
+    Conf,
+    Csv,
+    FromDay,
+    GroupBy,
+    Json,
+    LakePlace,
+    Master,
+    MaxLag,
+    Metrics,
+    Named,
+    OfNamespace,
+    Query,
+    Rebuild,
+    Refresh,
+    ReportedQueue,
+    ReportFile,
+    Since,
+    Until,
+    VacuumHours,
+    Values,
+)
 from .shared import (
     LAKE,
     command,
@@ -31,12 +54,12 @@ from .shared import (
 
 @command
 def tables(
-    lake: str = LAKE,
-    rebuild: bool = False,
-    since: str | None = None,
-    until: str = "today",
-    master: str | None = None,
-    conf: list[str] | None = None,
+    lake: LakePlace = LAKE,
+    rebuild: Rebuild = False,
+    since: FromDay = None,
+    until: Until = "today",
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Compute the tables of each day that has new events."""
     open_session = spark_opener("tables", master, conf)
@@ -53,13 +76,13 @@ def tables(
 
 @command
 def stats(
-    since: str = "7d",
-    until: str = "today",
-    by: str = "queue",
-    of: str | None = None,
-    as_json: bool = False,
-    lake: str = LAKE,
-    fresh: bool = True,
+    since: Since = "7d",
+    until: Until = "today",
+    by: GroupBy = "queue",
+    of: OfNamespace = None,
+    as_json: AllAsJson = False,
+    lake: LakePlace = LAKE,
+    fresh: Refresh = True,
 ) -> None:
     """Show how long jobs waited and ran, and how they ended."""
     from aioqless.contrib.lake.statistics import known, parse_period, read_statistics
@@ -77,13 +100,13 @@ def stats(
 
 @command
 def sql(
-    query: str | None = None,
-    named: str | None = None,
-    values: list[str] | None = None,
-    as_csv: bool = False,
-    as_json: bool = False,
-    lake: str = LAKE,
-    fresh: bool = True,
+    query: Query = None,
+    named: Named = None,
+    values: Values = None,
+    as_csv: Csv = False,
+    as_json: Json = False,
+    lake: LakePlace = LAKE,
+    fresh: Refresh = True,
 ) -> None:
     """Query the tables, with your query or one by name.
 
@@ -125,7 +148,7 @@ def _parse_value(text: str) -> str:
 
 
 @command
-def compact(lake: str = LAKE, vacuum_hours: int = 168) -> None:
+def compact(lake: LakePlace = LAKE, vacuum_hours: VacuumHours = 168) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
     from aioqless.contrib.lake.upkeep import compact as merge
 
@@ -134,13 +157,13 @@ def compact(lake: str = LAKE, vacuum_hours: int = 168) -> None:
 
 @command
 def report(
-    out: Path = Path("report.html"),
-    since: str = "7d",
-    until: str = "today",
-    queue: str | None = None,
-    of: str | None = None,
-    lake: str = LAKE,
-    fresh: bool = True,
+    out: ReportFile = Path("report.html"),
+    since: Since = "7d",
+    until: Until = "today",
+    queue: ReportedQueue = None,
+    of: OfNamespace = None,
+    lake: LakePlace = LAKE,
+    fresh: Refresh = True,
 ) -> None:
     """Write a page of charts and tables, in one file that needs nothing else."""
     from aioqless.contrib.lake.report import read_report, render
@@ -166,7 +189,7 @@ def report(
 
 
 @command
-def status(max_lag: float = 86_400, metrics: Path | None = None, lake: str = LAKE) -> None:
+def status(max_lag: MaxLag = 86_400, metrics: Metrics = None, lake: LakePlace = LAKE) -> None:
     """Show how far the tables are behind the archived events."""
     from aioqless.contrib.lake.freshness import format_metrics, read_freshness
     from aioqless.contrib.lake.lake import Lake

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +15,18 @@ from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 
+from .options import (
+    AnyVacuumHours,
+    Checks,
+    ErasedJids,
+    ErasedTags,
+    LakePlace,
+    Layer,
+    OfNamespace,
+    OlderThan,
+    PayloadsOlderThan,
+    WithRedis,
+)
 from .shared import (
     LAKE,
     command,
@@ -31,12 +42,12 @@ if TYPE_CHECKING:
 
 @command
 def prune(
-    older_than: str | None = None,
-    payloads_older_than: str | None = None,
-    layer: list[str] | None = None,
-    vacuum_hours: int = 168,
-    of: str | None = None,
-    lake: str = LAKE,
+    older_than: OlderThan = None,
+    payloads_older_than: PayloadsOlderThan = None,
+    layer: Layer = None,
+    vacuum_hours: AnyVacuumHours = 168,
+    of: OfNamespace = None,
+    lake: LakePlace = LAKE,
 ) -> None:
     """Delete old days of the lake, or only the payloads of their jobs."""
     if older_than is None and payloads_older_than is None:
@@ -64,12 +75,12 @@ def prune(
 
 @command
 def erase(
-    jid: list[str] | None = None,
-    tag: list[str] | None = None,
+    jid: ErasedJids = None,
+    tag: ErasedTags = None,
     url: Url = None,
     namespace: Namespace = "ql",
     partitions: Partitions = None,
-    lake: str = LAKE,
+    lake: LakePlace = LAKE,
 ) -> None:
     """Erase jobs or tags from all tables and their old versions, and from the archive's stream.
 
@@ -101,13 +112,13 @@ def erase(
 
 @command
 def check(
-    redis: bool = False,
-    checks: Path | None = None,
-    of: str | None = None,
+    redis: WithRedis = False,
+    checks: Checks = None,
+    of: OfNamespace = None,
     url: Url = None,
     namespace: Namespace = "ql",
     partitions: Partitions = None,
-    lake: str = LAKE,
+    lake: LakePlace = LAKE,
 ) -> None:
     """Compare the tables with the events, and with Redis; exit code 1 if they differ."""
     from aioqless.contrib.lake.reconciliation import Difference, check_redis
