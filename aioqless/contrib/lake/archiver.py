@@ -27,7 +27,7 @@ from aioqless.contrib.lake.event_columns import batch_of
 from aioqless.contrib.lake.event_log import Entry, EventLog, parse_id
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
-from aioqless.contrib.lake.position import Position, erased_name, first_day
+from aioqless.contrib.lake.position import Position, count_missing, first_day
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.contrib.lake.session import find_reason
 from aioqless.contrib.lake.source.async_bridge import call
@@ -207,6 +207,8 @@ class Archiver:
                 quarantine.append(rejected, transactions)
             events.append(valid, transactions)
         except ConcurrentCommit:
+            if Position.of(self._lake.table(EVENTS), self.namespace) == before:
+                return  # its metadata changed: the batch is read again
             raise ConcurrentCommit(
                 f"another archiver of {self.namespace} is at work on {self._lake.url}; this one "
                 "committed nothing of its batch"
@@ -253,31 +255,35 @@ class Archiver:
                     "without the missing events"
                 )
             self._is_older_copy = True
-        if not take_over:
-            self._refuse_missing_files(events, position)
+        self._check_rows(events, position, take_over)
         if not state.on:
             self._report(
                 f"the archive of {self.namespace} is off: nothing comes in until the shared "
                 "option `archive` is `on`"
             )
 
-    def _refuse_missing_files(self, events: OpenTable, position: Position) -> None:
-        """Refuse a table of which an earlier version was restored, which keeps the position."""
-        tables = (events, self._lake.table(QUARANTINE))
-        files = [file for each in tables for file in each.files(self.namespace)]
-        if first_day(events, self.namespace) and not events.files(self.namespace):
+    def _check_rows(self, events: OpenTable, position: Position, take_over: bool) -> None:
+        """Refuse tables without rows that were archived, or take over and count them as lost."""
+        quarantine = self._lake.table(QUARANTINE)
+        for each in (events, quarantine):
+            if take_over:
+                each.forget_damaged_files()
+            else:
+                each.refuse_damaged_files(self.namespace)
+        missing = count_missing(events, quarantine, self.namespace)
+        if missing <= 0:
             return
-        for each in tables:
-            each.refuse_damaged_files(self.namespace)
-        last = max((each.greatest.get("ordinal", 0) for each in files), default=0)
-        erased = sum(each.transaction(erased_name(self.namespace)) or 0 for each in tables)
-        if position.ordinal - last > position.lost + erased:
+        if not take_over:
             raise LakeError(
-                f"{EVENTS} of {self._lake.url} ends at entry {last:,} of {self.namespace}, but "
-                f"those up to {position.ordinal:,} were archived and trimmed: an earlier version "
-                "of the table was restored. Restore the latest one; --take-over continues without "
-                "the missing events"
+                f"{self._lake.url} lacks {missing:,} of the {position.ordinal:,} entries of "
+                f"{self.namespace} that were archived and trimmed: an earlier version of {EVENTS} "
+                f"or {QUARANTINE} was restored, or another program deleted rows. Restore the "
+                "latest version; --take-over continues without the missing entries"
             )
+        lost = replace(position, lost=position.lost + missing)
+        events.append((), lost.transactions(self.namespace))
+        self._done.lost += missing
+        self._report(f"{missing:,} events were archived and trimmed, but are not in this lake")
 
     def _sweep(self) -> None:
         """Have the ends that other clients recorded added to the stream."""

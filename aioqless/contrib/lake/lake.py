@@ -92,7 +92,7 @@ class Lake:
             self._opened[name] = found[name] = table or self._create(TABLES[name])
             known = {each.name for each in found[name].delta.schema().fields}
             if added := [field for name, field in _FIELDS[name].items() if name not in known]:
-                found[name].delta.alter.add_columns(added)
+                found[name].add_columns(added)
         return found
 
     def is_whole(self) -> bool:

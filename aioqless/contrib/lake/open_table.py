@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Field,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from aioqless.contrib.lake.schema import Table
@@ -27,6 +34,7 @@ ORPHAN_HOURS: Final = 24  # writers may take so long from writing files to commi
 _OF_FILES: Final = ["path", "size_bytes", "num_records", "partition"]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _READ_AT_ONCE: Final = 16 * 2**20  # compressed bytes, of which SQL finds the rows in memory
+_KEPT_AT_ONCE: Final = 256 * 2**20  # bytes of these rows
 _FILE_SIZE: Final = 64 * 2**20  # bytes of a merged file, about
 _WRITTEN: Final = WriterProperties(compression="ZSTD", compression_level=1)
 _MARK: Final = "aioqless.commit"
@@ -133,7 +141,17 @@ class OpenTable:
 
     def set_property(self, name: str, value: str) -> None:
         """Set a property of the table."""
-        self.delta.alter.set_table_properties({name: value}, raise_if_not_exists=False)
+        self._change(
+            lambda properties: self.delta.alter.set_table_properties(
+                {name: value}, raise_if_not_exists=False, commit_properties=properties
+            )
+        )
+
+    def add_columns(self, columns: list[Field]) -> None:
+        """Add columns, which are null in the rows that are there."""
+        self._change(
+            lambda properties: self.delta.alter.add_columns(columns, commit_properties=properties)
+        )
 
     def transaction(self, name: str) -> int | None:
         """Return the number that was last committed under a transaction name, or None.
@@ -198,7 +216,14 @@ class OpenTable:
         """Return rows for SQL: few are read now, many when they are asked for."""
         chosen = [each for each in self.all_files if each.partition in partitions]
         if sum(each.size for each in chosen) <= _READ_AT_ONCE:
-            return self.read(partitions)
+            found, size = list[pa.RecordBatch](), 0
+            for batch in self._scan(partitions, self.schema):
+                found.append(batch)
+                size += batch.nbytes
+                if size > _KEPT_AT_ONCE:
+                    break
+            else:
+                return pa.Table.from_batches(found, self.schema)
         return self.delta.to_pyarrow_dataset(  # imports pandas, which takes a second
             file_pruning_predicate=condition_of(partitions), schema=self.schema
         )
@@ -213,16 +238,21 @@ class OpenTable:
         schema = self.schema
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
+        return pa.Table.from_batches(list(self._scan(partitions, schema, where)), schema)
+
+    def _scan(
+        self, partitions: Collection[Partition], schema: pa.Schema, where: str = "true"
+    ) -> Iterator[pa.RecordBatch]:
         if not partitions:
-            return schema.empty_table()
+            return
         stored = {each.name for each in self.delta.schema().fields}
         found = self.delta.scan(
             [name for name in schema.names if name in stored],
             f"({condition_of(partitions)}) AND ({where})",
         )
         try:
-            batches = pa.RecordBatchReader.from_stream(found)
-            return pa.Table.from_batches([_conform(each, schema) for each in batches], schema)
+            for each in pa.RecordBatchReader.from_stream(found):
+                yield _conform(each, schema)
         except pa.ArrowInvalid as error:
             if "not found" not in str(error):
                 raise
@@ -349,10 +379,13 @@ class OpenTable:
 
     def _make_durable(self, version: int) -> None:
         """Force a commit to disk, and the files that it adds."""
-        actions = map(json.loads, self._read_log(version).splitlines())
-        paths = [unquote(each["add"]["path"]) for each in actions if "add" in each]
         checkpoint = [_CHECKPOINT.format(version), _LAST_CHECKPOINT]
-        self.storage.make_durable([*paths, _LOG.format(version), *checkpoint])
+        self.storage.make_durable([*self._list_added(version), _LOG.format(version), *checkpoint])
+
+    def _list_added(self, version: int) -> list[str]:
+        """List the files that a commit adds."""
+        actions = map(json.loads, self._read_log(version).splitlines())
+        return [unquote(each["add"]["path"]) for each in actions if "add" in each]
 
     def refuse_damaged_files(self, namespace: str) -> None:
         """Refuse a table on a local disk of which a power cut has taken files that it records.
@@ -360,15 +393,35 @@ class OpenTable:
         Raises:
             LakeError: A file is missing, or hasn't the size that it had.
         """
-        for each in self.files(namespace) if self.storage.is_local else ():
-            path = Path(self.storage.url, each.path)
-            size = path.stat().st_size if path.exists() else 0
-            if size != each.size:
-                raise LakeError(
-                    f"{path} has {size:,} bytes instead of {each.size:,}, as after a power cut; "
-                    "nothing was trimmed. Restore the lake from a backup; --take-over continues "
-                    "without these events"
-                )
+        damaged = [each for each in self._find_damaged_files() if each.namespace == namespace]
+        if not damaged:
+            return
+        remedy = "Restore the lake from a backup"
+        if damaged[0].path in self._list_added(self.version):  # nothing was trimmed since
+            commit = (_LOG.format(self.version), _CHECKPOINT.format(self.version))
+            found = [name for name in commit if Path(self.storage.url, name).exists()]
+            remedy = f"Delete {' and '.join(found)} there, and its events are archived again"
+        raise LakeError(
+            f"{damaged[0].path} in {self.storage.url} is missing or cut off, as after a power cut. "
+            f"{remedy}; --take-over continues without them"
+        )
+
+    def forget_damaged_files(self) -> None:
+        """Remove files from a table on a local disk that are missing or cut off."""
+        damaged = self._find_damaged_files()
+        for each in damaged:
+            Path(self.storage.url, each.path).unlink(missing_ok=True)
+        if damaged:
+            self._change(lambda properties: self.delta.repair(commit_properties=properties))
+
+    def _find_damaged_files(self) -> list[DataFile]:
+        """List the files on a local disk that haven't the size that they had."""
+        place = Path(self.storage.url)
+        return [
+            each
+            for each in (self.all_files if self.storage.is_local else ())
+            if not (place / each.path).exists() or (place / each.path).stat().st_size != each.size
+        ]
 
     def delete_files(self, hours: int) -> int:
         """Delete files that no version younger than some hours has, and old orphans.

@@ -63,3 +63,23 @@ def first_day(table: OpenTable, namespace: str) -> date | None:
 def erased_name(namespace: str) -> str:
     """Return the transaction name under which a table records how many entries were erased."""
     return f"erase:{namespace}"
+
+
+def pruned_rows_name(namespace: str) -> str:
+    """Return the transaction name under which a table records how many entries were pruned."""
+    return f"prune:{namespace}:rows"
+
+
+def count_missing(events: OpenTable, quarantine: OpenTable, namespace: str) -> int:
+    """Return how many archived entries are in neither table, although nothing removed them."""
+    position = Position.of(events, namespace)
+    missing = position.ordinal - position.lost
+    for table in (events, quarantine):
+        for name in (erased_name, pruned_rows_name):
+            missing -= table.transaction(name(namespace)) or 0
+        files = table.files(namespace)
+        # The quarantine has the rejected entries of a batch before the events.
+        newer = {each.partition for each in files if each.greatest["ordinal"] > position.ordinal}
+        missing -= sum(each.rows for each in files if each.partition not in newer)
+        missing -= table.read(newer, ["ordinal"], f"ordinal <= {position.ordinal}").num_rows
+    return missing

@@ -24,7 +24,7 @@ from aioqless.contrib.lake.open_table import (
     OpenTable,
     Partition,
 )
-from aioqless.contrib.lake.position import first_day
+from aioqless.contrib.lake.position import Position, first_day
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.tasks import MAX_TASKS, OpenSession, Rows, run_tasks
 
@@ -89,7 +89,8 @@ def refresh(
     opened = lake.upgrade()
     outdated = [opened[name] for name in DERIVED if opened[name].is_outdated]
     done = Refreshed()
-    for namespace in sorted({each.namespace for each in opened[EVENTS].all_files}):
+    files = (each for name in (EVENTS, *DERIVED) for each in opened[name].all_files)
+    for namespace in sorted({each.namespace for each in files}):
         for conflicts in range(1, _CONFLICTS + 1):
             work = _Refresh(opened, namespace, rebuilt, is_first=bool(outdated))
             try:
@@ -137,16 +138,16 @@ class _Refresh:
         self._opened = opened
         self._namespace = namespace
         self._files = opened[EVENTS].files(namespace)
-        self._last = max((each.greatest["ordinal"] for each in self._files), default=0)
+        last = Position.of(opened[EVENTS], namespace).ordinal  # whose event may be erased
+        self._last = max([last, *(each.greatest["ordinal"] for each in self._files)])
         positions = [opened[each].transaction(position_name(namespace)) for each in DERIVED]
         self._after = 0 if is_first else min(each or 0 for each in positions)
         self._newer = {each.date for each in self._files if each.greatest["ordinal"] > self._after}
         first = first_day(opened[EVENTS], namespace) or date.min
-        self.days = {
-            each.date
-            for each in self._files
-            if each.date >= first and (each.date in self._newer or each.date in rebuilt)
-        }
+        # A day of which all events were erased is left in tables only.
+        made = {each.date for name in DERIVED for each in opened[name].files(namespace)}
+        again = {day for day in made.union(each.date for each in self._files) if day in rebuilt}
+        self.days = {day for day in self._newer | again if day >= first}
         self.new_events = 0
 
     def run(

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 from aioqless.contrib.lake.database import open_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable, condition_of
-from aioqless.contrib.lake.position import erased_name, first_day, pruned_name
+from aioqless.contrib.lake.position import (
+    erased_name,
+    first_day,
+    pruned_name,
+    pruned_rows_name,
+)
 from aioqless.contrib.lake.refresh import DERIVED, position_name
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have
+VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have; at most, in Delta
 LEAST_HOURS: Final = 24  # readers may need a version for so long
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
@@ -54,7 +59,7 @@ def compact(
     Args:
         lake: The lake.
         progress: Called with a line of text for each table that is changed.
-        vacuum_hours: The age in hours of the oldest version that stays readable; at least 24.
+        vacuum_hours: The age in hours of the oldest version that stays readable, from 24 to 168.
 
     Returns:
         The number of files that the tables have less.
@@ -69,7 +74,7 @@ def compact(
             fewer += merged
             if merged:
                 progress(f"{name}: {merged} files less")
-        lake.table(name).delete_files(max(vacuum_hours, LEAST_HOURS))
+        lake.table(name).delete_files(min(max(vacuum_hours, LEAST_HOURS), VACUUM_HOURS))
     return fewer
 
 
@@ -130,14 +135,19 @@ def _prune_table(before: date, namespace: str | None, table: OpenTable) -> int:
     removed = [each for each in table.files(within=namespace) if each.date < before]
     if not removed:
         return 0
-    days = (before - date(1970, 1, 1)).days
-    first_days = {
-        pruned_name(each): days
-        for each in {file.namespace for file in removed}
-        if (first_day(table, each) or date.min) < before
-    }
-    table.delete({each.partition for each in removed}, first_days)
-    return sum(each.rows for each in removed)
+    transactions: dict[str, int] = {}
+    rows = Counter[str]()
+    for file in removed:
+        rows[file.namespace] += file.rows
+    for each, number in rows.items():
+        if (first_day(table, each) or date.min) < before:
+            transactions[pruned_name(each)] = (before - date(1970, 1, 1)).days
+        count = pruned_rows_name(each)
+        transactions[count] = (table.transaction(count) or 0) + number
+        if table.table.name in DERIVED:  # a refresh that has read these days must not commit
+            transactions[position_name(each)] = table.transaction(position_name(each)) or 0
+    table.delete({each.partition for each in removed}, transactions)
+    return rows.total()
 
 
 def _drop_columns(

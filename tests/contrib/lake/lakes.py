@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 
 from aioqless.contrib.lake.database import open_lake_database
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.position import Position
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from tests.contrib.lake.literal import Row, event, events, rows, run
 
@@ -98,7 +99,8 @@ def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
     for row in given:
         number[row["namespace"]] += 1
         numbered.append({**row, "ordinal": number[row["namespace"]]})
-    table.append(events(*numbered).to_batches())
+    ends = [Position(ordinal=last).transactions(name) for name, last in number.items()]
+    table.append(events(*numbered).to_batches(), {k: v for each in ends for k, v in each.items()})
 
 
 def raw(lake: Lake, table: str) -> list[Row]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +31,10 @@ from aioqless.contrib.lake.database import fetch, open_lake_database, read_named
 from aioqless.contrib.lake.event_log import EventLog
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable
+from aioqless.contrib.lake.position import count_missing
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, WORKER_SNAPSHOTS
 from aioqless.contrib.lake.storage import LakeError
+from aioqless.contrib.lake.upkeep import erase, prune
 from aioqless.store import Keys
 from tests.conftest import Until
 from tests.contrib.lake.lakes import raw
@@ -135,6 +140,10 @@ async def place(
 ) -> Place:
     await client.config.set("archive", "on")
     return Place(spark, redis_url, client, tmp_path / "lake", is_parallel)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 with_and_without_spark = pytest.mark.parametrize("is_parallel", [False, True])
@@ -473,15 +482,74 @@ async def test_an_earlier_version_of_the_events_is_refused_although_it_has_the_p
     for jid in ("a", "b", "c"):
         await place.end(jid)
         await place.once()
+    await place.add("bad", ended="5")
+    await place.once()
     table = DeltaTable(Lake(place.root).storage.within(EVENTS).url)
-    table.restore(table.version() - 1)
+    table.restore(table.version() - 2)
     await place.end("d")
-    with pytest.raises(LakeError, match="an earlier version of the table was restored"):
+    with pytest.raises(LakeError, match=r"lacks 1 of the 4 entries .* version .* was restored"):
         await place.once()
     assert await place.length() == 1
-    assert (await place.once(take_over=True)).events == 1 and place.jids() == ["a", "b", "d"]
+    assert await place.once(take_over=True) == Archived(batches=1, events=1, lost=1)
+    assert place.jids() == ["a", "b", "d"]
     await place.end("e")
     assert (await place.once()).events == 1
+
+
+async def test_archiving_goes_on_after_entries_were_rejected_erased_and_pruned(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await place.end("a", "b")
+    await place.add("bad", ended="5")
+    await place.once()
+    lake = Lake(place.root)
+    erase(lake, ["a"])
+    await place.end("c")
+    await place.once()
+    prune(lake, datetime.now(UTC).date() + timedelta(days=1))
+    await place.end("d")
+    assert await place.once() == Archived(batches=1, events=1) and place.jids() == ["d"]
+
+
+async def test_quarantine_that_is_ahead_of_the_events_is_no_loss(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = OpenTable.append
+
+    def fail(self: OpenTable, *arguments: Any) -> None:
+        if self.table.name == EVENTS:
+            raise OSError("no space left")
+        append(self, *arguments)
+
+    await place.add("bad", ended="5")
+    await place.once()
+    await place.add("worse", ended="5")
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
+        patched.setattr(OpenTable, "append", fail)
+        await place.once()
+    Lake(place.root).table(QUARANTINE).optimize()
+    assert (
+        count_missing(*map(Lake(place.root).table, (EVENTS, QUARANTINE)), place.client.namespace)
+        == 0
+    )
+
+
+async def test_change_of_metadata_meanwhile_is_no_other_archiver(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, first = Archiver._archive, True
+
+    def change_metadata(self: Archiver, *arguments: Any) -> None:
+        nonlocal first
+        if first:
+            first = False
+            DeltaTable(self._lake.table(EVENTS).storage.url).alter.set_table_description("ends")
+        archive(self, *arguments)
+
+    await place.once()
+    monkeypatch.setattr(Archiver, "_archive", change_metadata)
+    await place.end("a")
+    assert await place.once() == Archived(batches=1, events=1) and place.jids() == ["a"]
 
 
 async def test_a_file_that_a_power_cut_took_is_refused_and_nothing_is_trimmed(
@@ -489,13 +557,38 @@ async def test_a_file_that_a_power_cut_took_is_refused_and_nothing_is_trimmed(
 ) -> None:
     await place.end("a")
     await place.once()
-    table = Lake(place.root).table(EVENTS)
-    (file,) = table.all_files
-    os.truncate(Path(table.storage.url, file.path), 0)
     await place.end("b")
-    with pytest.raises(LakeError, match=r"has 0 bytes instead of .*; nothing was trimmed"):
+    await place.once()
+    table = Lake(place.root).table(EVENTS)
+    for file in table.all_files:
+        os.truncate(Path(table.storage.url, file.path), 0)
+    await place.end("c")
+    with pytest.raises(LakeError, match=r"power cut\. Restore the lake"):
         await place.once()
     assert await place.length() == 1
+    assert await place.once(take_over=True) == Archived(batches=1, events=1, lost=2)
+    assert place.jids() == ["c"]
+
+
+@pytest.mark.parametrize("commits", [1, 10])
+async def test_batch_that_a_power_cut_took_is_archived_again_when_its_commit_is_deleted(
+    place: Place, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    """The power went out after the commit, before the stream was trimmed."""
+    for number in range(commits):
+        await place.end(f"j{number}")
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            patched.setattr(Archiver, "_note", interrupt if number == commits - 1 else lambda *_: 0)
+            await place.once()
+    table = Lake(place.root).table(EVENTS)
+    (path,) = table._list_added(table.version)
+    os.truncate(Path(table.storage.url, path), 0)
+    with pytest.raises(LakeError, match=r"power cut\. Delete") as refused:
+        await place.once()
+    for name in re.findall(r"_delta_log/[\w.]+", str(refused.value)):
+        await asyncio.to_thread(Path(table.storage.url, name).unlink)
+    assert (await place.once()).events == 1
+    assert place.jids() == [f"j{number}" for number in range(commits)]
 
 
 async def test_batches_are_bounded_by_entries_and_bytes(

@@ -67,18 +67,22 @@ def ordinals(table: OpenTable, **which: Any) -> list[int]:
     return sorted(table.read(partitions(table, **which), ["ordinal"])["ordinal"].to_pylist())
 
 
-@pytest.mark.parametrize("at_once", [0, 2**20])
+@pytest.mark.parametrize(("at_once", "kept"), [(0, 2**20), (2**20, 0), (2**20, 2**20)])
 def test_rows_are_read_as_written_whatever_the_path_and_namespace(
-    place: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+    place: str, at_once: int, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Many rows are not read into memory at once, whether they are compressed well or not."""
     monkeypatch.setattr(open_table, "_READ_AT_ONCE", at_once)
+    monkeypatch.setattr(open_table, "_KEPT_AT_ONCE", kept)
     values = [(number, name, DAY) for number, name in enumerate(ODD)]
     append(Lake(place, create=True), *values)
     table = append(Lake(place), (100, "ql", NEXT_DAY))
     expected = [*values, (100, "ql", NEXT_DAY)]
     other = DeltaTable(table.storage.url, storage_options=dict(table.storage.options))
     found = table.rows(partitions(table))
-    for each in (found if at_once else found.to_table(), other.to_pyarrow_table()):
+    is_kept = isinstance(found, pa.Table)
+    assert is_kept == bool(at_once and kept)
+    for each in (found if is_kept else found.to_table(), other.to_pyarrow_table()):
         assert (
             sorted((r["ordinal"], r["namespace"], r["date"]) for r in each.to_pylist()) == expected
         )
@@ -143,6 +147,14 @@ def test_a_refused_commit_of_which_no_other_process_is_the_cause_says_why(tmp_pa
     with pytest.raises(LakeError, match=r"append.only") as refused:
         lake.table(TABLE).delete({("ql", DAY)})
     assert not isinstance(refused.value, ConcurrentCommit)
+
+
+def test_change_of_metadata_that_another_process_made_first_is_refused(place: str) -> None:
+    append(Lake(place, create=True), (1, "ql", DAY))
+    first, second = (Lake(place).table(TABLE) for _ in range(2))
+    first.set_property("a", "1")
+    with pytest.raises(ConcurrentCommit, match="another process changed"):
+        second.set_property("a", "2")
 
 
 def test_files_that_another_program_compacted_are_read_and_deleted(place: str) -> None:

@@ -161,6 +161,31 @@ def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
     assert {row.jid for row in raw(lake, "silver/runs")} == {"a"}
 
 
+def test_sums_of_days_of_which_all_events_were_erased_go_when_they_are_computed_again(
+    lake: Lake,
+) -> None:
+    erase(lake, ["a", "b", "c", "d", "e", "other", "never"])
+    assert dates(lake, "gold/klasses") == {TODAY, TOMORROW}
+    refresh(lake, rebuilt=ALL_DAYS)
+    assert {row.namespace for row in raw(lake, "gold/klasses")} == {"cancelled"}
+    assert check(lake) == []
+
+
+def test_days_that_are_pruned_while_a_refresh_computes_them_stay_away(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prune_meanwhile(*work: Any) -> list[Any]:
+        monkeypatch.setattr(refresh_module, "run_tasks", run_tasks)
+        results = list(run_tasks(*work))
+        prune(Lake(lake.url), TOMORROW)
+        return results
+
+    archive(lake, event("late", run(0, 1, 2), id="9-0", date=TODAY))
+    monkeypatch.setattr(refresh_module, "run_tasks", prune_meanwhile)
+    refresh(lake)
+    assert all(dates(lake, name) <= {TOMORROW} for name in DERIVED)
+
+
 def test_an_erasure_leaves_snapshots_of_queues_as_they_are(lake: Lake) -> None:
     row = {"queue": "mail", "depends": 3, "namespace": "ql", "date": TODAY}
     store_backlog(lake, {SNAPSHOTS: pa.RecordBatch.from_pylist([row], TABLES[SNAPSHOTS].schema)})

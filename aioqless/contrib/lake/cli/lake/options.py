@@ -9,7 +9,7 @@ import typer
 
 AllAsJson = Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")]
 AnyVacuumHours = Annotated[
-    int, typer.Option(help="Age in hours of the oldest readable version.", min=0)
+    int, typer.Option(help="Age in hours of the oldest readable version.", min=0, max=168)
 ]
 Batch = Annotated[
     str | None,
@@ -140,7 +140,9 @@ Trace = Annotated[
 Until = Annotated[str, typer.Option(help="The last day: 2026-11-21, today or yesterday.")]
 VacuumHours = Annotated[
     int,
-    typer.Option(help="Age in hours of the oldest version of a table that stays readable.", min=24),
+    typer.Option(
+        help="Age in hours of the oldest version of a table that stays readable.", min=24, max=168
+    ),
 ]
 Values = Annotated[
     list[str] | None,
