@@ -21,7 +21,7 @@ sql/         what each table is made of, views, checks and statistics, as SQL of
 database.py  a database in memory that knows the tables and views of a lake
 refresh.py   computes the tables of the days that have new events
 statistics.py how long jobs waited and ran and how they ended, over some days
-upkeep.py    merges small files, deletes old days, erases jobs
+maintenance.py merges small files, deletes old days, erases jobs
 reconciliation.py  compares tables with events, and with Redis
 report/      a page of charts and tables
 """

@@ -269,7 +269,7 @@ class Archiver:
             if take_over:
                 each.forget_damaged_files()
             else:
-                each.refuse_damaged_files(self.namespace)
+                each.refuse_damaged_files()
         missing = count_missing(events, quarantine, self.namespace)
         if missing <= 0:
             return

@@ -15,8 +15,8 @@ from aioqless.contrib.lake.open_table import VERSION_PROPERTY, OpenTable
 from aioqless.contrib.lake.schema import EVENTS, PARTITION_COLUMNS, TABLES, Table
 from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
 
-# The last table has a property that says with which declaration of all tables it was made.
-_LAST: Final = list(TABLES)[-1]
+# One table has a property that says with which declaration of all tables it was made.
+_LAST: Final = max(TABLES)  # which a refresh commits last
 _TABLES_PROPERTY: Final = "aioqless.tables"
 _DECLARED: Final = str(zlib.crc32(repr(list(TABLES.values())).encode()))
 _LAYERS: Final = {name.partition("/")[0] for name in TABLES}

@@ -224,7 +224,7 @@ class OpenTable:
                     break
             else:
                 return pa.Table.from_batches(found, self.schema)
-        return self.delta.to_pyarrow_dataset(  # imports pandas, which takes a second
+        return self.delta.to_pyarrow_dataset(
             file_pruning_predicate=condition_of(partitions), schema=self.schema
         )
 
@@ -291,20 +291,30 @@ class OpenTable:
         transactions: Mapping[str, int] | None,
         **how: Any,
     ) -> None:
-        schema = self.schema
-        reader = pa.RecordBatchReader.from_batches(
-            schema, (_conform(each, schema) for each in rows)
-        )
-        self._change(
-            lambda properties: write_deltalake(
-                self.delta,
-                reader,
-                commit_properties=properties,
-                writer_properties=_WRITTEN,
-                **how,
-            ),
-            transactions,
-        )
+        schema, failures = self.schema, list[Exception]()
+
+        def conform() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from (_conform(each, schema) for each in rows)
+            except Exception as error:  # of which delta-rs would leave the text only
+                failures.append(error)
+                raise
+
+        try:
+            self._change(
+                lambda properties: write_deltalake(
+                    self.delta,
+                    pa.RecordBatchReader.from_batches(schema, conform()),
+                    commit_properties=properties,
+                    writer_properties=_WRITTEN,
+                    **how,
+                ),
+                transactions,
+            )
+        except LakeError:
+            if failures:
+                raise failures[0] from None
+            raise
 
     def delete(
         self, partitions: Collection[Partition], transactions: Mapping[str, int] | None = None
@@ -387,22 +397,22 @@ class OpenTable:
         actions = map(json.loads, self._read_log(version).splitlines())
         return [unquote(each["add"]["path"]) for each in actions if "add" in each]
 
-    def refuse_damaged_files(self, namespace: str) -> None:
+    def refuse_damaged_files(self) -> None:
         """Refuse a table on a local disk of which a power cut has taken files that it records.
 
         Raises:
             LakeError: A file is missing, or hasn't the size that it had.
         """
-        damaged = [each for each in self._find_damaged_files() if each.namespace == namespace]
+        damaged = [each.path for each in self._find_damaged_files()]
         if not damaged:
             return
         remedy = "Restore the lake from a backup"
-        if damaged[0].path in self._list_added(self.version):  # nothing was trimmed since
+        if {*damaged} & {*self._list_added(self.version)}:  # nothing was trimmed since
             commit = (_LOG.format(self.version), _CHECKPOINT.format(self.version))
             found = [name for name in commit if Path(self.storage.url, name).exists()]
             remedy = f"Delete {' and '.join(found)} there, and its events are archived again"
         raise LakeError(
-            f"{damaged[0].path} in {self.storage.url} is missing or cut off, as after a power cut. "
+            f"{damaged[0]} in {self.storage.url} is missing or cut off, as after a power cut. "
             f"{remedy}; --take-over continues without them"
         )
 

@@ -8,10 +8,12 @@ rows. A refresh that is killed is therefore continued by the next one; two at on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -32,25 +34,27 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 LOCAL_EVENTS: Final = 200_000  # of days that this process computes without Spark
-CHUNK: Final = 100_000  # events of days that are computed at once; a day is never divided
+CHUNK: Final = 100_000  # events of days that a task computes; a day is never divided
+GROUP: Final = 2_000_000  # events of days whose rows Spark returns at once
 MINUTE: Final = 60_000_000
 _CONFLICTS: Final = 10
 _BATCH: Final = 50_000  # rows
 
-# Each table with its text, made of the views `events`, `runs` and `ended`.
+# Each table with its text, made of the views `events`, `runs` and `ended`; by name, as tasks
+# return them.
 TEXTS: Final = {
-    "silver/runs": "FROM runs",
+    "gold/failures": read_sql("failures"),
     "gold/klasses": read_sql("groups", keys="queue, klass", rows="FROM ended"),
     "gold/tags": read_sql(
         "groups",
         keys="queue, klass, tag",
         rows="SELECT *, unnest(list_distinct(tags)) AS tag FROM ended",
     ),
+    "gold/throughput": read_sql("throughput", micros=MINUTE),
     "gold/workers": read_sql(
         "groups", keys="queue, worker", rows="FROM ended WHERE worker IS NOT NULL"
     ),
-    "gold/failures": read_sql("failures"),
-    "gold/throughput": read_sql("throughput", micros=MINUTE),
+    "silver/runs": "FROM runs",
 }
 DERIVED: Final = tuple(TEXTS)
 
@@ -166,52 +170,59 @@ class _Refresh:
         firsts = {
             each: first_day(self._opened[each], self._namespace) or date.min for each in DERIVED
         }
-        chunks = self._divide()
         if sum(each.rows for each in self._files if each.date in self.days) <= local_events:
             open_session = None
-        at_once = MAX_TASKS if open_session else 1
-        for at in range(0, len(chunks), at_once):
-            group = chunks[at : at + at_once]
-            make = partial(make_tables, self._opened[EVENTS], self._namespace, firsts)
-            made: dict[str, list[pa.RecordBatch]] = {name: [] for name in DERIVED}
-            for name, rows in run_tasks(group, make, open_session):
-                made[name].append(rows)
-            self._commit(made, group, firsts, is_last=at + at_once >= len(chunks))
+        groups = self._divide(MAX_TASKS if open_session else 1)
+        make = partial(make_tables, self._opened[EVENTS], self._namespace, firsts)
+        for group in groups:
+            is_last = group is groups[-1]
+            made = groupby(run_tasks(group, make, open_session), itemgetter(0))
+            name, rows = next(made, (None, iter(())))
+            for table in DERIVED:
+                if name == table:
+                    self._commit(table, (each for _, each in rows), group, firsts, is_last)
+                    name, rows = next(made, (None, iter(())))
+                else:
+                    self._commit(table, (), group, firsts, is_last)
 
     def _commit(
         self,
-        made: Mapping[str, Sequence[pa.RecordBatch]],
+        table: str,
+        rows: Iterable[pa.RecordBatch],
         chunks: Sequence[Sequence[date]],
         firsts: Mapping[str, date],
-        *,
         is_last: bool,
     ) -> None:
-        name = position_name(self._namespace)
-        for table, rows in made.items():
-            opened = self._opened[table]
-            if (opened.transaction(name) or 0) > self._last:  # its rows are of later events
-                raise ConcurrentCommit(f"another refresh of {self._namespace} is further")
-            days = {day for chunk in chunks for day in chunk if day >= firsts[table]}
-            position = self._last if is_last else opened.transaction(name) or 0
-            opened.replace(rows, {(self._namespace, day) for day in days}, {name: position})
+        name, opened = position_name(self._namespace), self._opened[table]
+        if (opened.transaction(name) or 0) > self._last:  # its rows are of later events
+            raise ConcurrentCommit(f"another refresh of {self._namespace} is further")
+        days = {day for chunk in chunks for day in chunk if day >= firsts[table]}
+        position = self._last if is_last else opened.transaction(name) or 0
+        opened.replace(rows, {(self._namespace, day) for day in days}, {name: position})
 
-    def _divide(self) -> list[list[date]]:
-        """Divide the days into chunks; without days, there is an empty one."""
+    def _divide(self, tasks: int) -> list[list[list[date]]]:
+        """Divide the days into groups of chunks; without days, there is an empty chunk.
+
+        A task computes a chunk, and the rows of a group are committed at once.
+        """
         rows = Counter[date]()
         for each in self._files:
             rows[each.date] += each.rows
-        chunks: list[list[date]] = [[]]
+        groups: list[list[list[date]]] = [[[]]]
         for day in sorted(self.days):
-            if sum(rows[each] for each in chunks[-1]) >= CHUNK:
-                chunks.append([])
-            chunks[-1].append(day)
-        return chunks
+            if sum(rows[each] for each in groups[-1][-1]) >= CHUNK:
+                events = sum(rows[each] for chunk in groups[-1] for each in chunk)
+                if len(groups[-1]) == tasks or events >= GROUP:
+                    groups.append([])
+                groups[-1].append([])
+            groups[-1][-1].append(day)
+        return groups
 
 
 def make_tables(
     events: OpenTable, namespace: str, firsts: Mapping[str, date], days: Sequence[date]
 ) -> Rows:
-    """Yield the rows of each table for some days.
+    """Yield the rows of each table for some days, table by table.
 
     Args:
         events: The table of events.

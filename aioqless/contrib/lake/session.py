@@ -25,7 +25,6 @@ TRACE = (
 NEEDED = {"spark.sql.session.timeZone": "UTC"}  # timestamps mean the same on every machine
 USUAL = {
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
     "spark.sql.files.ignoreMissingFiles": "false",
     # or it asks Java five times for each column that is named, where that was

@@ -24,11 +24,12 @@ _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 def run_tasks(
     items: Sequence[Item], task: Callable[[Item], Rows], open_session: OpenSession | None
 ) -> Rows:
-    """Yield the rows that a function makes of each item, in the order of the items.
+    """Yield the rows that a function makes of each item, by table and in the order of the items.
 
     Args:
         items: What the rows are made of.
-        task: Returns the rows of an item.
+        task: Returns the rows of an item. If there are several items, they are of one table, or
+            Spark runs it.
         open_session: Returns the session in whose tasks it runs, if Spark is to run it.
     """
     if open_session is None:
@@ -40,7 +41,7 @@ def run_tasks(
     made = frame.repartition(min(len(given), MAX_TASKS)).mapInArrow(
         partial(_run, task), "number bigint, name string, rows binary"
     )
-    for row in sorted(made.collect(), key=lambda row: row.number):
+    for row in sorted(made.collect(), key=lambda row: (row.name, row.number)):
         with pa.ipc.open_stream(pa.py_buffer(bytes(row.rows))) as batches:
             yield from ((row.name, batch) for batch in batches)
 

@@ -15,17 +15,17 @@ from deltalake import DeltaTable, Field, write_deltalake
 
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.maintenance import compact, drop_payloads, erase
 from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
-from aioqless.contrib.lake.upkeep import compact, drop_payloads, erase
 from tests.contrib.lake.conftest import RunLakeCommand
 from tests.contrib.lake.lakes import TOMORROW, archive, raw
 from tests.contrib.lake.literal import at, event, run
 
 RUNS = "silver/runs"
-LAST = list(TABLES)[-1]
+LAST = max(TABLES)
 UNREACHABLE = ("--url", "redis://127.0.0.1:1")
 
 

@@ -1,5 +1,5 @@
 """The commands of `aioqless lake`."""
 
-from . import archive, put, tables, upkeep
+from . import archive, maintenance, put, tables
 
-__all__ = ["archive", "put", "tables", "upkeep"]
+__all__ = ["archive", "maintenance", "put", "tables"]

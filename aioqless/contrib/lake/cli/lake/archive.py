@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,14 +20,8 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.client.archive import ArchiveState
 from aioqless.runtime import standard_streams
 
-from .options import Conf, Entries, Every, LakePlace, Master, Status, TakeOver
-from .shared import (
-    LAKE,
-    command,
-    namespaces_of,
-    print_progress,
-    spark_opener,
-)
+from .options import Conf, LakePlace, Master
+from .shared import LAKE, command, namespaces_of, print_progress, spark_opener
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.archiver import Archived, Archiver
@@ -41,11 +35,27 @@ def archive(
     url: Url = None,
     namespace: Namespace = "ql",
     lake: LakePlace = LAKE,
-    every: Every = None,
-    entries: Entries = 100_000,
-    take_over: TakeOver = False,
+    every: Annotated[
+        float | None,
+        typer.Option(help="Repeat at this interval, in seconds; default: once.", min=0.1),
+    ] = None,
+    entries: Annotated[
+        int,
+        typer.Option(
+            help="Maximum number of entries of a batch, which is one commit.", min=1, max=10_000_000
+        ),
+    ] = 100_000,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Archive though another lake did, or this is an older copy."
+        ),
+    ] = False,
     partitions: Partitions = None,
-    status: Status = False,
+    status: Annotated[
+        bool,
+        typer.Option("--status", help="Show the archive's state; exit code 1 if nothing reads it."),
+    ] = False,
     master: Master = None,
     conf: Conf = None,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,22 +13,7 @@ from aioqless.cli.connect import check_one_partition
 from aioqless.cli.exit_codes import ROWS_REJECTED
 from aioqless.cli.options import Namespace, Url
 
-from .options import (
-    Batch,
-    Conf,
-    DelayOfJobs,
-    Format,
-    KlassOfJobs,
-    Master,
-    MaxDepth,
-    PriorityOfJobs,
-    QueueOfJobs,
-    Rejects,
-    RetriesOfJobs,
-    RowFile,
-    Schema,
-    TagsOfJobs,
-)
+from .options import Conf, Master
 from .shared import command, print_progress, spark_opener
 
 if TYPE_CHECKING:
@@ -37,18 +22,35 @@ if TYPE_CHECKING:
 
 @command
 def put(
-    file: RowFile,
-    queue: QueueOfJobs = None,
-    klass: KlassOfJobs = None,
-    priority: PriorityOfJobs = None,
-    delay: DelayOfJobs = None,
-    retries: RetriesOfJobs = None,
-    tags: TagsOfJobs = None,
-    batch: Batch = None,
-    max_depth: MaxDepth = None,
-    rejects: Rejects = None,
-    format: Format = None,
-    schema: Schema = None,
+    file: Annotated[
+        str, typer.Argument(help="A file or folder of CSV, JSON (an object a line) or Parquet.")
+    ],
+    queue: Annotated[
+        str | None, typer.Option(help="Queue of the jobs, unless the rows have a column queue.")
+    ] = None,
+    klass: Annotated[
+        str | None, typer.Option(help="Klass of the jobs, unless the rows have a column klass.")
+    ] = None,
+    priority: Annotated[float | None, typer.Option(help="Lower runs sooner.")] = None,
+    delay: Annotated[float | None, typer.Option(help="Seconds until they may run.")] = None,
+    retries: Annotated[int | None, typer.Option(help="Maximum number of retries of each.")] = None,
+    tags: Annotated[str | None, typer.Option(help="Separated by commas.")] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(help="A name for this load: the same rows of another load are put again."),
+    ] = None,
+    max_depth: Annotated[
+        int | None, typer.Option(help="Wait while a queue has this many jobs.")
+    ] = None,
+    rejects: Annotated[
+        str | None, typer.Option(help="A folder for rows that can't be jobs, with the reasons.")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, json or parquet; default: by the file's name.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="The columns, as in SQL: 'url string, size long'.")
+    ] = None,
     master: Master = None,
     conf: Conf = None,
     url: Url = None,

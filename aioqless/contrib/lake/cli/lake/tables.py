@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,44 +19,19 @@ from aioqless.cli.presentation.formatting import format_duration
 from aioqless.cli.presentation.printing import escape_json, print_table
 from aioqless.errors import AioqlessError
 
-from .options import (
-    AllAsJson,
-    Conf,
-    Csv,
-    FromDay,
-    GroupBy,
-    Json,
-    LakePlace,
-    Master,
-    MaxLag,
-    Metrics,
-    Named,
-    OfNamespace,
-    Query,
-    Rebuild,
-    Refresh,
-    ReportedQueue,
-    ReportFile,
-    Since,
-    Until,
-    VacuumHours,
-    Values,
-)
-from .shared import (
-    LAKE,
-    command,
-    open_lake,
-    print_progress,
-    refresh_tables,
-    spark_opener,
-)
+from .options import Conf, LakePlace, Master, OfNamespace, Refresh, Since, Until
+from .shared import LAKE, command, open_lake, print_progress, refresh_tables, spark_opener
 
 
 @command
 def tables(
     lake: LakePlace = LAKE,
-    rebuild: Rebuild = False,
-    since: FromDay = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make all tables again, of all events in the lake.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Make the tables again from this day on, such as 7d.")
+    ] = None,
     until: Until = "today",
     master: Master = None,
     conf: Conf = None,
@@ -78,9 +53,14 @@ def tables(
 def stats(
     since: Since = "7d",
     until: Until = "today",
-    by: GroupBy = "queue",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="queue, klass, tag, or several of them with commas; worker; queue,worker."
+        ),
+    ] = "queue",
     of: OfNamespace = None,
-    as_json: AllAsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All numbers, histograms too.")] = False,
     lake: LakePlace = LAKE,
     fresh: Refresh = True,
 ) -> None:
@@ -100,11 +80,25 @@ def stats(
 
 @command
 def sql(
-    query: Query = None,
-    named: Named = None,
-    values: Values = None,
-    as_csv: Csv = False,
-    as_json: Json = False,
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            help="DuckDB's SQL, over events, runs, klasses, tags, workers, failures, throughput, "
+            "backlog, worker_snapshots, and the views jobs and paths."
+        ),
+    ] = None,
+    named: Annotated[
+        str | None,
+        typer.Option(
+            help="backlog, cost_by_tag, job_sets, late, retry_storms, utilisation or workers."
+        ),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="What getvariable returns. Repeatable."),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
     lake: LakePlace = LAKE,
     fresh: Refresh = True,
 ) -> None:
@@ -148,19 +142,31 @@ def _parse_value(text: str) -> str:
 
 
 @command
-def compact(lake: LakePlace = LAKE, vacuum_hours: VacuumHours = 168) -> None:
+def compact(
+    lake: LakePlace = LAKE,
+    vacuum_hours: Annotated[
+        int,
+        typer.Option(
+            help="Age in hours of the oldest version of a table that stays readable.",
+            min=24,
+            max=168,
+        ),
+    ] = 168,
+) -> None:
     """Merge small files, and delete files that only old versions of the tables have."""
-    from aioqless.contrib.lake.upkeep import compact as merge
+    from aioqless.contrib.lake.maintenance import compact as merge
 
     print(f"{merge(open_lake(lake), print_progress, vacuum_hours=vacuum_hours)} files less")
 
 
 @command
 def report(
-    out: ReportFile = Path("report.html"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write.")] = Path(
+        "report.html"
+    ),
     since: Since = "7d",
     until: Until = "today",
-    queue: ReportedQueue = None,
+    queue: Annotated[str | None, typer.Option(help="Only this queue; default: all.")] = None,
     of: OfNamespace = None,
     lake: LakePlace = LAKE,
     fresh: Refresh = True,
@@ -189,7 +195,16 @@ def report(
 
 
 @command
-def status(max_lag: MaxLag = 86_400, metrics: Metrics = None, lake: LakePlace = LAKE) -> None:
+def status(
+    max_lag: Annotated[
+        float, typer.Option(help="Exit code 1 if the tables are behind by more, in seconds.", min=0)
+    ] = 86_400,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(help="Also write metrics to this file, in Prometheus' text format."),
+    ] = None,
+    lake: LakePlace = LAKE,
+) -> None:
     """Show how far the tables are behind the archived events."""
     from aioqless.contrib.lake.freshness import format_metrics, read_freshness
     from aioqless.contrib.lake.lake import Lake

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,26 +16,8 @@ from aioqless.cli.options import Namespace, Partitions, Url
 from aioqless.client import Client
 from aioqless.errors import AioqlessError
 
-from .options import (
-    AnyVacuumHours,
-    Checks,
-    ErasedJids,
-    ErasedTags,
-    LakePlace,
-    Layer,
-    OfNamespace,
-    OlderThan,
-    PayloadsOlderThan,
-    WithRedis,
-)
-from .shared import (
-    LAKE,
-    command,
-    namespaces_of,
-    open_lake,
-    print_progress,
-    refresh_tables,
-)
+from .options import LakePlace, OfNamespace
+from .shared import LAKE, command, namespaces_of, open_lake, print_progress, refresh_tables
 
 if TYPE_CHECKING:
     from aioqless.contrib.lake.lake import Lake
@@ -42,19 +25,32 @@ if TYPE_CHECKING:
 
 @command
 def prune(
-    older_than: OlderThan = None,
-    payloads_older_than: PayloadsOlderThan = None,
-    layer: Layer = None,
-    vacuum_hours: AnyVacuumHours = 168,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than", help="Delete days before this one, or 90d: all but the last 90."
+        ),
+    ] = None,
+    payloads_older_than: Annotated[
+        str | None,
+        typer.Option("--payloads-older-than", help="Delete only the data of jobs, before a day."),
+    ] = None,
+    layer: Annotated[
+        list[str] | None,
+        typer.Option(help="bronze, quarantine, silver or gold; default: all. Repeatable."),
+    ] = None,
+    vacuum_hours: Annotated[
+        int, typer.Option(help="Age in hours of the oldest readable version.", min=0, max=168)
+    ] = 168,
     of: OfNamespace = None,
     lake: LakePlace = LAKE,
 ) -> None:
     """Delete old days of the lake, or only the payloads of their jobs."""
     if older_than is None and payloads_older_than is None:
         raise AioqlessError("give --older-than, --payloads-older-than, or both")
+    from aioqless.contrib.lake.maintenance import LAYERS, drop_payloads
+    from aioqless.contrib.lake.maintenance import prune as delete_days
     from aioqless.contrib.lake.schema import TABLES
-    from aioqless.contrib.lake.upkeep import LAYERS, drop_payloads
-    from aioqless.contrib.lake.upkeep import prune as delete_days
 
     first = _parse_first("older-than", older_than)
     first_payload = _parse_first("payloads-older-than", payloads_older_than)
@@ -75,8 +71,8 @@ def prune(
 
 @command
 def erase(
-    jid: ErasedJids = None,
-    tag: ErasedTags = None,
+    jid: Annotated[list[str] | None, typer.Option(help="The id of a job. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag of jobs. Repeatable.")] = None,
     url: Url = None,
     namespace: Namespace = "ql",
     partitions: Partitions = None,
@@ -92,7 +88,7 @@ def erase(
     for each in jids:
         validation.check_name("jid", each)  # other clients may give any
     from aioqless.contrib.lake.archiver import Archiver
-    from aioqless.contrib.lake.upkeep import erase as erase_jobs
+    from aioqless.contrib.lake.maintenance import erase as erase_jobs
 
     opened = open_lake(lake)
     for each in namespaces_of(namespace, partitions):
@@ -112,8 +108,12 @@ def erase(
 
 @command
 def check(
-    redis: WithRedis = False,
-    checks: Checks = None,
+    redis: Annotated[
+        bool, typer.Option("--redis", help="Compare with the statistics of Redis as well.")
+    ] = False,
+    checks: Annotated[
+        Path | None, typer.Option(help="A folder of more checks: queries that find differences.")
+    ] = None,
     of: OfNamespace = None,
     url: Url = None,
     namespace: Namespace = "ql",

@@ -104,7 +104,7 @@ def prune(
     # Silver and gold go first: a rebuild can't make days whose events are deleted.
     for name in reversed(TABLES):
         if name.partition("/")[0] in layers:
-            rows = _change(lake, name, partial(_prune_table, before, namespace))
+            rows = _change(lake, name, partial(_prune_table, before, namespace, lake))
             if rows:
                 progress(f"{name}: {rows:,} rows")
             deleted += rows
@@ -131,22 +131,24 @@ def drop_payloads(
     return written
 
 
-def _prune_table(before: date, namespace: str | None, table: OpenTable) -> int:
-    removed = [each for each in table.files(within=namespace) if each.date < before]
-    if not removed:
-        return 0
-    transactions: dict[str, int] = {}
+def _prune_table(before: date, namespace: str | None, lake: Lake, table: OpenTable) -> int:
+    """Delete days of a table, and record the first one that is left, for refreshes."""
+    files, transactions = table.files(within=namespace), dict[str, int]()
     rows = Counter[str]()
-    for file in removed:
-        rows[file.namespace] += file.rows
-    for each, number in rows.items():
-        if (first_day(table, each) or date.min) < before:
-            transactions[pruned_name(each)] = (before - date(1970, 1, 1)).days
-        count = pruned_rows_name(each)
-        transactions[count] = (table.transaction(count) or 0) + number
-        if table.table.name in DERIVED:  # a refresh that has read these days must not commit
-            transactions[position_name(each)] = table.transaction(position_name(each)) or 0
-    table.delete({each.partition for each in removed}, transactions)
+    for file in files:
+        rows[file.namespace] += file.rows if file.date < before else 0
+    for name in {*rows, *(each.namespace for each in lake.table(EVENTS).files(within=namespace))}:
+        if (first_day(table, name) or date.min) < before:
+            transactions[pruned_name(name)] = (before - date(1970, 1, 1)).days
+        if rows[name]:
+            count = pruned_rows_name(name)
+            transactions[count] = (table.transaction(count) or 0) + rows[name]
+        if transactions and table.table.name in DERIVED:  # a refresh at work must not commit
+            transactions[position_name(name)] = table.transaction(position_name(name)) or 0
+    if rows.total():
+        table.delete({each.partition for each in files if each.date < before}, transactions)
+    elif transactions:
+        table.append((), transactions)
     return rows.total()
 
 
