@@ -35,15 +35,15 @@ def test_core_has_few_lines_of_code() -> None:
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_815
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_844
 
 
 @pytest.mark.parametrize(
     ("folder", "most"),
     [
         ("aioqless/contrib/partitions", 2_113),
-        ("aioqless/contrib/lake", 5_324),
-        ("tests/contrib/lake", 4_954),
+        ("aioqless/contrib/lake", 5_353),
+        ("tests/contrib/lake", 5_084),
     ],
 )
 def test_folder_has_few_lines(folder: str, most: int) -> None:

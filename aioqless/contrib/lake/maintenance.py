@@ -23,8 +23,7 @@ from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, SNAPSHOTS, TABLES, 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have; at most, in Delta
-LEAST_HOURS: Final = 24  # readers may need a version for so long
+VACUUM_HOURS: Final = 168  # for which files stay that earlier versions have; the most in Delta
 LAYERS: Final = ("bronze", "quarantine", "silver", "gold")
 _PAYLOADS: Final = {EVENTS: ("data", "history"), QUARANTINE: ("raw",)}
 _ATTEMPTS: Final = 5
@@ -74,7 +73,7 @@ def compact(
             fewer += merged
             if merged:
                 progress(f"{name}: {merged} files less")
-        lake.table(name).delete_files(min(max(vacuum_hours, LEAST_HOURS), VACUUM_HOURS))
+        lake.table(name).delete_files(vacuum_hours)
     return fewer
 
 

@@ -28,14 +28,14 @@ from aioqless.contrib.lake.open_table import (
 )
 from aioqless.contrib.lake.position import Position, first_day
 from aioqless.contrib.lake.schema import EVENTS, TABLES
-from aioqless.contrib.lake.tasks import MAX_TASKS, OpenSession, Rows, run_tasks
+from aioqless.contrib.lake.tasks import Item, OpenSession, Rows, run_tasks
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 LOCAL_EVENTS: Final = 200_000  # of days that this process computes without Spark
 CHUNK: Final = 100_000  # events of days that a task computes; a day is never divided
-GROUP: Final = 2_000_000  # events of days whose rows Spark returns at once
+GROUP: Final = 2_000_000  # events of chunks whose rows Spark returns at once
 MINUTE: Final = 60_000_000
 _CONFLICTS: Final = 10
 _BATCH: Final = 50_000  # rows
@@ -172,16 +172,22 @@ class _Refresh:
         }
         if sum(each.rows for each in self._files if each.date in self.days) <= local_events:
             open_session = None
-        groups = self._divide(MAX_TASKS if open_session else 1)
+        rows = Counter[date]()
+        for each in self._files:
+            rows[each.date] += each.rows
+        chunks = _divide(sorted(self.days), rows.__getitem__, CHUNK)  # without days, an empty one
+        groups = _divide(
+            chunks, lambda days: sum(rows[day] for day in days), GROUP if open_session else 0
+        )
         make = partial(make_tables, self._opened[EVENTS], self._namespace, firsts)
         for group in groups:
             is_last = group is groups[-1]
             made = groupby(run_tasks(group, make, open_session), itemgetter(0))
-            name, rows = next(made, (None, iter(())))
+            name, of_table = next(made, (None, iter(())))
             for table in DERIVED:
                 if name == table:
-                    self._commit(table, (each for _, each in rows), group, firsts, is_last)
-                    name, rows = next(made, (None, iter(())))
+                    self._commit(table, (each for _, each in of_table), group, firsts, is_last)
+                    name, of_table = next(made, (None, iter(())))
                 else:
                     self._commit(table, (), group, firsts, is_last)
 
@@ -200,23 +206,17 @@ class _Refresh:
         position = self._last if is_last else opened.transaction(name) or 0
         opened.replace(rows, {(self._namespace, day) for day in days}, {name: position})
 
-    def _divide(self, tasks: int) -> list[list[list[date]]]:
-        """Divide the days into groups of chunks; without days, there is an empty chunk.
 
-        A task computes a chunk, and the rows of a group are committed at once.
-        """
-        rows = Counter[date]()
-        for each in self._files:
-            rows[each.date] += each.rows
-        groups: list[list[list[date]]] = [[[]]]
-        for day in sorted(self.days):
-            if sum(rows[each] for each in groups[-1][-1]) >= CHUNK:
-                events = sum(rows[each] for chunk in groups[-1] for each in chunk)
-                if len(groups[-1]) == tasks or events >= GROUP:
-                    groups.append([])
-                groups[-1].append([])
-            groups[-1][-1].append(day)
-        return groups
+def _divide(items: Iterable[Item], size: Callable[[Item], int], most: int) -> list[list[Item]]:
+    """Divide items into lists, each of which ends with the item by which its size is `most`."""
+    lists, total = [list[Item]()], 0
+    for item in items:
+        if total >= most:
+            lists.append([])
+            total = 0
+        lists[-1].append(item)
+        total += size(item)
+    return lists
 
 
 def make_tables(

@@ -48,15 +48,12 @@ def read_rows(
 
 def _convert(rows: DataFrame) -> DataFrame:
     """Return rows of CSV with the numbers and lists of jobs as such."""
+    from pyspark.sql.functions import split
+
     for name, number in _NUMBERS.items():
         if name in rows.columns:
             rows = rows.withColumn(name, rows[name].cast(number))
     for name in _LISTS:
         if name in rows.columns:
-            rows = rows.selectExpr(
-                *(
-                    f"`{each}`" if each != name else f"split(`{name}`, ' *, *') as `{name}`"
-                    for each in rows.columns
-                )
-            )
+            rows = rows.withColumn(name, split(name, " *, *"))
     return rows

@@ -16,7 +16,7 @@ OpenSession: TypeAlias = Callable[[], "SparkSession"]
 Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]  # with the name of their table
 Item = TypeVar("Item")
 
-MAX_TASKS: Final = 16
+_MAX_TASKS: Final = 16
 _COLUMNS: Final = pa.schema({"number": pa.int64(), "name": pa.string(), "rows": pa.binary()})
 _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -38,7 +38,7 @@ def run_tasks(
         return
     given = [(number, pickle.dumps(item)) for number, item in enumerate(items)]
     frame = open_session().createDataFrame(given, "number bigint, item binary")
-    made = frame.repartition(min(len(given), MAX_TASKS)).mapInArrow(
+    made = frame.repartition(min(len(given), _MAX_TASKS)).mapInArrow(
         partial(_run, task), "number bigint, name string, rows binary"
     )
     for row in sorted(made.collect(), key=lambda row: (row.name, row.number)):

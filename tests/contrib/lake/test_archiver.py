@@ -146,6 +146,15 @@ def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+APPEND = OpenTable.append
+
+
+def append_no_events(self: OpenTable, *arguments: Any) -> None:
+    if self.table.name == EVENTS:
+        raise OSError("no space left")
+    APPEND(self, *arguments)
+
+
 with_and_without_spark = pytest.mark.parametrize("is_parallel", [False, True])
 
 
@@ -230,19 +239,11 @@ async def test_a_batch_after_a_failed_commit_is_archived_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The quarantine was committed, the events weren't; meanwhile more entries came."""
-    append = OpenTable.append
-
-    def fail(self: OpenTable, *arguments: Any) -> None:
-        if self.table.name == EVENTS:
-            raise OSError("no space left")
-        append(self, *arguments)
-
     await place.end("a")
     await place.add("bad", ended="5")
-    monkeypatch.setattr(OpenTable, "append", fail)
-    with pytest.raises(OSError, match="no space left"):
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
+        patched.setattr(OpenTable, "append", append_no_events)
         await place.once()
-    monkeypatch.setattr(OpenTable, "append", append)
     await place.add("bad too", ended="5")
     await place.end("b")
     assert await place.once(entries=3) == Archived(batches=2, events=2, unreadable=1)
@@ -514,18 +515,11 @@ async def test_archiving_goes_on_after_entries_were_rejected_erased_and_pruned(
 async def test_quarantine_that_is_ahead_of_the_events_is_no_loss(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append = OpenTable.append
-
-    def fail(self: OpenTable, *arguments: Any) -> None:
-        if self.table.name == EVENTS:
-            raise OSError("no space left")
-        append(self, *arguments)
-
     await place.add("bad", ended="5")
     await place.once()
     await place.add("worse", ended="5")
     with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
-        patched.setattr(OpenTable, "append", fail)
+        patched.setattr(OpenTable, "append", append_no_events)
         await place.once()
     Lake(place.root).table(QUARANTINE).optimize()
     assert (
