@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TypeAlias, overload
+from typing import TypeAlias
 
 from aioqless.lua import constant
 
@@ -117,16 +117,16 @@ def plain(text: str, *, lines: bool = False) -> str:
     )
 
 
-def check_jid(jid: str) -> str:
+def check_jid(what: str, jid: str) -> str:
     """Return a jid if a new job can have it: some endings would name keys of another job.
 
     Raises:
         ValueError: It can't.
         TypeError: It is not a string.
     """
-    if check_name("jid", jid).endswith(_TAKEN):
+    if check_name(what, jid).endswith(_TAKEN):
         raise ValueError(
-            f"jid {jid!r} must not end in {', '.join(_TAKEN)}: it would be another job's key"
+            f"{what} {jid!r} must not end in {', '.join(_TAKEN)}: it would be another job's key"
         )
     return jid
 
@@ -216,10 +216,6 @@ class Duration:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> float: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> float: ...
     def __get__(self, instance: object, owner: type) -> float:
         if instance is None:  # the dataclass asks for the default
             return self._default

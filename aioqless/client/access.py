@@ -15,10 +15,12 @@ from aioqless.client.job.backend import JobBackend
 from aioqless.client.put_sender import PutHook, PutSender
 from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.errors import ServerUnavailable
-from aioqless.redis import Address, Topology, make_redis, make_topology
+from aioqless.redis.address import Address
 from aioqless.redis.connection import CommandConnection, Connection
 from aioqless.redis.durability import Durability, DurableWrites
 from aioqless.redis.pubsub import Subscriber
+from aioqless.redis.redis_py import Topology, make_redis
+from aioqless.redis.topology import make_topology
 from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
 

@@ -49,7 +49,7 @@ from aioqless.client.url import find_url
 from aioqless.client.workers import Workers
 from aioqless.client.workflows import Flow, Step
 from aioqless.hints import suggest_async_with, suggest_options, suggest_put
-from aioqless.redis import redact_url
+from aioqless.redis.address import redact_url
 from aioqless.redis.connection import CommandConnection
 from aioqless.redis.durability import Durability
 from aioqless.redis.resp_protocol import OTHER_LOOP

@@ -45,29 +45,22 @@ _OF_PEERS = ("max-pop-retry",)  # read only by some versions of other qless clie
 
 
 def is_known(option: str) -> bool:
-    """Return whether a command reads an option.
-
-    Options of queues are known by their ending, as in `<queue>-heartbeat`, or `heartbeat-<queue>`.
-    """
-    of_queue = any(
-        option.endswith(f"-{ending}") and len(option) > len(ending) + 1 for ending in _OF_QUEUES
-    )
-    return (
-        option in OPTION_DESCRIPTIONS
-        or option in _OF_PEERS
-        or of_queue
-        or (option.startswith("heartbeat-") and option != "heartbeat-")
-    )
+    """Return whether a command reads an option."""
+    return option in _OF_PEERS or bool(describe_option(option))
 
 
 def describe_option(option: str) -> str:
-    """Return what an option means; an empty text for one that no command reads."""
+    """Return what an option means; an empty text for one that no command reads.
+
+    Options of queues are known by their ending, as in `<queue>-heartbeat`, or `heartbeat-<queue>`.
+    """
     if option in OPTION_DESCRIPTIONS:
         return OPTION_DESCRIPTIONS[option]
     for ending, meaning in _OF_QUEUES.items():
-        if option.endswith(f"-{ending}"):
-            return meaning.format(option.removesuffix(f"-{ending}"))
-    return ""
+        if option.endswith(f"-{ending}") and (queue := option.removesuffix(f"-{ending}")):
+            return meaning.format(queue)
+    queue = option.removeprefix("heartbeat-")
+    return "" if queue in ("", option) else _OF_QUEUES["heartbeat"].format(queue)
 
 
 def describe_unknown(option: str) -> str:

@@ -14,7 +14,7 @@ from aioqless.client.actor import actor
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.job.decoding import decode_record
-from aioqless.client.job.job import read_position, read_result, wait_for_result
+from aioqless.client.job.job import read_job, read_position, read_result, wait_for_result
 from aioqless.client.job.state import ENDED, Output, Position, StoredStep
 from aioqless.client.job.summaries import FailureGroup, JobSummary, SearchPage
 from aioqless.client.put import Klass
@@ -76,9 +76,7 @@ class Jobs:
         """
 
         async def read() -> Job | None:
-            if (job := await self.get(jid)) is None:
-                detail = {"jid": jid, "why": "there is no such job, or no longer"}
-                raise NoSuchJob("wait", "NOJOB", detail)
+            job = Job(self._backend, await read_job(self._backend, jid))
             return job if job.state in ENDED else None
 
         return await self._backend.watcher.wait_for_end(jid, read, timeout)

@@ -54,6 +54,18 @@ class Klass(Protocol[Result_co]):
     def put_defaults(self) -> CheckedOptions:
         """Checked options that its jobs are put with, unless the caller says otherwise."""
 
+    @property
+    def output_ttl(self) -> float | None:
+        """For how many seconds the output of its jobs is kept; None for the default."""
+
+    @property
+    def keep_output(self) -> bool:
+        """Whether a later run continues the output."""
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it takes many jobs at once."""
+
     def check(self, text: bytes, taken: Names = NONE, *, may_fail: bool = False) -> None:
         """Check that it takes this data.
 

@@ -121,10 +121,6 @@ def check_timezone(name: str, zone: str | ZoneInfo) -> str:
     return text
 
 
-def _check_jid(_: str, jid: str) -> str:
-    return validation.check_jid(jid)
-
-
 def _check_key(name: str, key: str | tuple[str, ...]) -> Key | tuple[str, ...]:
     if isinstance(key, Key):
         validation.check_name(name, key)
@@ -193,21 +189,13 @@ def _encode_context(name: str, texts: Mapping[str, str]) -> bytes:
     return text
 
 
-class _Choice:
-    """Checks that a value is one of the strings of a Literal."""
-
-    def __init__(self, choices: object) -> None:
-        self._choices = get_args(choices)
-
-    def __call__(self, name: str, value: object) -> object:
-        if value not in self._choices:
-            shown = (
-                " or ".join(map(repr, self._choices))
-                if len(self._choices) == 2
-                else f"one of {', '.join(self._choices)}"
-            )
-            raise ValueError(f"{name} must be {shown} (got {value!r})")
-        return value
+def _check_choice(name: str, value: object, *, of: object) -> object:
+    """Check that a value is one of the strings of a Literal."""
+    if value not in (choices := get_args(of)):
+        pair = " or ".join(map(repr, choices))
+        shown = pair if len(choices) == 2 else f"one of {', '.join(choices)}"
+        raise ValueError(f"{name} must be {shown} (got {value!r})")
+    return value
 
 
 _UniqueUntil: TypeAlias = Literal["started", "done"]
@@ -240,7 +228,7 @@ class TemplateOptions(TypedDict, total=False):
     """
 
     unique: Annotated[Key | tuple[str, ...] | None, _check_key]
-    unique_until: Annotated[_UniqueUntil | None, _Choice(_UniqueUntil)]
+    unique_until: Annotated[_UniqueUntil | None, partial(_check_choice, of=_UniqueUntil)]
     unique_for: Annotated[Seconds | None, _check_period]
     limits: Annotated[Sequence[Limit] | None, _check_limits]
     limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
@@ -284,14 +272,16 @@ class PutOptions(TemplateOptions, DebounceOptions, total=False):
             JobExists. Default: a jid is moved here, a unique key is left alone.
     """
 
-    jid: Annotated[str | None, _check_jid]
+    jid: Annotated[str | None, validation.check_jid]
     delay: Annotated[Seconds, validation.check_seconds]
     at: Annotated[datetime | None, validation.check_time]
     depends: Annotated[Sequence[str] | None, validation.check_names]
-    missing: Annotated[Missing | None, _Choice(Missing)]
+    missing: Annotated[Missing | None, partial(_check_choice, of=Missing)]
     context: Annotated[Mapping[str, str] | None, _encode_context]
-    if_dependency_fails: Annotated[IfDependencyFails | None, _Choice(IfDependencyFails)]
-    if_exists: Annotated[_IfExists | None, _Choice(_IfExists)]
+    if_dependency_fails: Annotated[
+        IfDependencyFails | None, partial(_check_choice, of=IfDependencyFails)
+    ]
+    if_exists: Annotated[_IfExists | None, partial(_check_choice, of=_IfExists)]
 
 
 class FlowOptions(TypedDict, total=False):
@@ -340,7 +330,7 @@ class RecurOptions(TemplateOptions, ScheduleOptions, total=False):
         offset: With `every`: time until the first instance; default: 0.
     """
 
-    jid: Annotated[str | None, _check_jid]
+    jid: Annotated[str | None, validation.check_jid]
     offset: Annotated[Seconds, validation.check_seconds]
 
 

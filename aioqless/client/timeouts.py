@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioqless import validation
-from aioqless.redis import Address
+from aioqless.redis.address import Address
 from aioqless.validation import Seconds
 
 TIMEOUT = 30.0

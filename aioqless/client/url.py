@@ -7,7 +7,7 @@ import re
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from aioqless import validation
-from aioqless.redis import SCHEMES
+from aioqless.redis.address import SCHEMES
 
 
 def redis_url(

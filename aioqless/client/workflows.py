@@ -155,7 +155,7 @@ def lay_out(
     once = options.get("once")
     rows: Rows = []
     if once is not None:
-        validation.check_jid(once)
+        validation.check_jid("once", once)
     name = make_jid if once is None else lambda: f"{once}-{len(rows) + 1}"
     last = _append_step(rows, flow, queue, (), name)
     rows, taken = _link_results(rows)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
 
-from aioqless.client import job_data
 from aioqless.client.put import DEFAULT_QUEUE
 from aioqless.errors import DuplicateKlass, UnknownKlass
 from aioqless.handlers.discovery import Source, declared
@@ -65,16 +64,6 @@ class Handlers:
         if handler is None:
             raise self.unknown(klass)
         return handler
-
-    def output_options(self, klass: str) -> tuple[float | None, bool]:
-        """Return the `output_ttl` and `keep_output` of the handler of a klass."""
-        handler = self._by_klass.get(klass)
-        return (None, False) if handler is None else (handler.output_ttl, handler.keep_output)
-
-    def read_fields(self, klass: str, text: bytes) -> Mapping[str, object]:
-        """Return the data of a job by field, with the defaults of its handler."""
-        handler = self._by_klass.get(klass)
-        return job_data.decode_fields(text) if handler is None else handler.values(text)
 
     @property
     def takes_bulks(self) -> bool:

@@ -91,12 +91,3 @@ def constants() -> dict[str, str]:
     """Return the values of lib/constants.lua by name, as they are written there."""
     text = read_script("lib/constants.lua")
     return dict(re.findall(r"^local (\w+) = (\d+|'[^']*')", text, re.M))
-
-
-@cache
-def row_fields() -> tuple[str, ...]:
-    """Return the fields of a popped job in their order, as lib/jobs/job_row.lua has them."""
-    text = read_script("lib/jobs/job_row.lua")
-    row = re.search(r"^local ROW = \{(.*?)^\}", text, re.M | re.S)
-    assert row is not None
-    return tuple(re.findall(r"'([\w-]+)'", row[1]))

@@ -21,10 +21,9 @@ from aioqless.redis.error_replies import (
     SlotMigrating,
     SlotMoved,
 )
-from aioqless.redis.redis_py import connect
+from aioqless.redis.redis_py import Topology, connect
 from aioqless.redis.resp_protocol import RedisCommand, Reply, RespProtocol, Word
-from aioqless.redis.topologies import read_topology
-from aioqless.redis.topology import Topology
+from aioqless.redis.topology import read_topology
 from aioqless.runtime.tasks import cancel_and_wait
 
 __all__ = ["REDIS_UNAVAILABLE", "CommandConnection", "Connection", "RedisCommand", "Reply", "Word"]

@@ -25,8 +25,8 @@ from aioqless.redis.resp_protocol import Reply
 QUERY_TIMEOUT = 1.0  # seconds, for the answer of a sentinel or a node
 
 
-class Target(Protocol):
-    """Where to connect, and whether the right server was reached."""
+class Topology(Protocol):
+    """Says where to connect before each attempt, and learns from redirections."""
 
     @property
     def address(self) -> Address:
@@ -47,15 +47,25 @@ class Target(Protocol):
             redis.exceptions.ConnectionError: It isn't, or no longer.
         """
 
+    def handle_redirect(self, error: Exception) -> bool:
+        """Note that a server said that another one must be asked.
 
-class _TargetConnection(AbstractConnection):
-    """A connection to the server that a target finds.
+        Returns:
+            Whether the connection to this server is of no more use.
+
+        Raises:
+            AioqlessError: This kind of topology can't follow the redirection.
+        """
+
+
+class _TopologyConnection(AbstractConnection):
+    """A connection to the server that a topology finds.
 
     redis-py's own `socket_timeout` stays off: it sends by `asyncio.wait_for`, which before Python
     3.12 may swallow a cancellation.
 
     Args:
-        target: Finds the server.
+        topology: Finds the server.
         connect_timeout: Seconds for connecting, handshake included.
         reply_timeout: Seconds for each reply that is waited for without a timeout of its own.
         name: Name of the connection in `CLIENT LIST`.
@@ -65,15 +75,15 @@ class _TargetConnection(AbstractConnection):
     def __init__(
         self,
         *,
-        target: Target,
+        topology: Topology,
         connect_timeout: float | None,
         name: str | None,
         reply_timeout: float | None = None,
         **options: Any,
     ) -> None:
-        self._target = target
+        self._topology = topology
         self._found: Endpoint | None = None
-        self._connect_timeout = target.address.connect_timeout or connect_timeout
+        self._connect_timeout = topology.address.connect_timeout or connect_timeout
         self._reply_timeout = reply_timeout
         self._name = name
         super().__init__(
@@ -86,7 +96,7 @@ class _TargetConnection(AbstractConnection):
     @property
     def server(self) -> str:
         """The server in words, for errors: its address, and the URL that led to it."""
-        address = self._target.address
+        address = self._topology.address
         if address.kind != "server" and self._found:
             return f"Redis at {name_node(self._found)} of {address}"
         return f"Redis at {address}"
@@ -96,14 +106,14 @@ class _TargetConnection(AbstractConnection):
 
         Raises:
             redis.exceptions.RedisError: It can't, with the address and the reason.
-            AioqlessError: The target can't be found.
+            AioqlessError: The server can't be found.
         """
         if self.is_connected:
             return
         try:
             async with asyncio.timeout(self._connect_timeout):
                 self._found = None
-                self._found = await self._target.find()
+                self._found = await self._topology.find()
                 self._set_endpoint(self._found)
                 await super().connect()  # type: ignore[no-untyped-call]
         except BaseException as error:
@@ -125,7 +135,7 @@ class _TargetConnection(AbstractConnection):
             )
             with contextlib.suppress(exceptions.ResponseError):  # a name is not worth failing for
                 await self.read_response()
-        await self._target.check(self)
+        await self._topology.check(self)
 
     async def read_response(
         self, disable_decoding: bool = False, timeout: float | None = None, **options: Any
@@ -177,7 +187,7 @@ class _TargetConnection(AbstractConnection):
 
     def _explain(self, error: Exception) -> Exception:
         """Return the error with the address and the reason in its text."""
-        address, known = self._target.address, _specific(error)
+        address, known = self._topology.address, _specific(error)
         if isinstance(known, TimeoutError | exceptions.TimeoutError):
             seconds = address.connect_timeout  # others are a part of what the user has set
             within = "" if seconds is None else f" within {seconds:g} s"
@@ -201,7 +211,7 @@ class _TargetConnection(AbstractConnection):
         return kind(f"can't connect to {self.server}: {str(known) or type(known).__name__}")
 
 
-class _Tcp(_TargetConnection, Connection):
+class _Tcp(_TopologyConnection, Connection):
     def _set_endpoint(self, endpoint: Endpoint) -> None:
         assert not isinstance(endpoint, str)  # only one server may be at a socket
         self.host, self.port = endpoint
@@ -211,11 +221,11 @@ class _Tcp(_TargetConnection, Connection):
 
         redis-py would read them again, and trust those of the system, too.
         """
-        tls = self._target.address.tls
+        tls = self._topology.address.tls
         return dict(super()._connection_arguments()) | ({"ssl": tls} if tls else {})
 
 
-class _Unix(_TargetConnection, UnixDomainSocketConnection):
+class _Unix(_TopologyConnection, UnixDomainSocketConnection):
     def _set_endpoint(self, endpoint: Endpoint) -> None:
         self.path = str(endpoint)
 
@@ -225,7 +235,7 @@ class _Unix(_TargetConnection, UnixDomainSocketConnection):
 
 
 async def _shake_hands(connection: AbstractConnection) -> None:
-    assert isinstance(connection, _TargetConnection)
+    assert isinstance(connection, _TopologyConnection)
     await connection.shake_hands()
 
 
@@ -235,10 +245,10 @@ def _specific(error: Exception) -> Exception:
 
 
 def _connection_class(
-    target: Target, **options: Any
-) -> tuple[type[_TargetConnection], dict[str, Any]]:
-    """Return the class of connections to a target, and their options."""
-    address = target.address
+    topology: Topology, **options: Any
+) -> tuple[type[_TopologyConnection], dict[str, Any]]:
+    """Return the class of connections to a topology, and their options."""
+    address = topology.address
     given = {
         name: address.options[name]
         for name in ("db", "socket_keepalive")
@@ -247,7 +257,7 @@ def _connection_class(
     # No blind retries, and no more commands in the handshake than are needed: a user of Redis may
     # not be permitted to send them.
     options |= {
-        "target": target,
+        "topology": topology,
         "protocol": 2,
         "driver_info": None,
         "retry": Retry(NoBackoff(), 0),
@@ -256,38 +266,40 @@ def _connection_class(
 
 
 async def connect(
-    target: Target, *, timeout: float | None, name: str | None = None
-) -> _TargetConnection:
-    """Return a connection to the server that a target finds, ready for use.
+    topology: Topology, *, timeout: float | None, name: str | None = None
+) -> _TopologyConnection:
+    """Return a connection to the server that a topology finds, ready for use.
 
     Raises:
         redis.exceptions.RedisError: It can't connect, or is refused.
-        AioqlessError: The target can't be found.
+        AioqlessError: The server can't be found.
     """
-    kind, options = _connection_class(target, connect_timeout=timeout, name=name)
+    kind, options = _connection_class(topology, connect_timeout=timeout, name=name)
     connection = kind(**options)
     await connection.connect()
     return connection
 
 
-def make_redis(target: Target, *, connect_timeout: float, reply_timeout: float, name: str) -> Redis:
+def make_redis(
+    topology: Topology, *, connect_timeout: float, reply_timeout: float, name: str
+) -> Redis:
     """Return a client of redis-py for subscriptions and for commands of an application.
 
     Args:
-        target: Finds the server.
+        topology: Finds the server.
         connect_timeout: Seconds for connecting, handshake included.
         reply_timeout: Seconds for each reply; subscriptions wait without a timeout.
         name: Name of the connections in `CLIENT LIST`.
     """
     kind, options = _connection_class(
-        target, connect_timeout=connect_timeout, name=name, reply_timeout=reply_timeout
+        topology, connect_timeout=connect_timeout, name=name, reply_timeout=reply_timeout
     )
     return Redis.from_pool(ConnectionPool(connection_class=kind, **options))
 
 
 @dataclass(frozen=True)
 class Node:
-    """A sentinel, or a node of a Cluster, as a target."""
+    """A sentinel, or a node of a Cluster, as a topology."""
 
     address: Address
     endpoint: Endpoint
@@ -313,7 +325,7 @@ async def query(
         redis.exceptions.RedisError: A reply is an error, or there is none.
     """
     connection = _Tcp(
-        target=Node(address, endpoint),
+        topology=Node(address, endpoint),
         connect_timeout=QUERY_TIMEOUT,
         reply_timeout=QUERY_TIMEOUT,
         name=None,

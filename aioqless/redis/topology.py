@@ -1,29 +1,15 @@
-"""Finds the server that holds a namespace now."""
+"""The topology that a URL names; SingleServer is the simplest."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from redis.asyncio.connection import AbstractConnection
 
 from aioqless.errors import AioqlessError
 from aioqless.redis.address import Address, Endpoint
+from aioqless.redis.cluster import ClusterNode
 from aioqless.redis.error_replies import SlotMigrating, SlotMoved
-from aioqless.redis.redis_py import Target
-
-
-class Topology(Target, Protocol):
-    """Says where to connect before each attempt, and learns from redirections."""
-
-    def handle_redirect(self, error: Exception) -> bool:
-        """Note that a server said that another one must be asked.
-
-        Returns:
-            Whether the connection to this server is of no more use.
-
-        Raises:
-            AioqlessError: This kind of topology can't follow the redirection.
-        """
+from aioqless.redis.redis_py import Topology
+from aioqless.redis.sentinel import Sentinels
 
 
 class SingleServer:
@@ -47,3 +33,27 @@ class SingleServer:
                 "namespaces: begin its URL with redis+cluster:// and name several nodes"
             )
         return True
+
+
+def read_topology(url: str, namespace: str = "") -> Topology:
+    """Return the topology that a URL names.
+
+    Raises:
+        ValueError: The URL is wrong, or a Cluster would scatter the keys of the namespace.
+    """
+    return make_topology(Address.parse(url), namespace)
+
+
+def make_topology(address: Address, namespace: str = "") -> Topology:
+    """Return the topology of an address.
+
+    Raises:
+        ValueError: A Cluster would scatter the keys of the namespace.
+    """
+    match address.kind:
+        case "sentinel":
+            return Sentinels(address)
+        case "cluster":
+            return ClusterNode(address, namespace)
+        case _:
+            return SingleServer(address)

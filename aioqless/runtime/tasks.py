@@ -5,6 +5,14 @@ from __future__ import annotations
 import asyncio
 
 
+def is_on_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether the caller runs on an event loop; else it is in another thread."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
 async def wait_for_event(event: asyncio.Event, timeout: float | None) -> bool:
     """Wait for an event and return whether it was set within `timeout` seconds (None: no limit)."""
     try:

@@ -26,7 +26,7 @@ from aioqless.store.generated_commands import (
     TickRow,
 )
 from aioqless.store.keys import Keys
-from aioqless.store.offline_store import OfflineStore, refusal
+from aioqless.store.offline_store import OfflineStore
 from aioqless.store.script_store import ATTEMPTS, ScriptStore
 
 __all__ = [
@@ -45,5 +45,4 @@ __all__ = [
     "ScriptStore",
     "Store",
     "TickRow",
-    "refusal",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TypeAlias
@@ -176,7 +176,7 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
     Raises:
         HeaderError: A function is unknown or not needed.
     """
-    reached = _closure(_mentions(None, text))
+    reached = _reach(_mentions(None, text), lambda block: block.needs)
     functions = {block for block in reached if not block.shared}
     wanted = set(usual)
     if unknown := wanted - {block.path for block in functions}:
@@ -190,34 +190,28 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
 
 def find_sources(text: str) -> list[str]:
     """Return what is written in the libraries and reached by a script, except keys."""
-    found, todo = dict[Block, None](), list(_mentions(None, _KEY.sub("", text)))
+    found = _reach(
+        _mentions(None, _KEY.sub("", text)),
+        lambda block: _mentions(block.lib, _KEY.sub("", block.source)),
+    )
+    return [block.source for block in found if block.lib != "constants"]
+
+
+def _with_locals(functions: set[Block]) -> Iterable[Block]:
+    """Return functions, and the locals of their libraries that they mention."""
+    return _reach(functions, lambda block: [each for each in block.needs if each.shared])
+
+
+def _reach(
+    blocks: Iterable[Block], follow: Callable[[Block], Iterable[Block]]
+) -> Mapping[Block, None]:
+    """Return these blocks, and those to which they lead, directly or through others."""
+    found, todo = dict[Block, None](), list(blocks)
     while todo:
         block = todo.pop()
         if block not in found:
             found[block] = None
-            todo += _mentions(block.lib, _KEY.sub("", block.source))
-    return [block.source for block in found if block.lib != "constants"]
-
-
-def _closure(blocks: Iterable[Block]) -> set[Block]:
-    """Return these blocks and what they mention, recursively."""
-    found, todo = set[Block](), list(blocks)
-    while todo:
-        block = todo.pop()
-        if block not in found:
-            found.add(block)
-            todo += block.needs
-    return found
-
-
-def _with_locals(functions: set[Block]) -> set[Block]:
-    """Return functions, and the locals of their libraries that they mention."""
-    found, todo = set[Block](), list(functions)
-    while todo:
-        block = todo.pop()
-        if block not in found:
-            found.add(block)
-            todo += [each for each in block.needs if each.shared]
+            todo += follow(block)
     return found
 
 

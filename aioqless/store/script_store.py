@@ -74,7 +74,6 @@ class ScriptStore(Store):
     Args:
         connection: Sends the calls.
         namespace: Prefix of all keys.
-        attempts: Number of attempts.
         limit: Seconds after which no further attempt is made.
         patience: Seconds for which durable commands are tried at least, as long as a fail-over
             may take.
@@ -87,7 +86,6 @@ class ScriptStore(Store):
         connection: CommandConnection,
         namespace: str = "ql",
         *,
-        attempts: int = ATTEMPTS,
         limit: float = math.inf,
         patience: float = 0.0,
         durable: DurableWrites | None = None,
@@ -100,7 +98,6 @@ class ScriptStore(Store):
             )
         self.connection = connection
         self.namespace = namespace
-        self.attempts = attempts
         self.limit = limit
         self.patience = patience
         self._durable = durable
@@ -170,7 +167,7 @@ class ScriptStore(Store):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(until - time.monotonic()):
                 for attempt in itertools.count(1):
-                    if attempt >= self.attempts and time.monotonic() - began >= patience:
+                    if attempt >= ATTEMPTS and time.monotonic() - began >= patience:
                         break
                     await asyncio.sleep(min(0.05 * attempt, MAX_PAUSE))
                     try:

@@ -282,16 +282,9 @@ async def _perform(
     """Let a handler perform runs."""
     handler, threads, bulk = started[0].handler, ThreadPool(), Bulk()
     handlers = Handlers([handler])
-    context = RunContext(
-        asyncio.get_running_loop(),
-        lambda: False,
-        threads.call,
-        park_after=0,
-        read_fields=handlers.read_fields,
-        is_bulk=handler.is_bulk,
-    )
+    context = RunContext(asyncio.get_running_loop(), lambda: False, threads.call, park_after=0)
     for each in started:
-        each.run.job.join(context)
+        each.run.job.join(context, handler)
         if handler.is_bulk:
             bulk.add(each.run)
         elif len(started) > 1:

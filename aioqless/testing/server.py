@@ -27,18 +27,14 @@ def server() -> Iterator[str]:
     """
     with tempfile.TemporaryDirectory(prefix="aioqless-") as folder:
         socket = Path(folder) / "redis.sock"
-        options = [
-            "--port",
-            "0",
-            "--unixsocket",
-            str(socket),
-            "--save",
-            "",
-            "--dir",
-            folder,
-            "--enable-debug-command",
-            "yes",
-        ]
+        settings = {
+            "port": "0",
+            "unixsocket": str(socket),
+            "save": "",
+            "dir": folder,
+            "enable-debug-command": "yes",
+        }
+        options = [word for name, value in settings.items() for word in (f"--{name}", value)]
         binary = import_module("aioqless.contrib.private_redis").find_server_binary()
         process = subprocess.Popen([str(binary.path), *options], stdout=subprocess.DEVNULL)
         try:

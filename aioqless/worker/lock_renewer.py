@@ -8,9 +8,9 @@ import contextvars
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from redis import exceptions
 
@@ -199,7 +199,7 @@ def _due(run: Run) -> float:
 class RenewerThread:
     """A thread with its own event loop, in which locks of one or more workers are renewed.
 
-    `async with` starts and ends it. All methods are called on the workers' loop.
+    All methods are called on the workers' loop.
 
     Args:
         running: The running jobs of these workers.
@@ -210,28 +210,26 @@ class RenewerThread:
         self._running = running
         self._watchdog = watchdog
         self._timer: asyncio.TimerHandle | None = None  # of the thread's loop
-        self._thread: threading.Thread | None = None
-        self._own: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def __aenter__(self) -> Self:
-        loop, ending = asyncio.new_event_loop(), asyncio.Event()
-        self._own = loop, ending
+    @contextlib.asynccontextmanager
+    async def started(self) -> AsyncIterator[None]:
+        """Run the thread for the duration of the block."""
+        self._loop, ending = asyncio.new_event_loop(), asyncio.Event()
         self._watchdog.watch()
         context = contextvars.copy_context()  # for the worker's fields in log lines
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=context.run,
-            args=(self._serve, loop, ending),
+            args=(self._serve, self._loop, ending),
             name="aioqless lock renewer",
             daemon=True,
         )
-        self._thread.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._own is not None and self._thread is not None:
-            loop, ending = self._own
-            loop.call_soon_threadsafe(ending.set)
-            self._thread.join()  # nothing is left for it to wait for
+        thread.start()
+        try:
+            yield
+        finally:
+            self._loop.call_soon_threadsafe(ending.set)
+            thread.join()  # nothing is left for it to wait for
 
     def _serve(self, loop: asyncio.AbstractEventLoop, ending: asyncio.Event) -> None:
         """Run in the thread until the end."""
@@ -257,8 +255,8 @@ class RenewerThread:
 
     def submit(self, work: Coroutine[object, object, None]) -> asyncio.Future[None]:
         """Let a coroutine run in the thread, with the caller's context variables."""
-        assert self._own is not None
-        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._own[0]))
+        assert self._loop is not None
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 class LostLocks:

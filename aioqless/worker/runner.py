@@ -7,10 +7,9 @@ import contextlib
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Self, cast
+from typing import cast
 
 from aioqless.client.job import Job
 from aioqless.client.job.backend import RunContext
@@ -52,9 +51,7 @@ class Runner:
     """Sees each job through. Only runners write the table of running jobs.
 
     A run leaves its slot when its code has stopped, and the table when Redis has its outcome; until
-    then its lock is renewed. Leaving the block waits `shutdown_timeout` seconds for running jobs,
-    then stops and releases them. Code that has not stopped `kill_after` seconds later is abandoned,
-    and what Redis has not taken OUTCOME_TIMEOUT seconds after that is dropped.
+    then its lock is renewed.
     """
 
     def __init__(
@@ -71,22 +68,16 @@ class Runner:
         self._note_end = note_end  # called when the outcome of a run is stored
         self._settings = context.settings
         self._lifecycle = context.lifecycle
+        self._shared = shared
         self._running = shared.running
         self._handlers = shared.handlers
         self._middleware = shared.middleware
-        self._threads = shared.threads
-        self._processes = shared.processes
-        self._logged = shared.logged_klasses
-        self._metrics = shared.metrics
         self._context = RunContext(
             asyncio.get_running_loop(),
             lambda: context.lifecycle.stopping,
             shared.threads.call,
             context.settings.park_after,
-            self._handlers.output_options,
-            self._handlers.read_fields,
         )
-        self._context_of_bulks = replace(self._context, is_bulk=True)
 
     def start(self, popped: Iterable[tuple[Job, float]]) -> int:
         """Begin jobs, each with the seconds that its lock lasts from now.
@@ -100,15 +91,13 @@ class Runner:
     def _start(self, job: Job, lock: float, bulks: dict[str, Bulk]) -> bool:
         now, handler = time.monotonic(), self._handlers.get(job.klass)
         run = Run(job, now, lock, deadline=now + lock, renewer=self._renewer, handler=handler)
+        job.join(self._context, handler)
         if handler is not None and handler.is_bulk:
             former = self._running.by_jid.get(job.jid)
             if job.bulk is None or (former is not None and not former.ended):
                 Bulk().add(run)  # alone: the code of its former run must not keep others waiting
             else:
                 bulks.setdefault(job.bulk, Bulk()).add(run)
-            job.join(self._context_of_bulks)
-        else:
-            job.join(self._context)
         if self._lifecycle.releasing:
             run.stop("shutdown")
         elif job.expiry and job.expires - lock > job.expiry:
@@ -189,7 +178,7 @@ class Runner:
         pid = os.getpid()
         try:
             result = await perform(
-                run, self._handlers, self._middleware, self._threads, self._processes
+                run, self._handlers, self._middleware, self._shared.threads, self._shared.processes
             )
             record_result(run, result)
         except BaseException as error:  # whatever a handler raises, SystemExit too
@@ -218,9 +207,9 @@ class Runner:
             run.job.settle()
         if end := end_of(run, outcome, reply):
             seconds = time.monotonic() - run.started
-            if self._metrics:
+            if metrics := self._shared.metrics:
                 series = (run.job.queue, run.job.klass) if run.handler else NO_SERIES
-                self._metrics.count(series, end.event, seconds, run.job.waited)
+                metrics.count(series, end.event, seconds, run.job.waited)
             has_hooks = bool(self._middleware.hooks[end.event])
             if has_hooks or log.is_enabled(end.level, end.event):
                 fields = {**end.fields, "seconds": round(seconds, 6)}
@@ -245,21 +234,23 @@ class Runner:
 
     def _log_unknown(self, klass: str, declined: RunDeclined) -> None:
         """Log an unknown klass, once: a job may be offered many times."""
-        if klass in self._logged or len(self._logged) >= MOST_UNKNOWN:
-            return
-        self._logged.add(klass)
-        log.warning(
-            "job.declined", why=declined.message, delay=declined.delay, timeout=declined.timeout
-        )
+        logged = self._shared.logged_klasses
+        if klass not in logged and len(logged) < MOST_UNKNOWN:
+            logged.add(klass)
+            delay, timeout = declined.delay, declined.timeout
+            log.warning("job.declined", why=declined.message, delay=delay, timeout=timeout)
 
-    async def __aenter__(self) -> Self:
+    @contextlib.asynccontextmanager
+    async def finishing(self) -> AsyncIterator[None]:
+        """Wait `shutdown_timeout` seconds for running jobs at the end; then release them.
+
+        Code that has not stopped `kill_after` seconds later is abandoned, and what Redis has not
+        taken OUTCOME_TIMEOUT seconds after that is dropped.
+        """
         guard_loop()
-        return self
-
-    async def __aexit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
-            if failed is None:
-                await self._wait_for_runs(self._shutdown_time_left())
+            yield
+            await self._wait_for_runs(self._shutdown_time_left())
         finally:
             self.release_all()
             kill_after = self._settings.kill_after

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import glob
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Protocol
 
 from aioqless import validation
 from aioqless.client import Client, extensions, worker_name
@@ -43,8 +42,6 @@ class Processes(Protocol):
 
 class Shared:
     """Handlers and resources, slots and executors, the lock renewer's thread, one end for all.
-
-    `async with` opens the resources and starts the thread; leave it when the consumers have ended.
 
     Args:
         client: The client that handlers get injected.
@@ -91,7 +88,6 @@ class Shared:
         self.logged_klasses: set[str] = set()  # klasses without a handler that were logged
         self.opening = False  # resources are being opened, and nothing runs yet
         self._client = client
-        self._opened = contextlib.AsyncExitStack()
 
     def stop(self) -> None:
         """Begin a graceful shutdown."""
@@ -106,26 +102,19 @@ class Shared:
         for run in self.running.by_jid.values():
             run.stop("shutdown")
 
-    async def __aenter__(self) -> Self:
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Open resources and start the thread; leave the block when the consumers have ended."""
         async with contextlib.AsyncExitStack() as stack:
             self.opening = True
             await stack.enter_async_context(self.middleware.resources.opened())
             self.opening = False
-            await stack.enter_async_context(self.renewer_thread)
+            await stack.enter_async_context(self.renewer_thread.started())
             if self.processes is not None:
                 stack.push_async_callback(self.processes.aclose)
             if self.metrics:
                 await stack.enter_async_context(self.metrics.reporting(self._client))
-            self._opened = stack.pop_all()
-        return self
-
-    async def __aexit__(
-        self,
-        failed: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._opened.__aexit__(failed, error, trace)
+            yield
 
 
 def _middleware_stack(

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from traceback import StackSummary
+from traceback import StackSummary, walk_stack
 from types import FrameType
 
 from structlog.contextvars import get_contextvars
@@ -147,12 +147,8 @@ def _frames(run: Run, loop: asyncio.AbstractEventLoop) -> Iterable[FrameType]:
     return _awaited(task.get_coro())
 
 
-def _callers(frame: FrameType | None) -> list[FrameType]:
-    stack = []
-    while frame is not None:
-        stack.append(frame)
-        frame = frame.f_back
-    return stack[::-1]
+def _callers(frame: FrameType) -> list[FrameType]:
+    return [each for each, _ in walk_stack(frame)][::-1]
 
 
 def _awaited(waiting: object) -> Iterator[FrameType]:

@@ -174,7 +174,7 @@ class Consumer:
         """
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run()) for run in (*self._beside, *beside)]
-            async with self._runner:
+            async with self._runner.finishing():
                 if self._scheduler is not None:
                     await self._scheduler.wait_until_declared()
                 await self._poller.run(self._runner.start)
@@ -459,7 +459,7 @@ class Worker(AnyWorker):
         async with self._reported(), consumer.named():
             self._log_start()
             await consumer.check_server()
-            async with self._shared:
+            async with self._shared.opened():
                 await consumer.run(consumer.listener.run)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-from aioqless.lua import row_fields
 from aioqless.store import PutManyRow
+from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from aioqless.errors import InvalidArgument
-from aioqless.lua import row_fields
 from aioqless.store import PopManyRow, PutManyRow
+from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
 
 IN_TURN = ["C", "B", "A", "C", "B", "A", "C", "A", "A", "A"]

@@ -14,11 +14,12 @@ from typing import Any, TypedDict
 import pytest
 
 from aioqless import lua
-from aioqless.lua import row_fields, usual_functions
+from aioqless.lua import usual_functions
 from aioqless.store import Call, CompleteManyRow, HeartbeatManyRow, PutManyRow, ScriptStore
 from aioqless.store.call import T
 from aioqless.store.command_header import command_names, read_command
 from aioqless.store.script_composer import _lines, compose
+from tests.lua.job_rows import row_fields
 from tests.lua.story import Story
 
 TRACE = """\

@@ -13,9 +13,9 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from aioqless.lua import row_fields
 from aioqless.redis.connection import Connection
 from aioqless.store import ScriptStore
+from tests.lua.job_rows import row_fields
 
 SIZE, WITHIN = 3, 5.0
 KEYS = ("x", "y")

@@ -11,7 +11,7 @@ import pytest
 from aioqless import AioqlessError, InvalidData, JobState
 from aioqless.client.job.decoding import JobFields, decode_row
 from aioqless.client.job.state import FailureReason, list_stages
-from aioqless.lua import row_fields
+from tests.lua.job_rows import row_fields
 from tests.unit.records import job_of
 
 ROW: dict[str, bytes | None] = {

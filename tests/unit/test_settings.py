@@ -140,11 +140,11 @@ def test_name_must_be_a_string(name: Any) -> None:
 @pytest.mark.parametrize("jid", ["a-history", "a-dependencies", "a-dependents", "-history"])
 def test_jid_that_collides_with_keys_of_another_job_is_refused(jid: str) -> None:
     with pytest.raises(ValueError, match="must not end in"):
-        validation.check_jid(jid)
+        validation.check_jid("jid", jid)
 
 
 def test_jid_may_contain_key_suffixes_elsewhere() -> None:
-    assert validation.check_jid("history-a") == "history-a"
+    assert validation.check_jid("jid", "history-a") == "history-a"
 
 
 # Numbers

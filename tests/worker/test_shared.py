@@ -17,7 +17,7 @@ class Database:
 
 
 async def run_two(one: Client, other: Client, shared: Shared) -> None:
-    async with shared, asyncio.TaskGroup() as group:
+    async with shared.opened(), asyncio.TaskGroup() as group:
         for client in (one, other):
             group.create_task(Consumer(client, shared, None).run())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -11,7 +11,9 @@ from aioqless.client import job_data
 from aioqless.client.codec import Codec, PlainCodec
 from aioqless.client.job.progress_reporter import Reporter
 from aioqless.client.job.watcher import JobWatcher
-from aioqless.store import OfflineStore, Store, refusal
+from aioqless.runtime.tasks import is_on_loop
+from aioqless.store import OfflineStore, Store
+from aioqless.store.offline_store import refusal
 
 T = TypeVar("T")
 
@@ -25,32 +27,20 @@ class RunContext:
         is_draining: Whether it shuts down gracefully.
         call_in_thread: Calls a function in one of its threads.
         park_after: For how many seconds a run waits before it parks.
-        output_options: Returns the `output_ttl` and `keep_output` of a klass' handler.
-        read_fields: Returns data of a klass by field, with the defaults of its handler.
-        is_bulk: Whether the handler takes many jobs at once.
     """
 
     loop: asyncio.AbstractEventLoop
     is_draining: Callable[[], bool]
     call_in_thread: Callable[[Callable[[], object]], Awaitable[object]]
     park_after: float
-    output_options: Callable[[str], tuple[float | None, bool]] = lambda _: (None, False)
-    read_fields: Callable[[str, bytes], Mapping[str, object]] = lambda _, text: (
-        job_data.decode_fields(text)
-    )
 
     def is_on_loop(self) -> bool:
         """Return whether the caller is a coroutine on the worker's loop; else it is a thread."""
-        try:
-            return asyncio.get_running_loop() is self.loop
-        except RuntimeError:
-            return False
+        return is_on_loop(self.loop)
 
     def wait(self, work: Coroutine[object, object, T]) -> T:
         """Run a coroutine on the worker's loop, and wait for it in this thread."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
-
-    is_bulk: bool = False
 
 
 class OutputWriter(Protocol):

@@ -58,7 +58,7 @@ from aioqless.validation import Seconds
 
 if TYPE_CHECKING:  # a job, its set and a job that it calls know each other's types
     from aioqless.client.job_set import JobSet
-    from aioqless.client.put import NewJob
+    from aioqless.client.put import Klass, NewJob
 
 Data = TypeVar("Data", default=Any)
 V = TypeVar("V")
@@ -119,7 +119,8 @@ class Job(JobFields, Generic[Data]):
     """
 
     __slots__ = (
-        *("_backend", "_cause", "_context", "_data", "_durable", "_output", "_shape", "_text"),
+        *("_backend", "_cause", "_context", "_data", "_durable", "_handler"),
+        *("_output", "_shape", "_text"),
         *("settled", "stopped", "together"),
     )
 
@@ -131,6 +132,7 @@ class Job(JobFields, Generic[Data]):
         """Make a job of what Redis returned; `client.jobs.get` and `queue.pop` do."""
         self._backend = backend
         self._context: RunContext | None = None
+        self._handler: Klass | None = None
         self._durable: Any = None  # the steps and cursors of this run, if it uses any
         self._output: OutputWriter | None = None  # of this run, if it emits anything
         self._load(fields)
@@ -459,7 +461,9 @@ class Job(JobFields, Generic[Data]):
             AioqlessError: No worker runs the job.
         """
         if self._output is None:
-            self._output = extensions.load("output").open_output(self, self._backend, self._context)
+            self._output = extensions.load("output").open_output(
+                self, self._backend, self._context, self._handler
+            )
         assert self._output is not None
         self._output.emit(value)
 
@@ -515,10 +519,8 @@ class Job(JobFields, Generic[Data]):
         Raises:
             InvalidData: The data lacks a field of the key.
         """
-        text = self.text.encode()
-        if self._context is None:
-            return name_limit(limit, self.klass, lambda: job_data.decode_fields(text))
-        return name_limit(limit, self.klass, partial(self._context.read_fields, self.klass, text))
+        read = self._handler.values if self._handler else job_data.decode_fields
+        return name_limit(limit, self.klass, partial(read, self.text.encode()))
 
     async def heartbeat(self) -> float:
         """Renew the lock, and store the data if it has changed.
@@ -798,7 +800,7 @@ class Job(JobFields, Generic[Data]):
     def _run(self) -> Any:
         if self._durable is None:
             self._durable = extensions.load("durable").DurableRun(
-                self, self._backend, self._context
+                self, self._backend, self._context, self._handler
             )
         return self._durable
 
@@ -807,9 +809,9 @@ class Job(JobFields, Generic[Data]):
         """Whether this run has used steps, cursors or waits, or another job has called it."""
         return self._durable is not None or self.is_called
 
-    def join(self, context: RunContext) -> None:
-        """Note what the worker gives to this run; called by its worker."""
-        self._context = context
+    def join(self, context: RunContext, handler: Klass | None) -> None:
+        """Note what the worker gives to this run, and what handles it; called by its worker."""
+        self._context, self._handler = context, handler
 
     def stop(self, reason: StopReason) -> None:
         """Note why this run is to end; called by its worker."""
@@ -856,7 +858,7 @@ class Job(JobFields, Generic[Data]):
         other._text = self.text  # noqa: SLF001  # of the same class
         other._cause = self.cause  # noqa: SLF001  # of the same class
         other._backend = JobBackend.offline(self.max_data)  # noqa: SLF001  # of the same class
-        other._context = None  # noqa: SLF001  # of the same class
+        other._context = other._handler = None  # noqa: SLF001  # of the same class
         other._output = None  # noqa: SLF001  # of the same class
         other.together = ()
         return other

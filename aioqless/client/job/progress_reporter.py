@@ -10,6 +10,7 @@ from redis import exceptions
 from aioqless.client.job.decoding import JobFields
 from aioqless.redis.batcher import Batcher
 from aioqless.runtime.log import log
+from aioqless.runtime.tasks import is_on_loop
 from aioqless.store import Store
 
 PAUSE = 0.1  # seconds between two reports of a job
@@ -55,11 +56,7 @@ class ProgressReporter:
             share: How much is done, from 0 to 1.
             message: What is being done.
         """
-        try:
-            on_loop = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            on_loop = False
-        if on_loop:
+        if is_on_loop(self._loop):
             self._keep(job, share, message)
         else:
             self._loop.call_soon_threadsafe(self._keep, job, share, message)

@@ -19,7 +19,7 @@ from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.job.job import HeldLock
 from aioqless.client.job.state import StoredStep
-from aioqless.client.put import NewJob, check_branch, encode_branch
+from aioqless.client.put import Klass, NewJob, check_branch, encode_branch
 from aioqless.contrib.durable.generated_commands import DurableCommands
 from aioqless.contrib.durable.values import ValueType, type_returned_by
 from aioqless.contrib.durable.waits import Waits
@@ -47,18 +47,21 @@ class DurableRun:
         job: The job that runs.
         backend: What connects it to its client.
         context: What its worker gives to its runs.
+        handler: The handler, if there is one.
 
     Raises:
         AioqlessError: It runs in a process or in a bulk, or no worker runs it.
     """
 
-    def __init__(self, job: Job, backend: JobBackend, context: RunContext | None) -> None:
+    def __init__(
+        self, job: Job, backend: JobBackend, context: RunContext | None, handler: Klass | None
+    ) -> None:
         if context is None:
             raise AioqlessError(
                 "steps, cursors, waits and calls are for handlers that a worker runs on its event "
                 "loop or in a thread: a process has no connection to Redis"
             )
-        if context.is_bulk:
+        if handler is not None and handler.is_bulk:
             raise AioqlessError(
                 f"{job.klass} takes many jobs at once, and can't use steps, cursors, waits and "
                 "calls: one that waits would keep the others waiting. Let it put a job that does"

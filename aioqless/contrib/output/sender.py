@@ -13,10 +13,11 @@ from aioqless.client import job_data
 from aioqless.client.codec import Codec
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
+from aioqless.client.put import Klass
 from aioqless.contrib.output.generated_commands import EmitRow, OutputCommands
 from aioqless.errors import AioqlessError, InvalidData
 from aioqless.runtime.log import log
-from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait, is_on_loop
 
 PAUSE = 0.05  # seconds between two calls
 OUTAGE_PAUSE = 0.5  # seconds before Redis is tried again
@@ -28,7 +29,9 @@ DEFAULT_TTL = 3600
 UNAVAILABLE = (exceptions.ConnectionError, exceptions.TimeoutError)
 
 
-def open_output(job: Job, backend: JobBackend, context: RunContext | None) -> RunOutput:
+def open_output(
+    job: Job, backend: JobBackend, context: RunContext | None, handler: Klass | None
+) -> RunOutput:
     """Return the output of a run.
 
     Raises:
@@ -39,8 +42,8 @@ def open_output(job: Job, backend: JobBackend, context: RunContext | None) -> Ru
     sender = backend.parts.get("output sender")
     if not isinstance(sender, OutputSender):
         sender = backend.parts["output sender"] = OutputSender(backend, context.loop)
-    ttl, keep = context.output_options(job.klass)
-    return RunOutput(job, sender, DEFAULT_TTL if ttl is None else int(ttl), keep=keep)
+    ttl = DEFAULT_TTL if handler is None or handler.output_ttl is None else handler.output_ttl
+    return RunOutput(job, sender, int(ttl), keep=handler is not None and handler.keep_output)
 
 
 @dataclass
@@ -153,11 +156,7 @@ class OutputSender:
 
     def wake(self, run: RunOutput) -> None:
         """Send what a run has emitted. May be called in any thread."""
-        try:
-            on_loop = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            on_loop = False
-        if on_loop:
+        if is_on_loop(self._loop):
             self._note(run)
         else:
             self._loop.call_soon_threadsafe(self._note, run)

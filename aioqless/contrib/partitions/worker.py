@@ -87,7 +87,7 @@ class PartitionedWorker(AnyWorker):
         channels = [consumer.listener.channels for consumer in self._consumers]
         async with self._reported():
             self._log_start()
-            async with self._shared, asyncio.TaskGroup() as group:
+            async with self._shared.opened(), asyncio.TaskGroup() as group:
                 beside = [
                     group.create_task(self._turns.run()),
                     group.create_task(listen_to_nodes(self._clients, channels, self._handle)),

@@ -79,11 +79,10 @@ class Registration:
                     await self._look()
             except NOT_NOW as error:
                 await self._outage.wait_after_failure(error, asked)
+                continue
             except AioqlessError as error:  # it is only a service to the operator
                 log.debug("worker.registration_failed", error=str(error))
-                await wait_for_event(self._woken, self._interval)
-            else:
-                await wait_for_event(self._woken, self._interval)
+            await wait_for_event(self._woken, self._interval)
 
     async def _look(self) -> None:
         coverage = await self._client.coverage(most=MOST_QUEUES)

@@ -92,8 +92,7 @@ class Declarations:
         }
         self.branches = {klass: job for klass, job in branches.items() if job}
         self._without_branch = [klass for klass, job in branches.items() if not job]
-        klasses = [klass for each in handlers for klass in (each.klass, *each.aliases)]
-        jids = {klass: jid for klass in klasses if (jid := jid_of(klass)) is not None}
+        jids = {klass: jid for klass in branches if (jid := jid_of(klass)) is not None}
         handlers = [each for each in handlers if each.klass in jids]
         self._declared = {
             handler.klass: _declaration(handler, client, jids[handler.klass])
