@@ -15,7 +15,6 @@ from aioqless.client.put_options import (
     MAX_LIMITS,
     CheckedOptions,
     DebounceOptions,
-    Key,
     Limit,
 )
 from aioqless.errors import InvalidData
@@ -67,7 +66,7 @@ def encode_constraints(
         encoded["limits"] = [encode_limit(limit, klass, values) for limit in limits]
     tenant, weight = options.get("fair_by"), options.get("fair_weight")
     if tenant is not None:
-        encoded["fair"] = _name_tenant(tenant, klass, values)
+        encoded["fair"] = _make_key("fair_by", tenant, klass, values, for_people=True)
         encoded |= {"weight": weight} if weight is not None else {}
     elif weight is not None:
         raise ValueError("fair_weight needs fair_by, which names the tenant")
@@ -141,25 +140,18 @@ def name_limit(limit: Limit, klass: str, values: Values) -> str:
     return _make_key("limit", limit.key, klass, values)
 
 
-def _make_key(what: str, key: str | tuple[str, ...], klass: str, values: Values) -> str:
+def _make_key(
+    what: str, key: str | tuple[str, ...], klass: str, values: Values, *, for_people: bool = False
+) -> str:
     if isinstance(key, str):
         return str.__str__(key)  # msgspec takes no subclasses
     if not key:
         return klass
     fields = _read_fields(what, key, klass, values)
+    if for_people:  # such as `customer=7`
+        pairs = zip(key, fields, strict=True)
+        return _shorten(",".join(f"{name}={_show(value)}" for name, value in pairs))
     return _shorten(f"{klass}:{json_types.encode(fields).decode()}")
-
-
-def _name_tenant(key: Key | tuple[str, ...], klass: str, values: Values) -> str:
-    """Return the tenant as people read it, such as `customer=7`."""
-    if isinstance(key, Key):
-        return str.__str__(key)
-    if not key:
-        return klass
-    fields = _read_fields("fair_by", key, klass, values)
-    return _shorten(
-        ",".join(f"{name}={_show(value)}" for name, value in zip(key, fields, strict=True))
-    )
 
 
 def _show(value: object) -> str:

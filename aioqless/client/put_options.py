@@ -104,13 +104,6 @@ class Limit:
         return number
 
 
-def check_positive(name: str, duration: Seconds) -> float:
-    """Return a duration in seconds, which is not 0."""
-    if (seconds := validation.check_seconds(name, duration)) == 0:
-        raise ValueError(f"{name} must be more than 0 seconds")
-    return seconds
-
-
 def check_timezone(name: str, zone: str | ZoneInfo) -> str:
     """Return the name of a time zone that is given by its name, or as a ZoneInfo."""
     text = zone.key if isinstance(zone, ZoneInfo) else zone
@@ -143,7 +136,8 @@ def check_whole(name: str, number: int, most: int) -> int:
     return number
 
 
-def _check_period(name: str, duration: Seconds) -> float:
+def check_period(name: str, duration: Seconds) -> float:
+    """Return a duration in seconds, which is not 0."""
     seconds = validation.check_seconds(name, duration, least=-math.inf)
     if not 0 < seconds <= MAX_PERIOD:
         raise ValueError(
@@ -158,7 +152,7 @@ def _check_rate(name: str, rate: tuple[int, Seconds], most: int = MAX_STARTS) ->
             f"{name} must be a tuple of a number of starts and a period, in seconds or as a "
             f"timedelta, such as (10, 60) (got {rate!r})"
         )
-    return check_whole(name, rate[0], most), _check_period(f"{name}'s period", rate[1])
+    return check_whole(name, rate[0], most), check_period(f"{name}'s period", rate[1])
 
 
 def _check_limits(name: str, limits: Sequence[Limit]) -> tuple[Limit, ...]:
@@ -229,7 +223,7 @@ class TemplateOptions(TypedDict, total=False):
 
     unique: Annotated[Key | tuple[str, ...] | None, _check_key]
     unique_until: Annotated[_UniqueUntil | None, partial(_check_choice, of=_UniqueUntil)]
-    unique_for: Annotated[Seconds | None, _check_period]
+    unique_for: Annotated[Seconds | None, check_period]
     limits: Annotated[Sequence[Limit] | None, _check_limits]
     limit_key: Annotated[Key | tuple[str, ...] | None, _check_key]
     max_concurrency: Annotated[int | None, partial(check_whole, most=MAX_CONCURRENCY)]
@@ -252,8 +246,8 @@ class DebounceOptions(TypedDict, total=False):
         debounce_max: For how long at most such puts delay it, from the first of them.
     """
 
-    debounce: Annotated[Seconds | None, _check_period]
-    debounce_max: Annotated[Seconds | None, _check_period]
+    debounce: Annotated[Seconds | None, check_period]
+    debounce_max: Annotated[Seconds | None, check_period]
 
 
 class PutOptions(TemplateOptions, DebounceOptions, total=False):
@@ -313,7 +307,7 @@ class ScheduleOptions(TypedDict, total=False):
         jitter: Maximum random delay of each instance, in seconds or as a timedelta.
     """
 
-    every: Annotated[Seconds, check_positive]
+    every: Annotated[Seconds, check_period]
     cron: Annotated[str, validation.check_name]
     timezone: Annotated[str | ZoneInfo | None, check_timezone]
     backlog: Annotated[int | None, partial(validation.check_number, least=0)]

@@ -41,7 +41,7 @@ class _Untyped:
 
 
 class Declare(Protocol):
-    """The type of `@job(...)` with options."""
+    """The type of `@job`, and of `@job(...)` with options."""
 
     @overload
     def __call__(self, fn: type[object], /) -> Handler[...]: ...
@@ -65,26 +65,15 @@ class Declare(Protocol):
     def __call__(
         self, fn: Callable[Concatenate[Job, P], R], /
     ) -> Handler[P, R, Concatenate[Job, P], R]: ...
+    @overload
+    def __call__(self, **options: Unpack[JobOptions]) -> Declare: ...
 
 
-@overload
-def job(fn: type[object], /) -> Handler[...]: ...
-@overload
-def job(fn: Callable[[Job[_Untyped]], Returns[R]], /) -> Handler[..., R, [Job], Returns[R]]: ...
-@overload
-def job(fn: Callable[[Job[_Untyped]], R], /) -> Handler[..., R, [Job], R]: ...
-@overload
-def job(fn: Callable[[Job[T]], Returns[R]], /) -> Handler[[T], R, [Job[T]], Returns[R]]: ...
-@overload
-def job(fn: Callable[[Job[T]], R], /) -> Handler[[T], R, [Job[T]], R]: ...
-@overload
-def job(
-    fn: Callable[Concatenate[Job, P], Returns[R]], /
-) -> Handler[P, R, Concatenate[Job, P], Returns[R]]: ...
-@overload
-def job(fn: Callable[Concatenate[Job, P], R], /) -> Handler[P, R, Concatenate[Job, P], R]: ...
-@overload
-def job(**options: Unpack[JobOptions]) -> Declare: ...
+def _declare(fn: Callable[..., object]) -> Declare:
+    return cast(Declare, fn)
+
+
+@_declare
 def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
     """Make a handler of a function, or of a class of the older qless libraries.
 

@@ -14,7 +14,7 @@ from aioqless.client.put_options import (
     PutOptions,
     ScheduleOptions,
     TemplateOptions,
-    check_positive,
+    check_period,
     check_whole,
 )
 from aioqless.handlers.retry_policy import DEFAULT_BACKOFF, Backoff, ExceptionClasses, RetryPolicy
@@ -78,7 +78,7 @@ class JobOptions(TemplateOptions, DebounceOptions, ScheduleOptions, total=False)
     # A later run continues the output of the one before; default: it restarts it.
     keep_output: Annotated[bool, validation.check_bool]
     # A run that takes longer is canceled and fails in `<queue>-timeout`.
-    timeout: Annotated[Seconds, check_positive]
+    timeout: Annotated[Seconds, check_period]
     # Run it in a process; default: coroutines run on the loop, plain functions in threads.
     executor: Annotated[Literal["process"], _check_executor]
     data: object  # of recurring jobs

@@ -216,8 +216,6 @@ class HandlerTypes:
     @property
     def unresolved(self) -> dict[str, object]:
         """The annotations that name nothing yet, by parameter."""
-        if inspect.isclass(self._fn):
-            return {}
         types = type_hints(self._fn, self._local_names)
         return {
             name: hint
@@ -256,12 +254,8 @@ class HandlerTypes:
         return takes(self._fn, self._local_names, is_bulk=self._is_bulk)
 
     def _read_return(self) -> JsonType[object] | None:
-        if inspect.isclass(self._fn):
-            return None
         found = returns(self._fn, self._local_names, is_bulk=self._is_bulk)
-        if found is None:
-            return None
-        if self._keeps_result and (problem := found.find_problem()):
+        if found and self._keeps_result and (problem := found.find_problem()):
             raise TypeError(f"{_name(self._fn)} can't keep its result: {problem}")
         return found
 
@@ -494,4 +488,6 @@ def type_hints(
 
 
 def _annotations(fn: Callable[..., object]) -> Mapping[str, object]:
+    if inspect.isclass(fn):  # its methods handle jobs
+        return {}
     return getattr(inspect.unwrap(fn), "__annotations__", {})

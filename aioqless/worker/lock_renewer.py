@@ -84,10 +84,6 @@ class LockRenewer:
             self._reported.extend(here)
             self._call(self._woken.set)
 
-    def check_all(self) -> None:
-        """Check all locks: messages about them may have been missed."""
-        self.check(*self._running)
-
     def watch(self, run: Run) -> None:
         """Wake up in time for the lock of a run that begins."""
         if _due(run) < self._until:

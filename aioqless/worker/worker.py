@@ -176,7 +176,7 @@ class Consumer:
             tasks = [group.create_task(run()) for run in (*self._beside, *beside)]
             async with self._runner.finishing():
                 if self._scheduler is not None:
-                    await self._scheduler.wait_until_declared()
+                    await self._scheduler.declared.wait()
                 await self._poller.run(self._runner.start)
             await cancel_and_wait(*tasks, every=CLOSE_INTERVAL)  # nothing runs or is pending
         await self._deregister()

@@ -96,8 +96,8 @@ class Listener:
     def catch_up(self, channels: Sequence[str]) -> None:
         """Make up for messages from before the subscription existed."""
         self._poller.wake()
-        if self._own in channels:
-            self._renewer.check_all()
+        if self._own in channels:  # messages about all locks may have been missed
+            self._renewer.check(*self._running.by_jid)
             if self._scheduler:
                 self._scheduler.wake()
 

@@ -11,7 +11,7 @@ from aioqless.client.redis_server import parse_info
 from aioqless.errors import AioqlessError
 from aioqless.redis.connection import REDIS_UNAVAILABLE
 from aioqless.runtime.log import log
-from aioqless.store import ScriptStore, Store
+from aioqless.store import Store
 from aioqless.worker.context import NOT_NOW, WorkerContext
 
 SAFE_POLICY = "noeviction"
@@ -30,7 +30,7 @@ async def check_eviction(context: WorkerContext) -> None:
     while not context.lifecycle.stopping:
         asked = time.monotonic()
         try:
-            policy = await _eviction_policy(context.store)
+            info: bytes = await context.store.connection.execute("INFO", "memory")
         except REDIS_UNAVAILABLE as error:
             await asyncio.sleep(min(outage.record_failure(error, asked), LONGEST_STARTUP_PAUSE))
             continue
@@ -38,6 +38,7 @@ async def check_eviction(context: WorkerContext) -> None:
             log.warning("worker.eviction_unknown", error=str(error))
             return
         outage.record_success()
+        policy = parse_info(info.decode()).get("maxmemory_policy", SAFE_POLICY)
         if policy == SAFE_POLICY:
             return
         if not context.settings.allow_eviction:
@@ -49,11 +50,6 @@ async def check_eviction(context: WorkerContext) -> None:
             )
         log.warning("worker.eviction_allowed", policy=policy)
         return
-
-
-async def _eviction_policy(store: ScriptStore) -> str:
-    info: bytes = await store.connection.execute("INFO", "memory")
-    return parse_info(info.decode()).get("maxmemory_policy", SAFE_POLICY)
 
 
 class ArchiveMonitor:

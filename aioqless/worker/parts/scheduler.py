@@ -16,6 +16,7 @@ from aioqless.client import Client
 from aioqless.client.put import NewJob, encode_branch, encode_job
 from aioqless.client.put_options import CheckedOptions
 from aioqless.client.recurring.cron import CLOCK_TOLERANCE, Cron, right_tick
+from aioqless.client.recurring.schedule import Schedule
 from aioqless.errors import QueueFull
 from aioqless.handlers import Handler
 from aioqless.runtime.log import log
@@ -93,15 +94,17 @@ class Declarations:
         self.branches = {klass: job for klass, job in branches.items() if job}
         self._without_branch = [klass for klass, job in branches.items() if not job]
         jids = {klass: jid for klass in branches if (jid := jid_of(klass)) is not None}
-        handlers = [each for each in handlers if each.klass in jids]
-        self._declared = {
-            handler.klass: _declaration(handler, client, jids[handler.klass])
-            for handler in handlers
-            if handler.recurrence
-        }
-        self._schedules = {
-            handler.klass: handler.recurrence.schedule for handler in handlers if handler.recurrence
-        }
+        # By klass: the schedule, and the other arguments that declare a recurring job.
+        self._declared: dict[str, tuple[Schedule, CheckedOptions]] = {}
+        for each in handlers:
+            if (recurrence := each.recurrence) and each.klass in jids:
+                new = NewJob(each, recurrence.data, jid=jids[each.klass])
+                arguments = {
+                    **encode_job(new, client.max_data, client.codec),
+                    **recurrence.limits,
+                    "queue": new.choose_queue(None),
+                }
+                self._declared[each.klass] = recurrence.schedule, arguments
         self._others = [jid for klass, jid in jids.items() if klass not in self._declared]
 
     async def reconcile(self, store: Store) -> str | None:
@@ -123,8 +126,7 @@ class Declarations:
             others = self._without_branch[start : start + MOST_JIDS_PER_CALL]
             await store.on_failure_off(klasses=others)
         now = await store.now()
-        for klass, arguments in self._declared.items():
-            schedule = self._schedules[klass]
+        for klass, (schedule, arguments) in self._declared.items():
             following = schedule.next(now)
             if isinstance(schedule, Cron):
                 done = await store.declare_cron(
@@ -145,18 +147,6 @@ class Declarations:
         return generation
 
 
-def _declaration(handler: Handler, client: Client, jid: str) -> CheckedOptions:
-    """Return the arguments that declare a recurring job, except those of its schedule."""
-    recurrence = handler.recurrence
-    assert recurrence is not None
-    new = NewJob(handler, recurrence.data, jid=jid)
-    return {
-        **encode_job(new, client.max_data, client.codec),
-        **recurrence.limits,
-        "queue": new.choose_queue(None),
-    }
-
-
 class Scheduler:
     """Owns the timer of recurring jobs with a cron expression.
 
@@ -167,9 +157,9 @@ class Scheduler:
     def __init__(self, context: WorkerContext, declarations: Declarations) -> None:
         self.reconciled = False  # what the handlers declare is in Redis
         self.caught_up = False  # what was due at the start is put, or can't be now
-        self._declared = asyncio.Event()  # failures have their branches, or the worker stops
+        self.declared = asyncio.Event()  # failures have their branches, or the worker stops
         if not declarations.branches:
-            self._declared.set()
+            self.declared.set()
         self._lifecycle = context.lifecycle
         self._lifecycle.on_change.append(self._note_change)
         self._generation: str | None = None  # of Redis' contents at the declaration
@@ -188,11 +178,7 @@ class Scheduler:
 
     def _note_change(self) -> None:
         if self._lifecycle.stopping:
-            self._declared.set()
-
-    async def wait_until_declared(self) -> None:
-        """Wait until failures have their branches, or the worker is to stop."""
-        await self._declared.wait()
+            self.declared.set()
 
     async def run(self) -> None:
         """Declare recurring jobs, then tick until canceled."""
@@ -208,7 +194,7 @@ class Scheduler:
             if not self.reconciled:
                 self._generation = await self._declarations.reconcile(self._store)
                 self.reconciled = True
-            self._declared.set()
+            self.declared.set()
             pause = await self._tick()
             if time.monotonic() >= self._next_sweep:
                 while not (wait := await self._store.on_failure_sweep()):
@@ -217,7 +203,7 @@ class Scheduler:
         except NOT_NOW as error:
             return self._outage.record_failure(error, asked)
         except QueueFull as full:  # which branches are not
-            self._declared.set()
+            self.declared.set()
             log.warning("recurring.blocked", error=str(full))
             self.caught_up = True
             return PAUSE_WHEN_FULL

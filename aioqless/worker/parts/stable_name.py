@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -50,7 +51,8 @@ class NameLease:
             self._context.outage.record_success()
         if claimed == "taken over":
             jobs = 0
-            while count := await call_until_answered(self._context, self._recover):
+            recover = partial(self._store.name_lease_recover, worker=self._worker, id=self._id)
+            while count := await call_until_answered(self._context, recover):
                 jobs += count
             log.info("worker.recovered", of=self._worker, jobs=jobs)
         return self
@@ -98,6 +100,3 @@ class NameLease:
         )
         self._renewed = asked
         return answer
-
-    async def _recover(self) -> int:
-        return await self._store.name_lease_recover(worker=self._worker, id=self._id)
