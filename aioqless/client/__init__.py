@@ -3,7 +3,6 @@
 client.py            Client            a connection to one namespace
 actor.py             acting_as         who acts, for the archive
 url.py               redis_url         the URL of Redis
-timeouts.py                            default timeouts of a client
 sync_client.py       SyncClient        a client for code without an event loop
 queue.py             Queue             puts, pops, lists and clears jobs
 queue_clearing.py    ClearResult       clears a queue in steps

@@ -10,10 +10,10 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.credentials import CredentialProvider
 
+from aioqless import validation
 from aioqless.client.extensions import ensure_private_server
 from aioqless.client.job.backend import JobBackend
 from aioqless.client.put_sender import PutHook, PutSender
-from aioqless.client.timeouts import choose_patience, choose_timeout
 from aioqless.errors import ServerUnavailable
 from aioqless.redis.address import Address
 from aioqless.redis.connection import CommandConnection, Connection
@@ -23,6 +23,10 @@ from aioqless.redis.redis_py import Topology, make_redis
 from aioqless.redis.topology import make_topology
 from aioqless.store import ATTEMPTS, ScriptStore
 from aioqless.validation import Seconds
+
+TIMEOUT = 30.0
+FAIL_OVER_TIMEOUT = 15.0  # with Sentinel or Cluster, where another server takes over
+FAIL_OVER_PATIENCE = 15.0
 
 # Makes a connection: its name, and the seconds that each reply may take.
 Connect: TypeAlias = Callable[[str, float], CommandConnection]
@@ -70,15 +74,20 @@ class RedisAccess:
         self.namespace = namespace
         self._credentials = credentials
         self.address = self._read_address()
-        self.timeout = choose_timeout(self.address, timeout)
+        options = self.address.options if self.address else {}
+        fails_over = self.address is not None and self.address.kind != "server"
+        if timeout is None:
+            timeout = options.get("socket_timeout", FAIL_OVER_TIMEOUT if fails_over else TIMEOUT)
+        if patience is None:
+            patience = FAIL_OVER_PATIENCE if fails_over else 0.0
+        self.timeout = validation.check_seconds("timeout", timeout, least=0.001)
+        self._patience = validation.check_seconds("patience", patience)
         self.private: dict[str, str] = {}
         self.is_shared = connect is not None
         self.clock = clock
-        self._patience = choose_patience(self.address, patience)
         self._durability = durability
         self._connect = connect or self.connect
-        # As the URL says, or the name of the client.
-        self.name = str(self.address.options.get("client_name", name)) if self.address else name
+        self.name = str(options.get("client_name", name))
 
     async def open(self) -> None:
         """Start the private server if there is no URL."""
@@ -109,6 +118,8 @@ class RedisAccess:
 
     def make_dedicated_store(self, name: str, timeout: float) -> ScriptStore:
         """Return a store with a connection of its own, for an event loop in another thread.
+
+        It connects when it is first used. The caller closes it.
 
         Args:
             name: Name of the connection, after that of the client.

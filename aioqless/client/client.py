@@ -194,27 +194,27 @@ class Client:
     @property
     def redis(self) -> Redis:
         """A redis-py client of the same Redis, for commands beyond the queues."""
-        return self._open.redis
+        return self.internals.redis
 
     @property
     def jobs(self) -> Jobs:
         """Jobs by jid, state or tag."""
-        return self._open.jobs
+        return self.internals.jobs
 
     @property
     def recurring(self) -> RecurringJobs:
         """The recurring jobs."""
-        return self._open.recurring
+        return self.internals.recurring
 
     @property
     def workers(self) -> Workers:
         """Workers, and remote commands to them."""
-        return self._open.workers
+        return self.internals.workers
 
     @property
     def config(self) -> Config:
         """Configuration that all clients and workers share."""
-        return self._open.config
+        return self.internals.config
 
     def events(
         self,
@@ -245,24 +245,24 @@ class Client:
             ValueError: There is no such kind, or a name is not valid.
             redis.exceptions.ConnectionError: Redis can't be reached at the start.
         """
-        opened = self._open
+        opened = self.internals
         selector = EventSelector(opened.store, queue, jid, kind, tracked)
         return Stream(opened.subscriber, selector, lambda: self._connected is not opened)
 
     @property
     def server(self) -> Server:
         """The Redis server."""
-        return Server(self._open.store)
+        return Server(self.internals.store)
 
     @property
     def archive(self) -> Archive:
         """The stream of ended jobs."""
-        return Archive(self._open.store)
+        return Archive(self.internals.store)
 
     @property
     def metrics(self) -> Metrics:
         """What has run by klass and queue, and deploy marks."""
-        return cast("Metrics", extensions.load("metrics").Metrics(self._open.store))
+        return cast("Metrics", extensions.load("metrics").Metrics(self.internals.store))
 
     def queue(self, name: str) -> Queue:
         """Return a queue; it needn't exist yet.
@@ -270,7 +270,7 @@ class Client:
         Args:
             name: Name of the queue.
         """
-        return Queue(self._open.backend, self._open.sender, name, self.name)
+        return Queue(self.internals.backend, self.internals.sender, name, self.name)
 
     async def put(
         self,
@@ -306,7 +306,7 @@ class Client:
             TypeError: Put has no such option, or one has the wrong type.
             ValueError: An option is out of range.
         """
-        return await self._open.sender.put(NewJob.of(job, data, options), queue, wait)
+        return await self.internals.sender.put(NewJob.of(job, data, options), queue, wait)
 
     async def put_many(
         self,
@@ -335,7 +335,7 @@ class Client:
                 ExceptionGroup with the jids.
             QueueFull: Redis has no memory left.
         """
-        return await self._open.sender.put_many(jobs, queue, wait, spread)
+        return await self.internals.sender.put_many(jobs, queue, wait, spread)
 
     async def put_flow(
         self,
@@ -363,7 +363,7 @@ class Client:
             ValueError: The workflow has more than 1,000 jobs or 10,000 dependencies, or what `put`
                 raises it for.
         """
-        return await self._open.sender.put_flow(flow, queue, wait, options)
+        return await self.internals.sender.put_flow(flow, queue, wait, options)
 
     def job_set(
         self, name: str, *, then: Branch | None = None, when_ended: Branch | None = None
@@ -382,7 +382,7 @@ class Client:
         Raises:
             ValueError: A callback has an option that none can have.
         """
-        return JobSet(self._open.backend, self._open.sender, name, then, when_ended)
+        return JobSet(self.internals.backend, self.internals.sender, name, then, when_ended)
 
     async def job_sets(self, *, offset: int = 0, count: int = 25) -> list[JobSetStatus]:
         """Return job sets, the latest first, without their failure groups.
@@ -391,7 +391,7 @@ class Client:
             offset: Number of sets to skip.
             count: Maximum number of sets, at most 100.
         """
-        return await list_sets(self._open.backend, offset, count)
+        return await list_sets(self.internals.backend, offset, count)
 
     async def recur(
         self,
@@ -416,7 +416,7 @@ class Client:
             TypeError: There is no such option, one has the wrong type, or there is no jid.
             ValueError: An option is out of range.
         """
-        return await recur(self._open.backend, job, data, queue, options)
+        return await recur(self.internals.backend, job, data, queue, options)
 
     @contextmanager
     def as_current(self) -> Iterator[Self]:
@@ -478,7 +478,7 @@ class Client:
         found: list[QueueOverview] = []
         while left := count - len(found):
             asked = min(left, QUEUES_PER_CALL)
-            counts = await self._open.store.queues(
+            counts = await self.internals.store.queues(
                 offset=offset + len(found), count=asked, totals="today"
             )
             found += msgspec.convert(counts, list[QueueOverview])
@@ -493,7 +493,7 @@ class Client:
             most: Maximum number of queues to look at.
         """
         queues = await self.queues(count=most)
-        return await read_coverage(self._open.store, queues, await self.workers.counts())
+        return await read_coverage(self.internals.store, queues, await self.workers.counts())
 
     async def ping(self) -> None:
         """Return when Redis answers, as a readiness check of a program that only puts jobs.
@@ -501,7 +501,7 @@ class Client:
         Raises:
             redis.exceptions.RedisError: It doesn't answer in time, or refuses the client.
         """
-        await self._open.store.now()
+        await self.internals.store.now()
 
     @contextmanager
     def partial_reads(self) -> Iterator[list[MissingNode]]:
@@ -520,7 +520,7 @@ class Client:
         Args:
             queues: Names of queues.
         """
-        return await self._open.store.lag(queues=queues) if queues else []
+        return await self.internals.store.lag(queues=queues) if queues else []
 
     async def check(
         self, *, resolve: bool = False, step: Callable[[int], object] = lambda _: None
@@ -534,12 +534,7 @@ class Client:
         Returns:
             What was found.
         """
-        return await check_consistency(self._open.store, resolve=resolve, step=step)
-
-    @property
-    def internals(self) -> Internals:
-        """What workers and extensions use of a client."""
-        return self._open
+        return await check_consistency(self.internals.store, resolve=resolve, step=step)
 
     def with_connection(self, wrap: Callable[[CommandConnection], CommandConnection]) -> Client:
         """Return a view of this client whose commands go over a wrapped connection.
@@ -551,12 +546,13 @@ class Client:
             wrap: Wraps the client's connection.
         """
         other = copy.copy(self)
-        store = self._access.wrap_store(self._open.store, wrap)
+        store = self._access.wrap_store(self.internals.store, wrap)
         other._connected = other._connect(self.redis, store)  # noqa: SLF001  # of the same class
         return other
 
     @property
-    def _open(self) -> Internals:
+    def internals(self) -> Internals:
+        """What workers and extensions use of a client."""
         if self._connected is None:
             raise RuntimeError(
                 CLOSED

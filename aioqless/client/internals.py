@@ -38,14 +38,3 @@ class Internals:
     workers: Workers
     config: Config
     subscriber: Subscriber
-
-    def dedicated_store(self, name: str, timeout: float) -> ScriptStore:
-        """Return a store with a connection of its own, for an event loop in another thread.
-
-        It connects when it is first used. The caller closes it.
-
-        Args:
-            name: Name of the connection, after that of the client.
-            timeout: Seconds for one call, if the client's own timeout isn't shorter.
-        """
-        return self.access.make_dedicated_store(name, timeout)

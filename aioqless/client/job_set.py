@@ -40,7 +40,7 @@ from aioqless.client.put_sender import (
     raise_failed,
     split,
 )
-from aioqless.client.workflows import Flow, Step
+from aioqless.client.workflows import Flow, Step, lay_out
 from aioqless.errors import NoResult
 from aioqless.runtime.tasks import cancel_and_wait
 from aioqless.store import Call, PutFlowRow
@@ -155,14 +155,10 @@ class JobSet:
         Raises:
             SetClosed: The set is closed, and this isn't one of its running members.
         """
-
-        def send(rows: Sequence[PutFlowRow]) -> Call[list[str]]:
-            call: Call[list[str]] = self._commands.set_put_flow(
-                set_name=self.name, batch=rows, **self._member, **self._on_end
-            )
-            return call
-
-        return await self._sender.put_flow(flow, queue, wait, options, send=send)
+        send = partial(
+            self._commands.set_put_flow, set_name=self.name, **self._member, **self._on_end
+        )
+        return await self._sender.put_laid_out(*lay_out(flow, queue, options), wait, send)
 
     async def close(self) -> None:
         """Close the set: from now on only its running members add others."""

@@ -43,7 +43,7 @@ CLOSED = (
 
 Row = TypeVar("Row", PutManyRow, PutFlowRow)
 SendBatch: TypeAlias = Callable[[list[Row]], Awaitable[list[str | Exception]]]
-SendFlow: TypeAlias = Callable[[Sequence[PutFlowRow]], Awaitable[list[str]]]
+SendFlow: TypeAlias = Callable[..., Awaitable[list[str]]]  # takes the rows as `batch`
 PutHook: TypeAlias = Callable[[NewJob], NewJob]
 
 
@@ -127,21 +127,15 @@ class PutSender:
         ]
 
     async def put_flow(
-        self,
-        flow: Step,
-        queue: str | None,
-        wait: Seconds,
-        options: FlowOptions,
-        *,
-        send: SendFlow | None = None,
+        self, flow: Step, queue: str | None, wait: Seconds, options: FlowOptions
     ) -> Flow:
-        """Put a workflow: see `Client.put_flow`. `send` puts it in another way."""
-        return await self.put_laid_out(*lay_out(flow, queue, options), wait, send)
+        """Put a workflow: see `Client.put_flow`."""
+        return await self.put_laid_out(*lay_out(flow, queue, options), wait)
 
     async def put_laid_out(
-        self, placed: Rows, put: Flow, wait: Seconds, send: SendFlow | None
+        self, placed: Rows, put: Flow, wait: Seconds, send: SendFlow | None = None
     ) -> Flow:
-        """Put the jobs of a workflow, as `lay_out` returns them."""
+        """Put the jobs of a workflow, as `lay_out` returns them. `send` is another command."""
         rows: list[PutFlowRow] = [{"queue": name, **self.encode(job)} for name, job in placed]
         check_size(rows)
         existing = await self.put_flow_rows(rows, wait, send)
@@ -220,7 +214,7 @@ class PutSender:
         backpressure = Backpressure(wait)
         while True:
             try:
-                jids = await (send(jobs) if send else self._store.put_flow(batch=jobs))
+                jids = await (send or self._store.put_flow)(batch=jobs)
                 return None if jids[0] else jids[1]
             except QueueFull:
                 if not await backpressure.pause():

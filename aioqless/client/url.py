@@ -38,7 +38,8 @@ def redis_url(
             raise ValueError(f"{what} must be an integer from 0 to {most} (got {value!r})")
     validation.check_name("host", host)
     scheme = "rediss" if tls else "redis"
-    netloc = _join_netloc(username, password, f"[{host}]" if ":" in host else host)
+    user = quote(username or "", safe="") + (f":{quote(password, safe='')}" if password else "")
+    netloc = (f"{user}@" if user else "") + (f"[{host}]" if ":" in host else host)
     return f"{scheme}://{netloc}:{port}/{db}"
 
 
@@ -92,8 +93,3 @@ def _read_parts() -> str | None:
     return redis_url(
         parts.get("host", "localhost"), int(parts.get("port", 6379)), int(parts.get("db", 0))
     )
-
-
-def _join_netloc(username: str | None, password: str | None, host: str) -> str:
-    user = quote(username or "", safe="") + (f":{quote(password, safe='')}" if password else "")
-    return f"{user}@{host}" if user else host

@@ -12,13 +12,11 @@ from typing_extensions import ParamSpec, Unpack
 from aioqless import validation
 from aioqless.client import job_data
 from aioqless.client.job import Job
-from aioqless.client.put_options import CheckedOptions
 from aioqless.errors import DuplicateKlass
 from aioqless.handlers.handler import Handler
 from aioqless.handlers.job_options import (
     BulkJobOptions,
     JobOptions,
-    check_bulk_options,
     check_options,
     policy_of,
     put_defaults_of,
@@ -31,6 +29,7 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 Returns: TypeAlias = Coroutine[Any, Any, R]  # of a coroutine function
+Outcomes: TypeAlias = Sequence[R | Exception] | None  # of a function that takes many jobs
 
 
 class _Untyped:
@@ -93,7 +92,8 @@ def job(fn: Any = None, /, **options: Unpack[JobOptions]) -> Any:
     """
     if fn is not None and not callable(fn):
         raise TypeError(f"@job takes options by name: write @job(klass={fn!r})")
-    return _decorator(fn, check_options(options), sys._getframe(1))  # noqa: SLF001
+    declare = _decorator(options, sys._getframe(1))  # noqa: SLF001
+    return declare if fn is None else declare(fn)
 
 
 class DeclareBulk(Protocol):
@@ -101,22 +101,20 @@ class DeclareBulk(Protocol):
 
     @overload
     def __call__(
-        self, fn: Callable[[list[Job[_Untyped]]], Returns[Sequence[R | Exception] | None]], /
-    ) -> Handler[..., R, [list[Job]], Returns[Sequence[R | Exception] | None]]: ...
+        self, fn: Callable[[list[Job[_Untyped]]], Returns[Outcomes[R]]], /
+    ) -> Handler[..., R, [list[Job]], Returns[Outcomes[R]]]: ...
     @overload
     def __call__(
-        self, fn: Callable[[list[Job[_Untyped]]], Sequence[R | Exception] | None], /
-    ) -> Handler[..., R, [list[Job]], Sequence[R | Exception] | None]: ...
+        self, fn: Callable[[list[Job[_Untyped]]], Outcomes[R]], /
+    ) -> Handler[..., R, [list[Job]], Outcomes[R]]: ...
     @overload
     def __call__(
-        self,
-        fn: Callable[Concatenate[list[Job[T]], P], Returns[Sequence[R | Exception] | None]],
-        /,
-    ) -> Handler[[T], R, Concatenate[list[Job[T]], P], Returns[Sequence[R | Exception] | None]]: ...
+        self, fn: Callable[Concatenate[list[Job[T]], P], Returns[Outcomes[R]]], /
+    ) -> Handler[[T], R, Concatenate[list[Job[T]], P], Returns[Outcomes[R]]]: ...
     @overload
     def __call__(
-        self, fn: Callable[Concatenate[list[Job[T]], P], Sequence[R | Exception] | None], /
-    ) -> Handler[[T], R, Concatenate[list[Job[T]], P], Sequence[R | Exception] | None]: ...
+        self, fn: Callable[Concatenate[list[Job[T]], P], Outcomes[R]], /
+    ) -> Handler[[T], R, Concatenate[list[Job[T]], P], Outcomes[R]]: ...
 
 
 def bulk_job(**options: Unpack[BulkJobOptions]) -> DeclareBulk:
@@ -132,37 +130,26 @@ def bulk_job(**options: Unpack[BulkJobOptions]) -> DeclareBulk:
     Raises:
         TypeError, ValueError, InvalidData, DuplicateKlass: As for `job`.
     """
-    return cast(
-        DeclareBulk,
-        _decorator(None, check_bulk_options(options), sys._getframe(1), is_bulk=True),  # noqa: SLF001
-    )
+    return cast(DeclareBulk, _decorator(options, sys._getframe(1), is_bulk=True))  # noqa: SLF001
 
 
 def _decorator(
-    fn: Callable[..., object] | None,
-    checked: CheckedOptions,
-    caller: FrameType,
-    *,
-    is_bulk: bool = False,
-) -> object:
-    """Return the handler of a function, or what makes handlers.
+    options: JobOptions, caller: FrameType, *, is_bulk: bool = False
+) -> Callable[[Callable[..., object]], Handler[...]]:
+    """Return what makes handlers of functions.
 
     Args:
-        fn: The function, if it is known.
-        checked: The checked options.
+        options: The options.
         caller: Where it is declared: annotations may name local classes of a function.
         is_bulk: The function takes many jobs at once.
     """
+    checked = check_options(options, is_bulk=is_bulk)
 
     def declare(fn: Callable[..., object]) -> Handler[...]:
         _check_name(fn)
         result_ttl = checked.get("result_ttl")
-        types = HandlerTypes(
-            fn,
-            _local_names(fn, caller),
-            keeps_result=result_ttl is not None,
-            is_bulk=is_bulk,
-        )
+        keeps_result, names = result_ttl is not None, _local_names(fn, caller)
+        types = HandlerTypes(fn, names, keeps_result=keeps_result, is_bulk=is_bulk)
         handler: Handler[...] = Handler(
             fn,
             validation.check_name(
@@ -186,7 +173,7 @@ def _decorator(
             handler.check(job_data.encode(handler.recurrence.data))
         return handler
 
-    return declare if fn is None else declare(fn)
+    return declare
 
 
 def _check_name(fn: Callable[..., object]) -> None:

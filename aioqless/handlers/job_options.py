@@ -106,29 +106,22 @@ JOB = OptionTable(
 BULK_JOB = OptionTable("@bulk_job", BulkJobOptions, _OF_PUT)
 
 
-def check_bulk_options(options: BulkJobOptions) -> CheckedOptions:
-    """Return the options of `@bulk_job`, as check_options does those of `@job`."""
-    return {"size": 100, "within": 1.0, **_check(BULK_JOB, options)}
-
-
-def check_options(options: JobOptions) -> CheckedOptions:
+def check_options(options: JobOptions, *, is_bulk: bool) -> CheckedOptions:
     """Return the options, checked; durations in seconds.
 
     Raises:
         TypeError: One is unknown or of the wrong type.
         ValueError: One is out of range, or needs another.
     """
-    return _check(JOB, options)
-
-
-def _check(table: OptionTable, options: JobOptions) -> CheckedOptions:
+    table = BULK_JOB if is_bulk else JOB
     table.refuse_unknown(options)
     if "backoff" in options and not options.keys() & RETRY_OPTIONS:
         RetryPolicy(backoff=options["backoff"])  # a wrong type is reported first
         raise ValueError(
             "backoff needs retry_on or dont_retry_on, which say which exceptions are retried"
         )
-    return table.check(options)
+    defaults = {"size": 100, "within": 1.0} if is_bulk else {}
+    return {**defaults, **table.check(options)}
 
 
 def policy_of(options: CheckedOptions) -> RetryPolicy | None:

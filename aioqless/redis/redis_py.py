@@ -87,7 +87,7 @@ class _TopologyConnection(AbstractConnection):
         self._reply_timeout = reply_timeout
         self._name = name
         super().__init__(
-            redis_connect_func=_shake_hands,
+            redis_connect_func=_TopologyConnection.shake_hands,  # type: ignore[arg-type]
             socket_timeout=None,
             socket_connect_timeout=self._connect_timeout,
             **options,
@@ -187,7 +187,9 @@ class _TopologyConnection(AbstractConnection):
 
     def _explain(self, error: Exception) -> Exception:
         """Return the error with the address and the reason in its text."""
-        address, known = self._topology.address, _specific(error)
+        address, known = self._topology.address, error
+        if type(error) is exceptions.ResponseError:  # redis-py has no class for it
+            known = make_error(str(error))
         if isinstance(known, TimeoutError | exceptions.TimeoutError):
             seconds = address.connect_timeout  # others are a part of what the user has set
             within = "" if seconds is None else f" within {seconds:g} s"
@@ -232,16 +234,6 @@ class _Unix(_TopologyConnection, UnixDomainSocketConnection):
     async def _connect(self) -> None:
         """Open the socket only: redis-py would shake hands here and again in `connect`."""
         self._reader, self._writer = await asyncio.open_unix_connection(self.path)
-
-
-async def _shake_hands(connection: AbstractConnection) -> None:
-    assert isinstance(connection, _TopologyConnection)
-    await connection.shake_hands()
-
-
-def _specific(error: Exception) -> Exception:
-    """Return the exception for a reply for which redis-py has none."""
-    return make_error(str(error)) if type(error) is exceptions.ResponseError else error
 
 
 def _connection_class(

@@ -140,8 +140,7 @@ class Poller:
             locked = [(Job(self._backend, job), job.expires - popped.now) for job in jobs]
             self._lifecycle.count_jobs(start(locked))  # others have no handler here
             self.subscriptions.end_turn(jobs[-1].queue)
-            queues = self.subscriptions
-            more = popped.maybe_more or queues.has_limits or queues.exceed_a_batch
+            more = popped.maybe_more or self.subscriptions.change_by_batch
             if more or self._settings.burst:
                 return 0
         elif self._settings.burst and not caught_up:

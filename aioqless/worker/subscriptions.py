@@ -152,14 +152,9 @@ class Subscriptions:
         return queue in self._served
 
     @property
-    def has_limits(self) -> bool:
-        """Whether a queue has a limit, which jobs that begin may reach."""
-        return bool(self._limits)
-
-    @property
-    def exceed_a_batch(self) -> bool:
-        """Whether there are more queues than one pop may ask."""
-        return len(self._served) > MOST_PER_BATCH
+    def change_by_batch(self) -> bool:
+        """Whether the next batch may differ: jobs reach limits, or there are too many queues."""
+        return bool(self._limits) or len(self._served) > MOST_PER_BATCH
 
     def set_given(self, given: Iterable[Subscription]) -> None:
         """Set what the worker serves."""

@@ -89,7 +89,7 @@ class Consumer:
         if shared.has_stable_name:
             self._lease = NameLease(context, id, on_lost=shared.stop_at_once)
         self._renewer = LockRenewer(
-            locks or client.internals.dedicated_store("locks", LOCKS_TIMEOUT),
+            locks or client.internals.access.make_dedicated_store("locks", LOCKS_TIMEOUT),
             shared.name,
             shared.running.by_jid,
             shared.watchdog,

@@ -107,7 +107,7 @@ class PartitionedAccess(RedisAccess):
     def make_dedicated_store(self, name: str, timeout: float) -> ScriptStore:
         self._ways.pop(f"{self.name}.{name}", None)  # each has connections of its own
         return self._unite(
-            [client.internals.dedicated_store(name, timeout) for client in self.clients]
+            [client.internals.access.make_dedicated_store(name, timeout) for client in self.clients]
         )
 
     @override

@@ -78,8 +78,6 @@ class PartitionedSender(PutSender):
         wait: Seconds,
         options: FlowOptions,
         partition_key: str | None = None,
-        *,
-        send: SendFlow | None = None,
     ) -> Flow:
         """Put a workflow, with all its jobs in one partition: of `once`, if that is given."""
         names = [] if partition_key is None else [partition_key]
@@ -96,7 +94,7 @@ class PartitionedSender(PutSender):
             names += [name for name in own if name not in made]
         home = common_partition(names, self._count) if names else random.randrange(self._count)
         laid_out = lay_out(flow, queue, options, partial(generate_jid, home, self._count))
-        return await self.put_laid_out(*laid_out, wait, send)
+        return await self.put_laid_out(*laid_out, wait)
 
     async def put_row(self, queue: str, job: PutManyRow, wait: Seconds) -> str:
         """Put one job; return its jid."""

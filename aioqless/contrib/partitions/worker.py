@@ -67,7 +67,7 @@ class PartitionedWorker(AnyWorker):
         self._slots: list[PartitionSlots] = []
         self._lost: list[NameTaken] = []  # who has the name by now, in some partitions
         outages = NodeOutages(self.settings.reconnect)
-        dedicated = cast(Any, client.internals.dedicated_store("locks", LOCKS_TIMEOUT))
+        dedicated = cast(Any, client.internals.access.make_dedicated_store("locks", LOCKS_TIMEOUT))
         self._consumers = consumers = list[Consumer]()
         for number, each in zip(numbers, self._clients, strict=True):
             declared = None
