@@ -191,14 +191,9 @@ def _in_order(line: EventDict) -> EventDict:
     return {name: line[name] for name in ORDER if name in line} | dict(line)
 
 
-def _merge_bound(_logger: object, _method: str, event_dict: EventDict) -> EventDict:
-    """Add the bound fields, as a processor of structlog."""
-    return _merge(event_dict, get_contextvars())
-
-
 def _to_logger(_logger: object, _method: str, event_dict: EventDict) -> LoggerArguments:
-    """Return what structlog passes to a method of a logger."""
-    parts = split_event(event_dict)
+    """Return what structlog passes to a method of a logger, with the bound fields."""
+    parts = split_event(_merge(event_dict, get_contextvars()))
     return (parts.message, parts.fields), {"exc_info": parts.raised, "extra": parts.extra}
 
 
@@ -247,7 +242,7 @@ def write_to(
     root.addHandler(handler)
     root.setLevel(LEVELS[level])
     structlog.configure(
-        processors=[_merge_bound, _to_logger],
+        processors=[_to_logger],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,

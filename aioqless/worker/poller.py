@@ -199,7 +199,10 @@ class Poller:
         """
         with self._store.request() as request:
             attempt = PopAttempt(self._store, self._worker, request, self._settings.version_label)
-            while taken := await self._take_slots(attempt):
+            # An unanswered attempt takes as many slots again, whatever it brought.
+            while taken := await self._slots.take(
+                attempt.count or self._most(), whole=attempt.unanswered
+            ):
                 began = time.monotonic()
                 try:
                     if self._lifecycle.stopping and not attempt.unanswered:
@@ -223,12 +226,6 @@ class Poller:
                     return NOTHING
                 await self._sleep(pause)
         return None
-
-    async def _take_slots(self, attempt: PopAttempt) -> int:
-        """Wait for slots; an unanswered attempt takes as many again, whatever it brought."""
-        if attempt.unanswered:
-            return await self._slots.take(attempt.count, whole=True)
-        return await self._slots.take(self._most())
 
 
 class PopAttempt:

@@ -250,7 +250,9 @@ class Runner:
         guard_loop()
         try:
             yield
-            await self._wait_for_runs(self._shutdown_time_left())
+            until = self._lifecycle.stopped_at + self._settings.shutdown_timeout
+            # A pop may have delayed the shutdown.
+            await self._wait_for_runs(max(0.0, until - time.monotonic()))
         finally:
             self.release_all()
             kill_after = self._settings.kill_after
@@ -264,12 +266,6 @@ class Runner:
     def _own(self, runs: Iterable[Run]) -> list[Run]:
         """Return those of these runs that this runner has started."""
         return [run for run in runs if run.renewer is self._renewer]
-
-    def _shutdown_time_left(self) -> float:
-        """Return the seconds that running jobs still have: a pop may have delayed the shutdown."""
-        return max(
-            0.0, self._lifecycle.stopped_at + self._settings.shutdown_timeout - time.monotonic()
-        )
 
     async def _wait_for_runs(self, timeout: float | None) -> None:
         runs = self._own(self._running.by_jid.values())

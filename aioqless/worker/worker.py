@@ -102,7 +102,9 @@ class Consumer:
             shared.running,
             slots or shared.running,
             holds_name=self._lease.holds if self._lease else None,
-            caught_up=lambda: _have_caught_up(self._scheduler, *parts),
+            caught_up=lambda: all(
+                getattr(part, "caught_up", True) for part in (self._scheduler, *parts)
+            ),
             takes_bulks=shared.handlers.takes_bulks,
         )
         registration = None
@@ -478,8 +480,3 @@ def _check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
         if isinstance(part, type) or not callable(getattr(part, "run", None)):
             raise TypeError(f"parts must be a list of objects with a method run, not {parts!r}")
     return tuple(parts)
-
-
-def _have_caught_up(*parts: object) -> bool:
-    """Return whether the parts that put jobs have put those due at the start."""
-    return all(getattr(part, "caught_up", True) for part in parts)
