@@ -7,9 +7,9 @@ A script pays for each function that it defines, on every call, and for each cal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from aioqless.lua import constants, list_libraries, read_script
 from aioqless.store.command_header import HeaderError
@@ -27,16 +27,23 @@ _STATEMENT = re.compile(r"\b(?:return|if|for|while|repeat|local|function|do|end)
 _CONSTANT = re.compile(r"\bconstants\.([A-Z_]+)\b")
 
 
+class Expression(NamedTuple):
+    """A function of one expression, which can be written out instead of called."""
+
+    parameters: tuple[str, ...]
+    text: str
+
+
 @cache
-def key_functions() -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the parameters and the expression of each function of lib/keys.lua.
+def key_functions() -> dict[str, Expression]:
+    """Return the functions of lib/keys.lua.
 
     An extension has its own file of that name.
     """
     files = [file for file in list_libraries() if file.endswith("/keys.lua")]
     text = "\n".join(map(read_script, files))
     return {
-        name: (tuple(re.findall(r"\w+", parameters)), key)
+        name: Expression(tuple(re.findall(r"\w+", parameters)), key)
         for name, parameters, key in _FUNCTION.findall(text)
     }
 
@@ -47,7 +54,9 @@ def inline_keys(line: str) -> str:
     Raises:
         HeaderError: lib/constants.lua doesn't define a constant.
     """
-    return _CONSTANT.sub(_constant, _CALL.sub(_inline, line))
+    keys = key_functions()
+    line = _CALL.sub(lambda call: _write_out(call, keys.get(call[1]), call[2]), line)
+    return _CONSTANT.sub(_constant, line)
 
 
 def _constant(mention: re.Match[str]) -> str:
@@ -57,22 +66,15 @@ def _constant(mention: re.Match[str]) -> str:
         raise HeaderError(f"{mention[0]} is used but lib/constants.lua doesn't define it") from None
 
 
-def _inline(call: re.Match[str]) -> str:
-    parameters, key = key_functions().get(call[1], ((), ""))
-    arguments = re.findall(_SIMPLE, call[2])
-    if not key or len(arguments) != len(parameters):
+def _write_out(call: re.Match[str], found: Expression | None, arguments: str) -> str:
+    """Return the expression of a call, or the call if it has none or not these parameters."""
+    given = re.findall(_SIMPLE, arguments)
+    if found is None or len(given) != len(found.parameters):
         return call[0]
-    return _fill_in(key, parameters, arguments)
-
-
-def _fill_in(expression: str, parameters: Sequence[str], arguments: Sequence[str]) -> str:
-    """Write out an expression with arguments for its parameters, which fields may be named as."""
-    given = dict(zip(parameters, arguments, strict=True))
-    return (
-        "("
-        + re.sub(r"'[^']*'|(?<![\w.])\w+", lambda word: given.get(word[0], word[0]), expression)
-        + ")"
-    )
+    values = dict(zip(found.parameters, given, strict=True))
+    # Fields may be named as parameters.
+    words = re.compile(r"'[^']*'|(?<![\w.])\w+")
+    return f"({words.sub(lambda word: values.get(word[0], word[0]), found.text)})"
 
 
 def _has_several(text: str) -> bool:
@@ -83,14 +85,6 @@ def _has_several(text: str) -> bool:
         if character == "," and depth == 0:
             return True
     return False
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A function of one expression, which can be written out instead of called."""
-
-    parameters: tuple[str, ...]
-    text: str
 
 
 def read_expression(source: str, hidden: Iterable[str]) -> Expression | None:
@@ -112,12 +106,9 @@ def inline_expressions(line: str, expressions: Mapping[str, Expression]) -> str:
     """Write out the calls of functions of one expression, by `library.name`."""
 
     def written_out(call: re.Match[str]) -> str:
-        found = expressions.get(f"{call[1]}.{call[2]}")
-        arguments = re.findall(_SIMPLE, call[3])
-        used = _USED.search(call.string, 0, call.start())
-        if found is None or not used or len(arguments) != len(found.parameters):
+        if not _USED.search(call.string, 0, call.start()):
             return call[0]
-        return _fill_in(found.text, found.parameters, arguments)
+        return _write_out(call, expressions.get(f"{call[1]}.{call[2]}"), call[3])
 
     while (written := _ANY_CALL.sub(written_out, line)) != line:
         line = written

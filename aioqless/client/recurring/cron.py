@@ -11,6 +11,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from aioqless import validation
+from aioqless.client.put_options import CheckedOptions
 from aioqless.hints import did_you_mean
 from aioqless.lua import constant
 
@@ -55,6 +56,11 @@ class Cron:
         find_zone(self.timezone)
         object.__setattr__(self, "expression", _expand(self.expression))
         _check(self.expression)
+
+    @property
+    def arguments(self) -> CheckedOptions:
+        """The arguments of the commands that make a recurring job of it."""
+        return {"expression": self.expression, "timezone": self.timezone}
 
     def next(self, after: float) -> float:
         """Return the first time later than `after`, both in seconds since 1970."""

@@ -55,14 +55,11 @@ async def recur(
     if isinstance(schedule, Cron):
         if "offset" in options:
             raise TypeError("offset goes with every: a cron expression has times of its own")
-        await store.recur_cron(
-            expression=schedule.expression,
-            timezone=schedule.timezone,
-            next=schedule.next(await store.now()),
-            **template,
-        )
+        following = schedule.next(await store.now())
+        await store.recur_cron(**schedule.arguments, next=following, **template)
     else:
-        await store.recur_on(interval=schedule.seconds, offset=checked.get("offset", 0), **template)
+        offset = checked.get("offset", 0)
+        await store.recur_on(**schedule.arguments, offset=offset, **template)
     record = await store.recur_get(jid=template["jid"])
     if record is None:
         raise AioqlessError(f"recurring job {template['jid']} was canceled while it was being read")

@@ -21,6 +21,11 @@ class Every:
 
     seconds: float
 
+    @property
+    def arguments(self) -> CheckedOptions:
+        """The arguments of the commands that make a recurring job of it."""
+        return {"interval": self.seconds}
+
     def next(self, after: float) -> float:
         """Return the time of an instance that is due after another one."""
         return after + self.seconds

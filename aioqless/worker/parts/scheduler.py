@@ -21,7 +21,7 @@ from aioqless.errors import QueueFull
 from aioqless.handlers import Handler
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import wait_for_event
-from aioqless.store import Store, TickRow
+from aioqless.store import Call, Store, TickRow
 from aioqless.worker.context import NOT_NOW, WorkerContext
 
 LONGEST_PAUSE = 15.0  # Redis' clock may have been set, its contents or a message lost
@@ -127,18 +127,10 @@ class Declarations:
             await store.on_failure_off(klasses=others)
         now = await store.now()
         for klass, (schedule, arguments) in self._declared.items():
-            following = schedule.next(now)
+            declare: Callable[..., Call[str]] = store.declare_interval
             if isinstance(schedule, Cron):
-                done = await store.declare_cron(
-                    expression=schedule.expression,
-                    timezone=schedule.timezone,
-                    next=following,
-                    **arguments,
-                )
-            else:
-                done = await store.declare_interval(
-                    interval=schedule.seconds, next=following, **arguments
-                )
+                declare = store.declare_cron
+            done = await declare(**schedule.arguments, next=schedule.next(now), **arguments)
             log.info("recurring.declared", recurring=klass, done=done)
         for start in range(0, len(self._others), MOST_JIDS_PER_CALL):
             others = self._others[start : start + MOST_JIDS_PER_CALL]
