@@ -51,11 +51,6 @@ class Block:
         names = re.match(r"local (?:function )?(\w+(?:, \w+)*)", self.lines[0][1])
         return frozenset(names[1].split(", ")) if self.shared and names else frozenset()
 
-    @property
-    def text(self) -> str:
-        """Its lines."""
-        return "\n".join(text for _, text in self.lines)
-
     @cached_property
     def written_out(self) -> tuple[tuple[int, str], ...]:
         """Its lines as they are put into scripts, with their numbers."""
@@ -130,7 +125,8 @@ def expressions() -> dict[str, Expression]:
     for library in known_libraries().keys() - {"keys", "constants"}:
         hidden = {name for block in _blocks(library) for name in block.locals}
         for block in _blocks(library):
-            if not block.shared and (expression := read_expression(block.text, hidden)):
+            text = "\n".join(line for _, line in block.lines)
+            if not block.shared and (expression := read_expression(text, hidden)):
                 found[block.path] = expression
     return found
 
@@ -153,25 +149,18 @@ def known_libraries() -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True)
-class Reached:
-    """The blocks that a script needs, in the order in which they are defined.
-
-    Attributes:
-        usual: What every call defines.
-        deferred: What a call defines when it first needs a function.
-    """
-
-    usual: list[Block]
-    deferred: dict[Block, list[Block]]
-
-
-def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
+def find_blocks(
+    text: str, usual: Iterable[str] = ()
+) -> tuple[list[Block], dict[Block, list[Block]]]:
     """Find the blocks that a script needs, directly or through others.
 
     Args:
         text: Lua.
         usual: The functions that the usual call reaches, as `library.name`.
+
+    Returns:
+        What every call defines, in this order, and what a call defines when it first needs a
+        function.
 
     Raises:
         HeaderError: A function is unknown or not needed.
@@ -185,7 +174,7 @@ def find_blocks(text: str, usual: Iterable[str] = ()) -> Reached:
     deferred = {
         function: _in_order(_with_locals({function})) for function in _in_order(functions - first)
     }
-    return Reached(_in_order(_with_locals(first)), deferred)
+    return _in_order(_with_locals(first)), deferred
 
 
 def find_sources(text: str) -> list[str]:

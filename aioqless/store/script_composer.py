@@ -100,13 +100,14 @@ def _lines(name: str, answer_only: bool) -> list[Line]:
     tail = [write_out(text) for text in written]
     body = [] if answer_only else [(number, write_out(text)) for number, text in command.body]
     usual = () if answer_only else command.usual
-    reached = find_blocks("\n".join([*arguments, *tail, *(text for _, text in body)]), usual)
+    whole = "\n".join([*arguments, *tail, *(text for _, text in body)])
+    defined, deferred = find_blocks(whole, usual)
     lines: list[Line] = [("local call = {}", None)]
-    names = [*usual, "lib"] if reached.deferred else usual
+    names = [*usual, "lib"] if deferred else usual
     if names:
         lines.append((f"local {', '.join(names)}", None))
-    lines += _definitions(reached.usual)
-    lines += _definitions_on_demand(reached.deferred)
+    lines += _definitions(defined)
+    lines += _definitions_on_demand(deferred)
     lines += [(text, None) for text in arguments]
     lines.append(("local function perform()", None))
     lines += [(text, (command_files()[name], number)) for number, text in body]
