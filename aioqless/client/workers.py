@@ -159,16 +159,11 @@ class Workers:
             limit: Maximum number of its jobs that the worker runs at once.
             weight: Share of its jobs among those of other queues.
         """
-        return await self._command(
-            name,
-            "subscribe",
-            partial(
-                self._store.remote_control_subscribe,
-                queue=validation.check_name("queue", queue),
-                limit=limit,
-                weight=weight,
-            ),
+        validation.check_name("queue", queue)
+        send = partial(
+            self._store.remote_control_subscribe, queue=queue, limit=limit, weight=weight
         )
+        return await self._command(name, "subscribe", send)
 
     async def unsubscribe(self, name: str, queue: str) -> WorkerState:
         """Unsubscribe a worker from a queue. Running jobs are not affected.
@@ -177,9 +172,8 @@ class Workers:
             name: Name of the worker.
             queue: Name of the queue, or a pattern.
         """
-        return await self._command(
-            name, "unsubscribe", partial(self._store.remote_control_unsubscribe, queue=queue)
-        )
+        send = partial(self._store.remote_control_unsubscribe, queue=queue)
+        return await self._command(name, "unsubscribe", send)
 
     async def pause(self, name: str) -> WorkerState:
         """Keep a worker from popping until `resume`. Running jobs are not affected.
