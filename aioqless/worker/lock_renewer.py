@@ -205,7 +205,6 @@ class RenewerThread:
     def __init__(self, running: RunningJobs, watchdog: LoopWatchdog) -> None:
         self._running = running
         self._watchdog = watchdog
-        self._timer: asyncio.TimerHandle | None = None  # of the thread's loop
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @contextlib.asynccontextmanager
@@ -229,25 +228,18 @@ class RenewerThread:
 
     def _serve(self, loop: asyncio.AbstractEventLoop, ending: asyncio.Event) -> None:
         """Run in the thread until the end."""
-
-        async def serve() -> None:
-            self._check_punctuality(time.monotonic())
-            await ending.wait()
-            if self._timer is not None:
-                self._timer.cancel()
-
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(serve())
+            runner.run(self._check_punctuality(ending))
 
-    def _check_punctuality(self, due: float) -> None:
+    async def _check_punctuality(self, ending: asyncio.Event) -> None:
         """Log a late timer: nothing blocks this loop but code that holds the interpreter lock."""
-        now = time.monotonic()
-        if (late := now - due) > LATE:
-            fields = self._watchdog.culprit(self._running.by_jid.copy().values())
-            log.warning("worker.heartbeat_delayed", seconds=round(late, 3), **fields)
-        self._timer = asyncio.get_running_loop().call_later(
-            LONGEST_PAUSE, self._check_punctuality, now + LONGEST_PAUSE
-        )
+        due = time.monotonic() + LONGEST_PAUSE
+        while not await wait_for_event(ending, LONGEST_PAUSE):
+            now = time.monotonic()
+            if (late := now - due) > LATE:
+                fields = self._watchdog.culprit(self._running.by_jid.copy().values())
+                log.warning("worker.heartbeat_delayed", seconds=round(late, 3), **fields)
+            due = now + LONGEST_PAUSE
 
     def submit(self, work: Coroutine[object, object, None]) -> asyncio.Future[None]:
         """Let a coroutine run in the thread, with the caller's context variables."""

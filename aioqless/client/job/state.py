@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 V = TypeVar("V")
 
@@ -314,7 +314,11 @@ class Ended:
 Output: TypeAlias = Emitted | Restarted | Missed | Ended
 
 
-class Cursor(Protocol[V]):
+class Cursor(
+    AbstractAsyncContextManager["Cursor[V]", None],
+    AbstractContextManager["Cursor[V]", None],
+    Protocol[V],
+):
     """A position in a list of items; a protocol, since the core imports no extension.
 
     Attributes:
@@ -335,19 +339,6 @@ class Cursor(Protocol[V]):
             LockLost: Another run holds the job.
             Parked: The worker shuts down: the job is released, and its next run continues here.
         """
-
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object, /
-    ) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 
 def list_stages(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
