@@ -137,8 +137,7 @@ class Takes:
 
     def values(self, klass: str, text: bytes, taken: Names = NONE) -> dict[str, object]:
         """Return the data by field, parameters with their defaults included; raise InvalidData."""
-        data = msgspec.json.decode(text)
-        return (data if isinstance(data, dict) else {}) | self.arguments(klass, text, taken=taken)
+        return {**job_data.decode_fields(text), **self.arguments(klass, text, taken=taken)}
 
     def _named(self, text: bytes) -> bytes:
         """Return a list of values as an object, by the names of the parameters in their order."""
