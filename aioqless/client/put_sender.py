@@ -329,10 +329,15 @@ class Backpressure:
         self._until = time.monotonic() + validation.check_seconds("wait", wait)
         self._pause = FIRST_PAUSE
 
+    @property
+    def left(self) -> float:
+        """Number of seconds that are left to wait."""
+        return max(0.0, self._until - time.monotonic())
+
     async def pause(self) -> bool:
         """Pause before the next attempt; return False, at once, if the time is up."""
-        left = self._until - time.monotonic()
-        if left <= 0:
+        left = self.left
+        if not left:
             return False
         await asyncio.sleep(min(left, self._pause * random.uniform(0.8, 1.2)))
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
