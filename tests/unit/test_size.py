@@ -31,17 +31,17 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "generated_commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_395
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_187
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_844
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_533
 
 
 @pytest.mark.parametrize(
     ("folder", "most"),
     [
-        ("aioqless/contrib/partitions", 2_113),
+        ("aioqless/contrib/partitions", 2_111),
         ("aioqless/contrib/lake", 5_353),
         ("tests/contrib/lake", 5_084),
     ],
