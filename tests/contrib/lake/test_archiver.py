@@ -521,11 +521,10 @@ async def test_quarantine_that_is_ahead_of_the_events_is_no_loss(
     with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
         patched.setattr(OpenTable, "append", append_no_events)
         await place.once()
-    Lake(place.root).table(QUARANTINE).optimize()
-    assert (
-        count_missing(*map(Lake(place.root).table, (EVENTS, QUARANTINE)), place.client.namespace)
-        == 0
-    )
+    lake = Lake(place.root)
+    events, quarantine = lake.table(EVENTS), lake.table(QUARANTINE)
+    quarantine.optimize()
+    assert count_missing(events, quarantine, place.client.namespace) == 0
 
 
 async def test_change_of_metadata_meanwhile_is_no_other_archiver(
