@@ -36,6 +36,7 @@ _NOT_PERMITTED = re.compile(
     r"The user executing the script can't|ACL failure in script"
 )  # up to Redis 7.0, and later ones
 _POSITION = re.compile(r"user_script:(\d+)")
+_NO_SHEBANG = "unexpected symbol near '#'"  # which Redis says of a script's first line before 7.0
 
 
 class RequestLine:
@@ -256,6 +257,10 @@ class ScriptStore(Store):
         if refused := _REFUSAL.match(text):
             return errors.script_error(
                 call.command, refused[1], json.loads(refused[2], strict=False)
+            )
+        if _NO_SHEBANG in text:
+            return errors.AioqlessError(
+                "this Redis is older than 7.0, the oldest that aioqless can use: update the server"
             )
         kind = exceptions.NoPermissionError if _NOT_PERMITTED.search(text) else type(error)
         if position := _POSITION.search(text):
