@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from aioqless.contrib.job_recovery.process_files import ProcessFile, lock_ended, lock_group
 from aioqless.errors import NameTaken
 from aioqless.runtime.log import log
-from aioqless.worker.context import NOT_NOW, WorkerContext, call_until_answered
+from aioqless.worker.context import NOT_NOW, WorkerContext
 
 INTERVAL = 2.0  # seconds
 
@@ -39,7 +39,8 @@ class JobRecovery:
     async def __aenter__(self) -> Self:
         self._file = ProcessFile.create(self._group, self._id, self._context.name)
         try:
-            await call_until_answered(self._context, self._recover_all)
+            with contextlib.suppress(*NOT_NOW):  # `run` tries again
+                await self._recover_all()
         except BaseException:
             await self.__aexit__()
             raise
