@@ -31,11 +31,11 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "generated_commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_187
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_192
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_533
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 55_539
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_package_has_few_lines() -> None:
     [
         ("aioqless/contrib/partitions", 2_111),
         ("aioqless/contrib/lake", 5_353),
-        ("tests/contrib/lake", 5_084),
+        ("tests/contrib/lake", 5_083),
     ],
 )
 def test_folder_has_few_lines(folder: str, most: int) -> None:
