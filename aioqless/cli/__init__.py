@@ -6,7 +6,6 @@ help.py              the help of `aioqless` itself
 options.py           options that several commands share
 commands/            one file per group of commands; extensions have theirs in contrib/*/cli
 presentation/        tables, JSON, prompts, job details
-extension_loader.py  imports extensions by name
 connect.py           runs a command with a connected client
 job_lookup.py        finds jobs by jid
 completion.py        shell completion

@@ -5,46 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import typer
-
-from aioqless.cli.extension_loader import is_private_redis_running
 
 if TYPE_CHECKING:
     from aioqless.client import Client
 
+ReadNames: TypeAlias = "Callable[[Client], Awaitable[Iterable[str]]]"
 TIMEOUT = 1.0  # seconds
 MAX_NAMES = 100
-
-
-def complete_queue(context: typer.Context, incomplete: str) -> list[str]:
-    """Complete the name of a queue."""
-    return _complete(context, incomplete, _read_queues)
-
-
-def complete_group(context: typer.Context, incomplete: str) -> list[str]:
-    """Complete a failure group."""
-    return _complete(context, incomplete, lambda client: client.jobs.failed_counts())
-
-
-def complete_failed_jid(context: typer.Context, incomplete: str) -> list[str]:
-    """Complete the jid of a recently failed job: users look for these most."""
-    from aioqless.cli.job_lookup import (
-        read_recently_failed_jids,  # its imports delay no other command
-    )
-
-    return _complete(context, incomplete, read_recently_failed_jids)
-
-
-def complete_worker(context: typer.Context, incomplete: str) -> list[str]:
-    """Complete the name of a worker."""
-    return _complete(context, incomplete, _read_workers)
-
-
-def complete_tag(context: typer.Context, incomplete: str) -> list[str]:
-    """Complete a tag that two jobs or more have."""
-    return _complete(context, incomplete, lambda client: client.jobs.tags())
 
 
 def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
@@ -66,14 +36,16 @@ def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
     return _complete(context, incomplete, read_words)
 
 
-def complete_option(context: typer.Context, incomplete: str) -> list[str]:
-    """Complete the name of a configuration option."""
-    return _complete(context, incomplete, lambda client: client.config.all())
+def _completer(read: ReadNames) -> Callable[[typer.Context, str], list[str]]:
+    """Return what completes one of these names, as Typer calls it."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        return _complete(context, incomplete, read)
+
+    return complete
 
 
-def _complete(
-    context: typer.Context, incomplete: str, read: Callable[[Client], Awaitable[Iterable[str]]]
-) -> list[str]:
+def _complete(context: typer.Context, incomplete: str, read: ReadNames) -> list[str]:
     try:
         names = asyncio.run(_read(context, read))
     except Exception:  # a shell that completes a word can't show a message
@@ -82,17 +54,16 @@ def _complete(
     return sorted(matching)[:MAX_NAMES]
 
 
-async def _read(
-    context: typer.Context, read: Callable[[Client], Awaitable[Iterable[str]]]
-) -> Iterable[str]:
+async def _read(context: typer.Context, read: ReadNames) -> Iterable[str]:
     from aioqless.cli.connect import PARTITIONS_VARIABLE, make_client
+    from aioqless.client import extensions
 
     partitions = context.params.get("partitions") or os.environ.get(PARTITIONS_VARIABLE)
     namespace = context.params.get("namespace") or os.environ.get("AIOQLESS_NAMESPACE") or "ql"
     client = make_client(
         context.params.get("url"), namespace, int(partitions) if partitions else None
     )
-    if client.url is None and not is_private_redis_running():
+    if client.url is None and extensions.load("private_redis").running() is None:
         return []  # completing a word starts no server
     async with asyncio.timeout(TIMEOUT), client:
         return await read(client)
@@ -106,9 +77,21 @@ async def _read_workers(client: Client) -> Iterable[str]:
     return [counts.name for counts in await client.workers.counts()]
 
 
-_READ_NAMES: dict[str, Callable[[Client], Awaitable[Iterable[str]]]] = {
+async def _read_failed_jids(client: Client) -> Iterable[str]:
+    """Return the jids of recently failed jobs: users look for these most."""
+    from aioqless.cli import job_lookup  # its imports delay no other command
+
+    return await job_lookup.read_recently_failed_jids(client)
+
+
+_READ_NAMES: dict[str, ReadNames] = {
     "queue": _read_queues,
     "worker": _read_workers,
     "group": lambda client: client.jobs.failed_counts(),
-    "tag": lambda client: client.jobs.tags(),
+    "tag": lambda client: client.jobs.tags(),  # that two jobs or more have
 }
+complete_queue, complete_worker, complete_group, complete_tag = map(
+    _completer, _READ_NAMES.values()
+)
+complete_failed_jid = _completer(_read_failed_jids)
+complete_option = _completer(lambda client: client.config.all())

@@ -11,8 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from redis.exceptions import RedisError
 
-from aioqless.cli.extension_loader import load_partitioned_client
-from aioqless.client import Client, acting_as
+from aioqless.client import Client, acting_as, extensions
 from aioqless.errors import AioqlessError
 from aioqless.redis.cluster import uses_shard_channels
 from aioqless.store import Keys
@@ -48,7 +47,8 @@ def make_client(url: str | None, namespace: str, partitions: int | None = None) 
     """Return a client of the namespace, or of all its partitions if their number is given."""
     if partitions is None:
         return Client(url, namespace=namespace)
-    return load_partitioned_client()(url, namespace=namespace, partitions=partitions)
+    make: Callable[..., Client] = extensions.load("partitions").PartitionedClient
+    return make(url, namespace=namespace, partitions=partitions)
 
 
 async def check_unpartitioned(client: Client) -> None:

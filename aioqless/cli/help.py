@@ -68,13 +68,7 @@ WIDTHS = (50, 80)  # columns
 
 
 class ExtensionCommand(TypedDict):
-    """A command of an extension, as its `cli/commands.json` describes it.
-
-    Attributes:
-        section: the section of the help.
-        extra: the extras that it needs.
-        help: the first line of its docstring.
-    """
+    """A command of an extension, as its `cli/commands.json` describes it."""
 
     section: str
     extra: str

@@ -70,13 +70,12 @@ async def explain_unknown_name(client: Client, words: str) -> str:
 
 async def select_jids(client: Client, words: str) -> list[str]:
     """Return all jobs that match a filter, after a search of which the progress is shown."""
-    found: dict[str, None] = {}
-    page = await client.jobs.search(words, count=PAGE)
+    pages = client.jobs.filter(words, count=PAGE)
+    page = await anext(pages)
+    found, searched = dict.fromkeys(page.jids), page.searched
     with show_progress(f"searching {page.total:,} jobs", page.total) as advance:
-        advance(searched := page.searched)
-        found |= dict.fromkeys(page.jids)
-        while page.cursor:
-            page = await client.jobs.search(words, cursor=page.cursor, count=PAGE)
+        advance(searched)
+        async for page in pages:
             advance(page.searched - searched)
             searched = page.searched
             found |= dict.fromkeys(page.jids)

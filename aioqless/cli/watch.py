@@ -29,10 +29,7 @@ LAST_EVENTS = 0.05  # seconds in which the last events of an ended job arrive
 async def watch_jobs(client: Client, jids: Sequence[str], *, wait: bool) -> AsyncIterator[None]:
     """Print the events of jobs from before the block until each job is complete or failed.
 
-    Args:
-        client: a connected client.
-        jids: the jobs.
-        wait: without it, nothing is printed.
+    Without `wait`, nothing is printed.
 
     Raises:
         typer.Exit: if a job failed.

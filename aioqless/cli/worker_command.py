@@ -6,21 +6,20 @@ import importlib
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import cast
 
-from aioqless.cli.extension_loader import METRICS, load_supervisor
 from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.worker_options import WorkerOptions, parse_options
 from aioqless.cli.worker_process import WorkerProcess
+from aioqless.client import extensions
 from aioqless.errors import AioqlessError
 from aioqless.handlers import Handlers, Source
 from aioqless.runtime import log
 from aioqless.worker import ReconnectDelays, Settings, Subscription
-from aioqless.worker.subscriptions import Order, find_unserved
+from aioqless.worker.subscriptions import find_unserved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,17 +67,12 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
     if options.process_number is None and (options.workers or options.reload):
         processes = options.workers or 1
         check_open_file_limit(processes)
-        return load_supervisor()(
-            partial(_process_command, len(arguments) + (host.own_words if host else 0)),
-            processes=processes,
-            shutdown_timeout=options.shutdown_timeout + options.kill_after,
-            burst=options.burst,
-            reload=options.reload,
-            health=options.health,
-            metrics=options.metrics,
-        )
-    extensions = [METRICS] if options.metrics else []
-    modules = [import_module(name) for name in [*options.modules, *extensions]]
+        words = len(arguments) + (host.own_words if host else 0)
+        supervise: Callable[..., int] = extensions.load("supervisor.run").supervise
+        return supervise(partial(_process_command, words), processes, options)
+    modules = [*map(import_module, options.modules)]
+    if options.metrics:
+        modules.append(extensions.load("telemetry.prometheus"))
     sources = host.collect(modules) if host else modules
     handlers = Handlers.collect(*sources)  # raises before Redis is connected
     if host and host.queues and settings.queues is None:
@@ -86,19 +80,7 @@ def run_worker(arguments: Sequence[str], host: Host | None = None) -> int:
         settings = replace(settings, queues=_add_queues(given, handlers))
     elif any(text.startswith("+") for text in options.queue or ()):
         settings = replace(settings, queues=_add_queues(settings.subscriptions, handlers))
-    process = WorkerProcess(
-        settings=settings,
-        name=options.name,
-        url=options.url,
-        namespace=options.namespace,
-        health=options.health,
-        metrics=options.metrics,
-        number=options.process_number,
-        status_fd=options.status_fd,
-        paused=options.paused,
-        partitions=options.partitions,
-    )
-    return process.run(sources)
+    return WorkerProcess(options, settings).run(sources)
 
 
 def _add_queues(given: tuple[Subscription, ...], handlers: Handlers) -> tuple[Subscription, ...]:
@@ -107,41 +89,20 @@ def _add_queues(given: tuple[Subscription, ...], handlers: Handlers) -> tuple[Su
 
 
 def _read_settings(options: WorkerOptions) -> Settings:
+    """Return the settings that the options say; those that are named alike have one meaning."""
+    given = vars(options)
+    named = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
     queues = options.queue and tuple(
         Subscription.read(text.removeprefix("+")) for text in options.queue
     )
-    return Settings(
-        queues=queues,
-        order=cast(Order, options.order),  # Settings checks it
-        concurrency=options.concurrency,
-        poll=options.poll,
-        shutdown_timeout=options.shutdown_timeout,
-        stuck_after=options.stuck_after,
-        park_after=options.park_after,
-        unknown_klass_delay=options.unknown_klass_delay,
-        unknown_klass_timeout=options.unknown_klass_timeout,
-        burst=options.burst,
-        scheduler=options.scheduler,
-        allow_eviction=options.allow_eviction,
-        threads=options.threads,
-        processes=options.processes,
-        max_jobs_per_process=options.max_jobs_per_process,
-        kill_after=options.kill_after,
-        max_jobs=options.max_jobs,
-        max_memory=options.max_memory,
-        version_label=options.version_label,
-        reconnect=ReconnectDelays(first=options.reconnect, longest=options.reconnect_max),
-    )
+    reconnect = ReconnectDelays(first=options.reconnect, longest=options.reconnect_max)
+    return Settings(**named | {"queues": queues, "reconnect": reconnect})
 
 
 def _process_command(arguments: int, number: int, status_fd: int, paused: bool) -> list[str]:
     """Return the command line of a process: the supervisor's own, and what only that knows.
 
-    Args:
-        arguments: how many words of the supervisor's are those of the worker.
-        number: the number of the process.
-        status_fd: the descriptor of the socket to the supervisor.
-        paused: whether it starts paused.
+    `arguments` is how many of the last words of the supervisor's command line are the worker's.
     """
     after_worker = len(sys.orig_argv) - arguments
     hidden = ["--process-number", str(number), "--status-fd", str(status_fd)]

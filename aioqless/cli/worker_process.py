@@ -15,14 +15,14 @@ from structlog.contextvars import get_contextvars
 
 from aioqless.cli.connect import run_with_client
 from aioqless.cli.exit_codes import RECYCLED
-from aioqless.cli.extension_loader import load_partitioned_worker, serve_metrics
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.open_file_limit import check_open_file_limit
 from aioqless.cli.shutdown_timer import ShutdownTimer
 from aioqless.cli.signal_handlers import install_worker_handlers, loop_caller
 from aioqless.cli.status_reporter import PAUSED, READY, STARTING, StatusReporter
 from aioqless.cli.systemd import ServiceState, make_notifier
-from aioqless.client import Client
+from aioqless.cli.worker_options import WorkerOptions
+from aioqless.client import Client, extensions
 from aioqless.handlers import Source
 from aioqless.runtime.log import log
 from aioqless.worker import AnyWorker, Settings, Worker
@@ -35,47 +35,36 @@ SHUTDOWN_MARGIN = 2.0
 MakeWorker: TypeAlias = Callable[..., AnyWorker]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class WorkerProcess:
-    """How a worker process is set up.
+    """A worker process, as its command line asks for it."""
 
-    Attributes:
-        number: its number, given by its supervisor.
-        status_fd: the socket to its supervisor; None without one.
-        paused: start paused, since the supervisor is.
-        partitions: the number of partitions of the namespace; None: it isn't partitioned.
-    """
-
+    options: WorkerOptions
     settings: Settings
-    name: str | None
-    url: str | None
-    namespace: str
-    health: str | None = None
-    metrics: str | None = None
-    number: int | None = None
-    status_fd: int | None = None
-    paused: bool = False
-    partitions: int | None = None
 
     def run(self, handlers: Sequence[Source]) -> int:
         """Run jobs until the process is stopped or recycled; return the exit code."""
         check_open_file_limit(0)
         _log_unawaited()
-        kind: MakeWorker = Worker if self.partitions is None else load_partitioned_worker()
+        options = self.options
+        kind: MakeWorker = Worker
+        if options.partitions is not None:
+            kind = extensions.load("partitions").PartitionedWorker
         return run_with_client(
-            self.url,
-            self.namespace,
+            options.url,
+            options.namespace,
             lambda client: self._run(client, handlers, kind),
-            self.partitions,
+            options.partitions,
         )
 
     async def _run(self, client: Client, handlers: Sequence[Source], kind: MakeWorker) -> int:
         log.info("redis.used", **client.endpoint)
-        # each process' locks are its own
-        name = f"{self.name}-{self.number}" if self.name and self.number else self.name
+        name, number = self.options.name, self.options.process_number
+        name = f"{name}-{number}" if name and number else name  # each process' locks are its own
+        is_supervised = self.options.status_fd is not None
         seconds = self.settings.shutdown_timeout + self.settings.kill_after + SHUTDOWN_MARGIN
         timer = ShutdownTimer(seconds, lambda: worker.waits_for_redis, OUTCOME_TIMEOUT)
-        notifier = make_notifier() if self.status_fd is None else None
+        notifier = None if is_supervised else make_notifier()
 
         def stopping() -> None:
             timer.start()
@@ -83,9 +72,9 @@ class WorkerProcess:
                 notifier.stopping()
 
         worker = kind(client, *handlers, settings=self.settings, name=name, on_stopping=stopping)
-        if self.paused:
+        if self.options.paused:
             worker.pause()
-        install_worker_handlers(worker, timer, supervised=self.status_fd is not None)
+        install_worker_handlers(worker, timer, supervised=is_supervised)
         async with AsyncExitStack() as stack:
             await self._report(worker, timer, stack)
             if notifier:
@@ -98,7 +87,7 @@ class WorkerProcess:
             finally:
                 timer.start()
         if not worker.dropped_outcomes:
-            timer.exit_code = RECYCLED if worker.recycling and self.status_fd is not None else 0
+            timer.exit_code = RECYCLED if worker.recycling and is_supervised else 0
         if worker.abandoned:
             await worker.release_abandoned()
             timer.exit_now()
@@ -106,16 +95,19 @@ class WorkerProcess:
 
     async def _report(self, worker: AnyWorker, timer: ShutdownTimer, stack: AsyncExitStack) -> None:
         """Report the status to the supervisor, or else to health checks and scrapes of metrics."""
-        if self.status_fd is not None:
+        options = self.options
+        if options.status_fd is not None:
             reporter = StatusReporter(
-                self.status_fd, lambda: _status(worker), _orphan_handler(worker, timer)
+                options.status_fd, lambda: _status(worker), _orphan_handler(worker, timer)
             )
             stack.callback(asyncio.create_task(reporter.run()).cancel)
-        elif self.health:
-            checks = serve_health_checks(self.health, live=lambda: True, ready=lambda: worker.ready)
+            return
+        if health := options.health:
+            checks = serve_health_checks(health, live=lambda: True, ready=lambda: worker.ready)
             await stack.enter_async_context(checks)
-        if self.metrics and self.status_fd is None:
-            await stack.enter_async_context(serve_metrics(self.metrics))
+        if options.metrics:
+            server = extensions.load("telemetry.metrics_server")
+            await stack.enter_async_context(server.serve_metrics(options.metrics))
 
 
 def _log_unawaited() -> None:

@@ -78,7 +78,7 @@ def test_command_of_the_recipe_works(tmp_path: Path, redis_url: str, namespace: 
 async def test_action_of_the_recipe_works(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"ActionRequest": ActionRequest, "validation": validation}
     exec(example("python", "async def track_next"), names)
-    monkeypatch.setitem(ACTIONS, "track-next", Action(names["track_next"]))
+    monkeypatch.setitem(ACTIONS, "track-next", Action(names["track_next"], "Track next"))
     jid = await client.queue("mail").put("app.jobs.greet")
     async with (
         served(create_app(client, access=OPEN)) as site,

@@ -26,7 +26,12 @@ from aioqless.cli.options import (
     Wait,
     Yes,
 )
-from aioqless.cli.presentation.formatting import format_relative_time, pluralize, shorten
+from aioqless.cli.presentation.formatting import (
+    format_relative_time,
+    last_line,
+    pluralize,
+    shorten,
+)
 from aioqless.cli.presentation.json_output import data_text, job_summary
 from aioqless.cli.presentation.missing_nodes import report_missing_nodes
 from aioqless.cli.presentation.printing import (
@@ -291,8 +296,7 @@ def _latest_columns(job: JobSummary | None) -> tuple[str, str]:
     """Return when the latest job of a group failed, and the last line of its message."""
     if job is None:
         return "", ""
-    lines = job.message.strip().splitlines() or [""]
-    return format_relative_time(job.failed), shorten(lines[-1], 100)
+    return format_relative_time(job.failed), shorten(last_line(job.message), 100)
 
 
 def _print_failed_job(job: Job) -> None:

@@ -165,14 +165,9 @@ def move(
         if jid:
             for each in jid:
                 await _move(client, each, queue, delay, priority, dry_run, yes)
-            return
-        jids = await select_jids(client, words)
-        if dry_run:
-            print_text(f"{pluralize(len(jids), 'job')} would be moved to {plain(queue)}")
-            return
-        with show_progress("moving", len(jids)) as advance:
-            moved = await client.jobs.move_many(jids, queue, step=advance)
-        print_text(f"{pluralize(moved, 'job')} moved to {plain(queue)}")
+        else:
+            change = partial(client.jobs.move_many, queue=queue)
+            await _change(client, None, words, change, f"moved to {plain(queue)}", dry_run=dry_run)
 
     return act
 
@@ -323,12 +318,9 @@ def tag(
 async def _tag_many(
     client: Client, *, words: str, names: Sequence[str], remove: bool, dry_run: bool
 ) -> None:
-    async def change(jids: Sequence[str]) -> int:
-        many = client.jobs.untag_many if remove else client.jobs.tag_many
-        return await many(jids, *names)
-
+    change = client.jobs.untag_many if remove else client.jobs.tag_many
     done = "untagged" if remove else "tagged"
-    await _change(client, None, words, change, done, dry_run=dry_run)
+    await _change(client, None, words, lambda jids: change(jids, *names), done, dry_run=dry_run)
 
 
 @app.command(

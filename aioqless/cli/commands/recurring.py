@@ -27,6 +27,13 @@ Cron = Annotated[
 ]
 
 
+# Of a job in JSON, besides its schedule.
+FIELDS = (
+    *("jid", "queue", "klass", "next", "paused", "declared"),
+    *("until", "max_runs", "runs_left", "jitter", "ended"),
+)
+
+
 @recurring.callback()
 def list_all(context: typer.Context, json: Json = False) -> Act | None:
     """List recurring jobs and when each is next due (UTC), unless a command is given."""
@@ -66,40 +73,26 @@ def _row(job: RecurringJob) -> tuple[str, ...]:
     if job.runs_left is not None:
         schedule += f", {job.runs_left} of {job.max_runs} left"
     if job.until is not None:
-        schedule += f", until {datetime.fromtimestamp(job.until, UTC):%Y-%m-%d %H:%M:%S}"
+        schedule += f", until {_format_time(job.until)}"
     if job.paused:
         due = "paused"
     elif job.ended:
         due = "ended"
     else:
-        due = (
-            "-"
-            if job.next is None
-            else f"{datetime.fromtimestamp(job.next, UTC):%Y-%m-%d %H:%M:%S}"
-        )
+        due = "-" if job.next is None else _format_time(job.next)
     return due, job.jid, job.queue, schedule, job.klass, "" if job.declared is None else "declared"
 
 
+def _format_time(when: float) -> str:
+    return f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M:%S}"
+
+
 def _job_fields(job: RecurringJob) -> dict[str, object]:
-    schedule = (
-        {"every": job.interval}
-        if job.cron is None
-        else {"cron": job.cron, "timezone": job.timezone}
-    )
-    return {
-        "jid": job.jid,
-        "queue": job.queue,
-        "klass": job.klass,
-        "next": job.next,
-        "paused": job.paused,
-        "declared": job.declared,
-        "until": job.until,
-        "max_runs": job.max_runs,
-        "runs_left": job.runs_left,
-        "jitter": job.jitter,
-        "ended": job.ended,
-        **schedule,
-    }
+    if job.cron is None:
+        schedule: dict[str, object] = {"every": job.interval}
+    else:
+        schedule = {"cron": job.cron, "timezone": job.timezone}
+    return {name: getattr(job, name) for name in FIELDS} | schedule
 
 
 @recurring.command(
@@ -128,19 +121,17 @@ def put(
     if (every is None) == (cron is None):
         raise typer.BadParameter("choose one: --every or --cron")
     body = validate_json(read_data(data))
-    options: RecurOptions = {"jid": jid}
+    options: RecurOptions = {
+        "jid": jid,
+        "timezone": timezone,
+        "until": None if until is None else _read_time(until),
+        "max_runs": max_runs,
+        "jitter": jitter,
+    }
     if every is not None:
         options["every"] = every
     if cron is not None:
         options["cron"] = cron
-    if timezone is not None:
-        options["timezone"] = timezone
-    if until is not None:
-        options["until"] = _read_time(until)
-    if max_runs is not None:
-        options["max_runs"] = max_runs
-    if jitter is not None:
-        options["jitter"] = jitter
 
     async def act(client: Client) -> None:
         print((await client.queue(queue).recur(klass, body, **options)).jid)

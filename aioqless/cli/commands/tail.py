@@ -12,7 +12,7 @@ from aioqless.cli.options import Json
 from aioqless.cli.presentation.event_output import print_event
 from aioqless.cli.presentation.printing import print_hint, print_json_line
 from aioqless.client import Client
-from aioqless.client.events import KINDS, AnyEvent
+from aioqless.client.events import KINDS
 
 Queues = Annotated[
     list[str] | None,
@@ -50,10 +50,6 @@ async def tail(
     async with client.events(queue=queue, jid=jid, kind=kind, tracked=tracked) as events:
         print_hint("Listening for events. Press Ctrl-C to stop.")
         async for event in events:
-            print_json_line(_event_fields(event)) if json else print_event(event)
+            print_json_line({"kind": event.kind, **vars(event)}) if json else print_event(event)
             if left is not None and (left := left - 1) <= 0:
                 return
-
-
-def _event_fields(event: AnyEvent) -> dict[str, object]:
-    return {"kind": event.kind, **vars(event)}

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from aioqless.cli.presentation.formatting import STYLES, format_duration, format_time, shorten
+from aioqless.cli.presentation.formatting import (
+    STYLES,
+    format_duration,
+    format_time,
+    last_line,
+    shorten,
+)
 from aioqless.cli.presentation.printing import make_console
 from aioqless.client.events import AnyEvent, Missed
 from aioqless.client.job import Job
@@ -27,13 +33,12 @@ def describe_event(event: AnyEvent) -> str:
         if name not in ("kind", "when", "jid") and value not in (None, {})
     ]
     jid = getattr(event, "jid", None)
-    described = (f"{name}={shorten(_format_field(name, value), 100)}" for name, value in fields)
+    texts = ((name, str(value)) for name, value in fields)
+    described = (
+        f"{name}={shorten(last_line(text) if name == 'message' else text, 100)}"
+        for name, text in texts
+    )
     return "  ".join([*([plain(jid)] if jid else []), *described])
-
-
-def _format_field(name: str, value: object) -> str:
-    """The last line of a traceback says what happened."""
-    return (str(value).strip().splitlines() or [""])[-1] if name == "message" else str(value)
 
 
 def print_event(event: AnyEvent, *, errors: bool = False) -> None:
@@ -59,6 +64,6 @@ def print_outcome(job: Job, seconds: float) -> None:
         f"  after {format_duration(seconds)}",
     )
     if job.failure and job.state == "failed":
-        lines = job.failure.message.strip().splitlines() or [""]
-        text.append(f"  {plain(job.failure.group)}: {shorten(lines[-1], 200)}")
+        why = shorten(last_line(job.failure.message), 200)
+        text.append(f"  {plain(job.failure.group)}: {why}")
     make_console(errors=True).print(text, soft_wrap=True)

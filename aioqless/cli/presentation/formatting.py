@@ -25,6 +25,11 @@ def shorten(text: str, width: int = 80) -> str:
     return line if len(line) <= width and len(text) <= 4 * width else f"{line[: width - 1]}…"
 
 
+def last_line(text: str) -> str:
+    """Return the last line that is not blank: the message of a traceback."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 def format_duration(seconds: float) -> str:
     """Format a duration: 350 ms, 12 s, 4 min 10 s, 3 h 5 min, 12 d 4 h."""
     if seconds < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from aioqless.cli.presentation.formatting import format_duration
@@ -32,16 +33,25 @@ def merge_counters(
     histogram: Sequence[int], milliseconds: Sequence[int] = ()
 ) -> list[tuple[str, int]]:
     """Merge the counters into fewer bars, (label, count), from the first used one to the last."""
-    counts = [0] * len(BAR_STARTS)
-    for begin, end, count in _counters(histogram, milliseconds):
-        if end == 1 and begin == 0:  # counted in whole seconds, by another client
-            counts[len(MILLISECONDS) - 1] += count
-        else:
-            counts[max(index for index, start in enumerate(BAR_STARTS) if start <= begin)] += count
+    counts, rest = sum_counters(BAR_STARTS, histogram, milliseconds)
+    counts[len(MILLISECONDS) - 1] += rest
     used = [index for index, count in enumerate(counts) if count]
     if not used:
         return []
     return [(_label(index), counts[index]) for index in range(used[0], used[-1] + 1)]
+
+
+def sum_counters(
+    starts: Sequence[float], histogram: Sequence[int], milliseconds: Sequence[int]
+) -> tuple[list[int], int]:
+    """Return the sum of the counters from each start on, and that of an undivided first second."""
+    sums, rest = [0] * len(starts), 0
+    for begin, end, count in _counters(histogram, milliseconds):
+        if (begin, end) == (0, 1):  # counted in whole seconds, by another client
+            rest = count
+        else:
+            sums[bisect_right(starts, begin) - 1] += count
+    return sums, rest
 
 
 def compute_quantile(

@@ -32,12 +32,7 @@ MAX_RELATED = 10  # jobs of a list of dependencies
 
 
 def print_job(job: Job, states: Mapping[str, str]) -> None:
-    """Print a job.
-
-    Args:
-        job: the job.
-        states: the states of its dependencies and dependents, as far as these exist.
-    """
+    """Print a job; see `render_job`."""
     for each in render_job(job, states, MAX_DATA if sys.stdout.isatty() else None):
         print_text(each)
 

@@ -144,11 +144,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 def parse_raw(id: str, flat: Sequence[bytes]) -> Event:
-    """Parse an entry as XRANGE returns it.
-
-    Args:
-        id: Id of the entry.
-        flat: Names and values in turn.
+    """Parse an entry as XRANGE returns it: names and values in turn.
 
     Raises:
         Unreadable: It is not an entry of the archive, or damaged.
@@ -176,10 +172,6 @@ def _with_replacements(flat: Sequence[bytes]) -> dict[str, str]:
 
 def parse(id: str, fields: Mapping[str, str]) -> Event:
     """Parse an entry.
-
-    Args:
-        id: Id of the entry.
-        fields: Its fields.
 
     Raises:
         Unreadable: It is not an entry of the archive, or damaged.

@@ -12,7 +12,6 @@ State that requests share:
     dashboard.py             Dashboard: the client, the access rules and everything below
     sampler.py               samples the counts of all queues once for all readers
     bulk_actions.py          actions on many jobs, in steps
-    flash.py                 flash messages
 
 Requests:
     page_request.py          a requested page and its validated parameters

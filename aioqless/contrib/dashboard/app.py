@@ -39,6 +39,7 @@ from aioqless.contrib.http import FramingMiddleware, Session
 from aioqless.errors import AioqlessError, ScriptError
 from aioqless.handlers import Source
 
+MAX_MESSAGES = 5  # of a browser
 STATIC = Path(__file__).parent / "static"
 
 
@@ -133,7 +134,7 @@ class Endpoints:
                 browser=session.nonce,
             ),
             self._dashboard.sessions.token(session),
-            self._dashboard.flash.pop(session),
+            self._dashboard.flash.pop(session.nonce, []),
         )
         return HTMLResponse(html.encode("utf-8", "replace"), status)
 
@@ -191,7 +192,8 @@ class Endpoints:
             except REDIS_UNAVAILABLE as error:
                 kind = "refused"
                 message = f"Redis can't be reached, it may have been done or not: {error}"
-        self._dashboard.flash.add(context.session, kind, message)
+        flash, browser = self._dashboard.flash, context.session.nonce
+        flash[browser] = [*flash.get(browser, [])[1 - MAX_MESSAGES :], (kind, message)]
         if kind == "refused":
             form.pop("filter", None)  # it may be refused since it names what is hidden
         if kind == "refused" or action.is_recorded:

@@ -6,7 +6,7 @@ Logins are kept apart, so that they never displace actions.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 from aioqless.client import REDIS_UNAVAILABLE, Client
@@ -49,14 +49,7 @@ class AuditEntry(TypedDict):
 async def read_entries(
     client: Client, *, logins: bool, before: str | None, count: int
 ) -> list[AuditEntry]:
-    """Return actions, or logins, latest first.
-
-    Args:
-        client: A client of the namespace.
-        logins: Whether to read the logins.
-        before: Id of the entry before which to start; None: the end of the log.
-        count: Maximum number of entries.
-    """
+    """Return actions, or logins, before an entry or from the end of the log, latest first."""
     commands = DashboardCommands(client.internals.store)
     read = commands.audit_log_logins if logins else commands.audit_log_list
     entries: list[AuditEntry] = await read(before=before, count=count)
@@ -66,12 +59,7 @@ async def read_entries(
 async def read_actions(
     client: Client, *, before: str | None, count: int
 ) -> tuple[list[AuditEntry], str | None]:
-    """Return actions, latest first; the start and the end of a bulk action are one.
-
-    Args:
-        client: A client of the namespace.
-        before: Id of the entry before which to start; None: the end of the log.
-        count: Maximum number of entries to read.
+    """Return actions, as `read_entries` does; the start and the end of a bulk action are one.
 
     Returns:
         The actions, and before which entry there are more; None if there are none.
@@ -130,32 +118,30 @@ async def record(
     log.info(
         "web.action_performed", user=user.name, action=action, details=details, outcome=outcome
     )
-    try:
-        return await DashboardCommands(client.internals.store).audit_log_add(
-            who=user.name, act=action, about=json.dumps(details), outcome=outcome[:MAX_LENGTH]
-        )
-    except (AioqlessError, *REDIS_UNAVAILABLE) as error:
-        log.error("web.audit_failed", user=user.name, action=action, why=str(error))
-    return ""
+    add = DashboardCommands(client.internals.store).audit_log_add
+    return await _add(add, user.name, action, details, outcome[:MAX_LENGTH])
 
 
 async def record_login(client: Client, user: str, action: str, address: str, outcome: str) -> None:
-    """Record a login, a refused login, or a logout.
-
-    A failure to record is logged and not raised: Redis is unavailable, or its memory is full.
-    """
+    """Record a login, a refused login, or a logout; a failure to record is logged."""
     if outcome == "refused":
         log_refused_login(user, address, "wrong name, password or token")
     elif action == "log-in":
         log.info("web.logged_in", user=user, client=address)
     else:
         log.info("web.logged_out", user=user, client=address)
+    add = DashboardCommands(client.internals.store).audit_log_login
+    await _add(add, user, action, {"address": address}, outcome)
+
+
+async def _add(
+    add: Callable[..., Awaitable[str]], who: str, act: str, about: Mapping[str, str], outcome: str
+) -> str:
     try:
-        await DashboardCommands(client.internals.store).audit_log_login(
-            who=user, act=action, about=json.dumps({"address": address}), outcome=outcome
-        )
-    except (AioqlessError, *REDIS_UNAVAILABLE) as error:
-        log.error("web.audit_failed", user=user, action=action, why=str(error))
+        return await add(who=who, act=act, about=json.dumps(about), outcome=outcome)
+    except (AioqlessError, *REDIS_UNAVAILABLE) as error:  # such as a Redis whose memory is full
+        log.error("web.audit_failed", user=who, action=act, why=str(error))
+    return ""
 
 
 def log_refused_login(user: str, address: str, why: str) -> None:

@@ -12,7 +12,6 @@ from aioqless.client import Client
 from aioqless.client.workers import WorkerState
 from aioqless.contrib.dashboard.access import Access, Identity, Role
 from aioqless.contrib.dashboard.bulk_actions import BulkActions
-from aioqless.contrib.dashboard.flash import FlashMessages
 from aioqless.contrib.dashboard.redaction import Redaction
 from aioqless.contrib.dashboard.sampler import Sampler
 from aioqless.contrib.http import BoundedDict, Session, Sessions
@@ -24,7 +23,7 @@ COOKIE = "aioqless"
 SESSION_LIFETIME = 12 * 3600  # seconds
 LOCAL = "local"  # the name of the user with the start-up token
 MAX_WORKER_STATES = 1000
-MAX_BROWSERS = 1000  # that have dismissed an alarm
+MAX_BROWSERS = 1000  # that have dismissed an alarm, or have messages to show
 MAX_CACHED, CACHED_FOR = 50, 10.0  # values, seconds
 SHARE = 0.02  # of the time, at most, in which a value is read again
 
@@ -34,13 +33,7 @@ T = TypeVar("T")
 class Dashboard:
     """Owns what requests share: sessions, flash messages, the sampler and bulk actions.
 
-    Args:
-        client: Reads and changes the queues.
-        access: Who may use the dashboard.
-        secret: Signs sessions.
-        job_links: Addresses with `{value}`, by the name of an argument.
-        handlers: Handlers of which users may put jobs, or the modules that have them.
-        lake: Folder or URL of the lake, which has jobs that Redis no longer has.
+    The arguments are those of `create_app`.
     """
 
     def __init__(
@@ -62,7 +55,8 @@ class Dashboard:
         self.handlers = {each.klass: each for each in declared(Handler, handlers)}
         self.startup_token = access.startup_token or secrets.token_urlsafe(24)
         self.sessions = Sessions(client, COOKIE, SESSION_LIFETIME, secret)
-        self.flash = FlashMessages()
+        # kind (done or refused) and text of messages, by the browser whose next page shows them
+        self.flash = BoundedDict[str, list[tuple[str, str]]](MAX_BROWSERS)
         self.redaction = Redaction(access.redact)
         self.sampler = Sampler(client)
         self.bulk_actions = BulkActions(client)

@@ -33,36 +33,8 @@ _WEEK = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 DAYS = {str(number): name for number, name in enumerate(_WEEK)} | {
     name[:3].lower(): name for name in _WEEK
 }
-# Names of actions and of their fields; others are shown as they are stored.
-ACTIONS = {
-    "retry": "Retry job", "put": "Put job", "put-again": "Edit data", "cancel": "Delete job",
-    "move": "Move job", "priority": "Set priority", "tag": "Add tags", "untag": "Remove tag",
-    "track": "Track job", "untrack": "Untrack job", "signal": "Send signal",
-    "unlock": "Unlock job", "undepend": "Remove dependencies", "fail": "Mark job as failed",
-    "retry-all": "Retry group", "cancel-all": "Delete group", "select-retry": "Retry jobs",
-    "select-move": "Move jobs", "select-tag": "Tag jobs",
-    "select-priority": "Set priority of jobs", "select-cancel": "Delete jobs",
-    "set-retry": "Retry set", "set-cancel": "Cancel set", "set-close": "Close set",
-    "pause": "Pause queue", "resume": "Resume queue", "clear": "Clear queue",
-    "forget": "Remove queue", "worker-pause": "Pause worker", "worker-resume": "Resume worker",
-    "worker-stop": "Stop worker", "worker-subscribe": "Add queue to worker",
-    "worker-unsubscribe": "Remove queue from worker", "worker-deregister": "Remove worker",
-    "recurring-pause": "Pause schedule", "recurring-resume": "Resume schedule",
-    "recurring-run": "Run schedule now", "recurring-change": "Change schedule",
-    "recurring-off": "Delete schedule", "dismiss": "Dismiss alarm", "config-set": "Set option",
-    "config-unset": "Reset option", "log-in": "Sign in", "log-out": "Sign out",
-}  # fmt: skip
-FIELDS = {
-    "jid": "Job",
-    "how": "Saved as",
-    "then": "Next page",
-    "other": "Dependency",
-}
-
-
-def action_name(action: str) -> str:
-    """Return what an action of the audit log is called on its button."""
-    return ACTIONS.get(action, action)
+# Names of the fields of actions; others are shown as they are stored.
+FIELDS = {"jid": "Job", "how": "Saved as", "then": "Next page", "other": "Dependency"}
 
 
 def field_name(name: str) -> str:
@@ -87,11 +59,6 @@ def number(value: float) -> str:
     if abs(value) < 10:
         return f"{value:,.2f}"
     return f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def pluralize(count: int, noun: str) -> str:
-    """Format a count with its noun: 1 job, 2 jobs."""
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def short_jid(jid: str) -> str:
@@ -197,9 +164,3 @@ def event_details(event: Mapping[str, Any], redact_value: Callable[[str, object]
         if value not in ("", None)
     )
     return text[:MAX_DETAILS]
-
-
-def last_line(text: str) -> str:
-    """Return the last line that is not blank: the message of a traceback."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else ""

@@ -21,7 +21,7 @@ from aioqless.contrib.dashboard.page_request import PageRequest
 from aioqless.contrib.dashboard.rendering import Renderer
 from aioqless.contrib.dashboard.throttled_connection import ThrottledConnection
 from aioqless.runtime.log import log
-from aioqless.runtime.tasks import cancel_and_wait
+from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
 
 RENDER_INTERVAL = 1.0  # seconds from one rendering of a page to the next, at least
 SAMPLE_INTERVAL = 5.0  # seconds between samples of all queues, for the rates of the last minutes
@@ -178,11 +178,7 @@ class LiveUpdates:
             )
         self._added.clear()
         next_due = min(topic.rendered for topic in self._topics.values()) - latest
-        try:
-            async with asyncio.timeout(next_due):
-                await self._added.wait()
-        except TimeoutError:
-            pass
+        await wait_for_event(self._added, next_due)
         return None
 
     async def _render(self, topic: Topic) -> str:
@@ -200,10 +196,7 @@ async def _events(topic: Topic, follower: Follower) -> AsyncGenerator[str, None]
     loop = asyncio.get_running_loop()
     until, sent, shown = loop.time() + LIFETIME, -1e9, ""
     while (left := until - loop.time()) > 0:
-        try:
-            async with asyncio.timeout(min(KEEP_ALIVE, left)):
-                await follower.rendered.wait()
-        except TimeoutError:
+        if not await wait_for_event(follower.rendered, min(KEEP_ALIVE, left)):
             yield ": keep-alive\n\n"
             continue
         follower.rendered.clear()

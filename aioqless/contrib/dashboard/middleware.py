@@ -10,9 +10,9 @@ be on this machine.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -101,10 +101,7 @@ async def read_form(request: Request) -> dict[str, str]:
 class AccessMiddleware:
     """Admits a request to the app, or responds to it.
 
-    Args:
-        app: The app.
-        dashboard: What requests share.
-        open_link: Responds to a link with a token; gets the address that it leads to.
+    `open_link` responds to a link with a token; it gets the address that the link leads to.
     """
 
     def __init__(self, app: ASGIApp, dashboard: Dashboard, open_link: OpenLink) -> None:
@@ -252,7 +249,8 @@ def _secure(send: Send, cookie: str | None) -> Send:
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=_with_header_list(message))
+            message["headers"] = list(message.get("headers", ()))
+            headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             if cookie and "set-cookie" not in headers:
@@ -260,8 +258,3 @@ def _secure(send: Send, cookie: str | None) -> Send:
         await send(message)
 
     return send_with_headers
-
-
-def _with_header_list(message: Message) -> MutableMapping[str, Any]:
-    message["headers"] = list(message.get("headers", ()))
-    return message

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
 from aioqless.client import Client
@@ -81,6 +81,9 @@ class Page:
     live: bool = True
     status: int = 200
     large: bool = False
+
+
+View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
 
 
 def address(path: str, /, **query: object) -> str:

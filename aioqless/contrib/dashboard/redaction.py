@@ -96,7 +96,7 @@ class Redaction:
         parts, at, kept = [], 0, 0
         while named := _NAMED.search(text, at):
             at = named.end()
-            if self._hidden.fullmatch(named[1].lower()) and (value := _VALUE.match(text, at)):
+            if self.is_hidden(named[1]) and (value := _VALUE.match(text, at)):
                 parts += [text[kept:at], value[1], HIDDEN, value[1]]
                 at = kept = value.end()
         return "".join([*parts, text[kept:]])
@@ -113,10 +113,7 @@ class Redaction:
         while left:
             value, hidden = left.pop()
             if isinstance(value, dict):
-                left += [
-                    (each, hidden or self._hidden.fullmatch(name.lower()) is not None)
-                    for name, each in value.items()
-                ]
+                left += [(each, hidden or self.is_hidden(name)) for name, each in value.items()]
             elif isinstance(value, list):
                 left += [(each, hidden) for each in value]
             elif (
@@ -135,15 +132,14 @@ class Redaction:
             raise RecursionError
         if isinstance(value, dict):
             return any(
-                self._hidden.fullmatch(name.lower()) or self._hides(each, depth + 1)
-                for name, each in value.items()
+                self.is_hidden(name) or self._hides(each, depth + 1) for name, each in value.items()
             )
         return isinstance(value, list) and any(self._hides(each, depth + 1) for each in value)
 
     def _hide(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                name: HIDDEN if self._hidden.fullmatch(name.lower()) else self._hide(each)
+                name: HIDDEN if self.is_hidden(name) else self._hide(each)
                 for name, each in value.items()
             }
         return [self._hide(each) for each in value] if isinstance(value, list) else value
@@ -152,7 +148,7 @@ class Redaction:
         if isinstance(value, dict) and isinstance(stored, dict):
             return {
                 name: stored[name]
-                if each == HIDDEN and name in stored and self._hidden.fullmatch(name.lower())
+                if each == HIDDEN and name in stored and self.is_hidden(name)
                 else self._merge(each, stored.get(name))
                 for name, each in value.items()
             }

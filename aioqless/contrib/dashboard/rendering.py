@@ -5,28 +5,27 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from aioqless.cli.presentation.formatting import format_duration
+from aioqless.cli.presentation.formatting import format_duration, last_line, pluralize
 from aioqless.client.job.state import explain_failure
 from aioqless.contrib.dashboard import charts, formatting
 from aioqless.contrib.dashboard.access import Role
-from aioqless.contrib.dashboard.page_request import Page, PageRequest, address
+from aioqless.contrib.dashboard.actions import action_name
+from aioqless.contrib.dashboard.page_request import Page, PageRequest, View, address
 from aioqless.errors import InvalidArgument, NoSuchJob
 from aioqless.validation import plain
 
-View: TypeAlias = Callable[[PageRequest], Awaitable[Page]]
-
 TEMPLATES = Path(__file__).parent / "templates"
 FILTERS = (
-    "action_name", "cron_words", "day", "event_details", "field_name", "filter_word", "last_line",
-    "number", "pluralize", "short", "size", "state_name", "timestamp",
+    "cron_words", "day", "event_details", "field_name", "filter_word", "number", "short", "size",
+    "state_name", "timestamp",
 )  # fmt: skip
 NAVIGATION = (
     ("/", "Overview"), ("/queues", "Queues"), ("/jobs", "Jobs"), ("/failures", "Failures"),
@@ -50,8 +49,11 @@ def _templates() -> Environment:
     )
     environment.filters |= {name: getattr(formatting, name) for name in FILTERS}
     environment.filters |= {
+        "action_name": action_name,
         "duration": format_duration,
         "explain_failure": explain_failure,
+        "last_line": last_line,
+        "pluralize": pluralize,
         "exact": escape,
     }
     environment.globals |= {

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from redis import exceptions
 
@@ -103,37 +103,28 @@ class Sampler:
 
 async def _take_sample(client: Client) -> Sample:
     with client.partial_reads() as missing:
-        sample = await _read_sample(client)
-        return replace(sample, missing=tuple(missing))
-
-
-async def _read_sample(client: Client) -> Sample:
-    queues = tuple(await client.queues(count=MAX_QUEUES))
-    failed = await client.jobs.failed_counts()
-    workers = tuple(await client.workers.counts())
-    archive, now = await client.archive.state(), time.time()
-    return Sample(
-        when=now,
-        queues=queues,
-        failed=failed,
-        workers=workers,
-        archive_problem=archive.describe_problem(now),
-        server=await client.server.info(),
-        coverage=await read_coverage(client.internals.store, queues, workers),
-        lost=await find_lost(client, [each.name for each in workers], now),
-    )
+        queues = tuple(await client.queues(count=MAX_QUEUES))
+        failed = await client.jobs.failed_counts()
+        workers = tuple(await client.workers.counts())
+        archive, now = await client.archive.state(), time.time()
+        return Sample(
+            when=now,
+            queues=queues,
+            failed=failed,
+            workers=workers,
+            archive_problem=archive.describe_problem(now),
+            server=await client.server.info(),
+            coverage=await read_coverage(client.internals.store, queues, workers),
+            lost=await find_lost(client, [each.name for each in workers], now),
+            missing=tuple(missing),  # by the reads before
+        )
 
 
 async def find_lost(client: Client, names: Sequence[str], now: float) -> dict[str, float]:
     """Return the workers that disappeared without stopping, each with when it was last seen.
 
     A worker that stops is deregistered. A paused one is silent, but listens; a silent worker of
-    another qless client may have a long job.
-
-    Args:
-        client: Reads the workers.
-        names: All known workers, those seen last first.
-        now: The time, in seconds since 1970.
+    another qless client may have a long job. `names` has those seen last first.
     """
     silent: dict[str, float] = {}
     for end in range(len(names), 0, -WORKERS_PER_CALL):

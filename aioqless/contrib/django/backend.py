@@ -158,18 +158,10 @@ class Backend(BaseTaskBackend):
 
     def _job_of(self, task: AnyTask, result: AnyResult) -> NewJob:
         declared = {**self.settings.job_options, **getattr(task, "job_options", {})}
-        options = cast(
-            PutOptions,
-            {
-                **{
-                    name: each
-                    for name, each in declared.items()
-                    if name in PutOptions.__annotations__
-                },
-                "jid": result.id,
-                "priority": -task.priority,  # Django's higher ones run sooner
-            },
-        )
+        known = PutOptions.__annotations__
+        options = cast(PutOptions, {name: each for name, each in declared.items() if name in known})
+        options["jid"] = result.id
+        options["priority"] = -task.priority  # Django's higher ones run sooner
         if task.run_after is not None:
             aware = timezone.is_aware(task.run_after)  # it isn't with USE_TZ = False
             options["at"] = task.run_after if aware else timezone.make_aware(task.run_after)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import django
@@ -26,15 +25,22 @@ async def own_connections() -> AsyncIterator[None]:
             await sync_to_async(connections.close_all)()
 
 
+@contextmanager
+def checked_connections() -> Iterator[None]:
+    """Close the connections of this thread that are old or broken, before and after."""
+    close_old_connections()
+    try:
+        yield
+    finally:
+        close_old_connections()
+
+
 def with_connections(handler: Handler[...]) -> Handler[...]:
     """Return a handler that treats database connections as a request of Django does.
 
     A plain function has those of its thread, checked before and after each run, as `CONN_MAX_AGE`
     says. A coroutine gets a thread of its own for what it calls by `sync_to_async`, as under ASGI;
     its connections are closed at the end of the run. So it is in processes, which set up Django.
-
-    Args:
-        handler: The handler.
     """
     if inspect.isclass(handler.fn):
         return handler
@@ -50,23 +56,5 @@ def _load_in_process(find: Callable[[], Any]) -> Any:
 
 def _wrap(fn: Any) -> Any:
     if inspect.iscoroutinefunction(fn):
-        return _with_own_thread(fn)
-
-    @functools.wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> object:
-        close_old_connections()
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            close_old_connections()
-
-    return call
-
-
-def _with_own_thread(fn: Any) -> Any:
-    @functools.wraps(fn)
-    async def call(*args: Any, **kwargs: Any) -> object:
-        async with own_connections():
-            return await fn(*args, **kwargs)
-
-    return call
+        return own_connections()(fn)
+    return checked_connections()(fn)

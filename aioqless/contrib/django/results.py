@@ -60,11 +60,7 @@ def result_of(
 ) -> AnyResult:
     """Return the result of a task as its job has it, without the value that it returned.
 
-    Args:
-        job: The job.
-        task: The task.
-        alias: The alias of its backend.
-        events: What happened to the job; default: its own events.
+    `events` says what happened to the job; default: its own events.
     """
     events = job.events if events is None else events
     put, popped = _times(events, "put"), _times(events, "popped")

@@ -23,20 +23,14 @@ PAUSE = 1.0  # seconds between two stores
 
 
 class Cursor(Generic[T]):
-    """A position in a list of items: `async with job.cursor("rows", int) as rows:`.
+    """A position in a list of items, which is stored once a second, and at the end of the block.
 
-    It is stored at most once a second, and at the end of the block. Owns the task that stores it.
-
-    Attributes:
-        value: The position of the last item that was finished, in this run or an earlier one; None
-            if none was.
+    Owns the task that stores it. `client.job.state.Cursor` says more.
     """
-
-    value: T | None
 
     def __init__(self, run: DurableRun, job: Job, name: str, hint: object) -> None:
         run.claim(name)
-        self.value = None
+        self.value: T | None = None
         self._run = run
         self._job = job
         self._name = name
@@ -49,16 +43,7 @@ class Cursor(Generic[T]):
         self._refusal: AioqlessError | None = None  # why it can't be stored any more
 
     def advance(self, value: T) -> None:
-        """Note that an item is finished; call it after the item.
-
-        Args:
-            value: The position of the item.
-
-        Raises:
-            InvalidData: It is not of the cursor's type.
-            LockLost: Another run holds the job.
-            Parked: The worker shuts down: the job is released, and its next run continues here.
-        """
+        """Note that an item is finished; `client.job.state.Cursor` says more."""
         self._text = self._values.encode(value)
         self.value = value
         if self._refusal is not None:

@@ -43,12 +43,6 @@ class DurableRun:
 
     Owns the entries that earlier runs have stored, and the names that this run has used.
 
-    Args:
-        job: The job that runs.
-        backend: What connects it to its client.
-        context: What its worker gives to its runs.
-        handler: The handler, if there is one.
-
     Raises:
         AioqlessError: It runs in a process or in a bulk, or no worker runs it.
     """

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from aioqless.client.job.backend import RunContext
 from aioqless.handlers.results import Parked
+from aioqless.runtime.tasks import wait_for_event
 
 LOOK = 0.5  # seconds: how soon a shutdown or the end of a step is noticed
 PAUSE = 0.05  # seconds after a step, in which the next one may begin
@@ -39,9 +40,7 @@ class Wait:
         """
         if self._is_sleep and seconds > self.time_left():
             self._until = 0
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(0.001, min(seconds, 1e6))):
-                await self.woken.wait()
+        await wait_for_event(self.woken, max(0.001, min(seconds, 1e6)))
         self._waits.raise_if_parked()
 
 

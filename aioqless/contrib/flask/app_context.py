@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from flask import Flask
 from flask.cli import ScriptInfo
 
 from aioqless import Handler
+from aioqless.handlers import Hook, Middleware, Resource, Source, declared
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,26 @@ def with_app_context(
     A plain function enters and leaves it in its own thread, so that what is released then, such as
     a database session, is released where it was used.
 
-    Args:
-        handler: The handler.
-        app: The application.
-        source: Where a process finds it; without it, handlers in a process have no context.
+    Without `source`, which says where a process finds the application, handlers in a process have
+    no context.
     """
     if inspect.isclass(handler.fn):
         return handler
     if handler.executor == "process":
         return dataclasses.replace(handler, loader=source)
     return dataclasses.replace(handler, fn=_wrap(handler.fn, app))
+
+
+def worker_sources(
+    app: Flask, sources: Sequence[Source], source: AppSource | None = None
+) -> list[Source]:
+    """Return what a worker of an application runs: handlers have its context around them."""
+    return [
+        *(with_app_context(each, app, source) for each in declared(Handler, sources)),
+        *declared(Resource, sources),
+        *declared(Middleware, sources),
+        *declared(Hook, sources),
+    ]
 
 
 def _wrap(fn: Any, app: Flask) -> Any:

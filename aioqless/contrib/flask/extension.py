@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from flask import Flask, current_app
 
-from aioqless import Handler, SyncClient
-from aioqless.contrib.flask.app_context import AppSource, with_app_context
-from aioqless.contrib.flask.worker_group import make_group
-from aioqless.handlers import Hook, Middleware, Resource, Source, declared
+from aioqless import SyncClient
+from aioqless.contrib.flask.worker_group import group
 
 NAME = "aioqless"
 
@@ -44,7 +40,7 @@ class Aioqless:
             namespace=app.config.get("AIOQLESS_NAMESPACE"),
             timeout=app.config.get("AIOQLESS_TIMEOUT"),
         )
-        app.cli.add_command(make_group(worker_sources))
+        app.cli.add_command(group)
 
     @property
     def client(self) -> SyncClient:
@@ -57,21 +53,3 @@ class Aioqless:
         if not isinstance(client, SyncClient):
             raise RuntimeError(f"call init_app first: {current_app.name} has no aioqless")
         return client
-
-
-def worker_sources(
-    app: Flask, sources: Sequence[Source], source: AppSource | None = None
-) -> list[Source]:
-    """Return what a worker of an application runs: handlers have its context around them.
-
-    Args:
-        app: The application.
-        sources: Modules, handlers, middleware, hooks and resources, as for a worker.
-        source: Where processes of the worker find the application.
-    """
-    return [
-        *(with_app_context(each, app, source) for each in declared(Handler, sources)),
-        *declared(Resource, sources),
-        *declared(Middleware, sources),
-        *declared(Hook, sources),
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -130,7 +130,11 @@ class ForeignImporter:
             QueueFull: A queue here takes no more jobs.
         """
         queues = list(self._source.queues) or await self._take("queues")
-        answers = [await self._import_queue(queue) for queue in queues]
+        side = "left" if self._source.format == "resque" else "right"
+        answers = [
+            await self._take("queue", queue=queue, side=side, count=MAX_PER_CALL)
+            for queue in queues
+        ]
         if self._source.format != "resque":
             answers += [
                 answer for part in self._offsets for answer in await self._import_sorted(part)
@@ -145,10 +149,6 @@ class ForeignImporter:
             for answer in answers
             if answer["taken"] or answer["refused"]
         ]
-
-    async def _import_queue(self, queue: str) -> Any:
-        side = "left" if self._source.format == "resque" else "right"
-        return await self._take("queue", queue=queue, side=side, count=MAX_PER_CALL)
 
     async def _import_backups(self, queues: Sequence[str]) -> list[Any]:
         """Import the jobs that dead nodes were running; search again at once if there are more."""
@@ -177,16 +177,8 @@ class ForeignImporter:
     async def _take(self, part: Part, **arguments: Any) -> Any:
         """Import from one key; log a key of another type or with an invalid name, and skip it."""
         commands = ForeignQueuesCommands(self._client.internals.store)
-        take: dict[Part, Callable[..., Awaitable[Any]]] = {
-            "queue": commands.import_queue,
-            "schedule": commands.import_schedule,
-            "retry": commands.import_retry,
-            "backup": commands.import_backup,
-            "queues": commands.import_queues,
-            "dead": commands.import_dead,
-        }
         try:
-            return await take[part](
+            return await getattr(commands, f"import_{part}")(
                 prefix=self._source.key_prefix,
                 into=self._source.into,
                 first_retry=FIRST_RETRY.get(self._source.format, 0),

@@ -16,28 +16,16 @@ Schema: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
-    """The description of one operation.
-
-    Attributes:
-        method: HTTP method.
-        path: Path, with parameters in braces.
-        name: The operation's id.
-        summary: What it does.
-        answer: Type of the answer.
-        refusals: Statuses of the errors that it answers.
-        body: Type of the body, if it takes one.
-        parameters: Its parameters, as OpenAPI has them.
-        security: Its security requirements, as OpenAPI has them.
-    """
+class Operation:
+    """An operation as it is described; parameters and security are as OpenAPI has them."""
 
     method: str
     path: str
     name: str
     summary: str
     answer: Any
-    refusals: Sequence[int]
     body: Any = None
+    refusals: Sequence[int] = ()
     parameters: Sequence[Schema] = ()
     security: Sequence[dict[str, list[str]]] = ()
 
@@ -52,26 +40,22 @@ def list_path_parameters(path: str, schema_of: Callable[[str], Schema]) -> list[
 
 def describe(
     info: Mapping[str, str],
-    operations: Sequence[Description],
+    operations: Sequence[Operation],
     meanings: Mapping[int, str],
     security_schemes: Mapping[str, Schema],
     schema_hook: Callable[[type], Schema] | None = None,
 ) -> Schema:
     """Return the OpenAPI document.
 
-    Args:
-        info: Title, version and description.
-        operations: The operations.
-        meanings: What the statuses of errors mean.
-        security_schemes: The security schemes by name.
-        schema_hook: Returns the schema of a type that msgspec doesn't know.
+    `meanings` says what the statuses of errors mean; `schema_hook` returns the schema of a type
+    that msgspec doesn't know.
     """
     types = [Error, *(each for one in operations for each in (one.answer, one.body))]
     schemas, components = msgspec.json.schema_components(
         types, schema_hook=schema_hook, ref_template=REFERENCE
     )
     _add_formats([schemas, components, *(each.parameters for each in operations)])
-    error, *others = map(_content, schemas)
+    error, *others = ({"content": {JSON: {"schema": schema}}} for schema in schemas)
     paths: dict[str, Schema] = {}
     for number, each in enumerate(operations):
         responses = {"200": {"description": each.summary} | others[2 * number]} | {
@@ -104,7 +88,3 @@ def _add_formats(found: object) -> None:
     if isinstance(found, list | tuple):
         for each in found:
             _add_formats(each)
-
-
-def _content(schema: Schema) -> Schema:
-    return {"content": {JSON: {"schema": schema}}}

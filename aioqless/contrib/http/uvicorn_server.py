@@ -19,13 +19,7 @@ with require_extra("web"):
 
 
 async def serve(app: ASGIApp, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until a signal.
-
-    Args:
-        app: The application.
-        host: Address to listen on.
-        port: Port; 0: any free one.
-        announce: Called with the URL when connections are accepted.
+    """Serve until a signal; call `announce` with the URL when connections are accepted.
 
     Raises:
         OSError: The address is not available.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import msgspec
 from starlette.applications import Starlette
@@ -204,7 +205,7 @@ def _describe(title: str, operations: Sequence[Operation]) -> openapi.Schema:
     return document
 
 
-def _description(operation: Operation) -> openapi.Description:
+def _description(operation: Operation) -> Operation:
     jid, name = {"type": "string", "minLength": 1, "maxLength": 512}, msgspec.json.schema(SetName)
     parameters = openapi.list_path_parameters(
         operation.path, lambda each: name if each == "name" else jid
@@ -215,17 +216,10 @@ def _description(operation: Operation) -> openapi.Description:
             {"name": each, "in": "query", "schema": found}
             for each, found in schema["properties"].items()
         ]
-    refusals = [400, 401, 403, 404, 422, 429, 503]
-    if operation.method != "GET":
-        refusals += [408, 409, 413, 415]
-    return openapi.Description(
-        method=operation.method,
-        path=operation.path,
-        name=operation.name,
-        summary=operation.summary,
-        answer=operation.answer,
-        refusals=sorted(refusals),
-        body=operation.body,
+    of_reads = (400, 401, 403, 404, 422, 429, 503)
+    return replace(
+        operation,
+        refusals=of_reads if operation.method == "GET" else tuple(MEANINGS),
         parameters=[*parameters, KEY] if operation.takes_key else parameters,
         security=[{"token": []}],
     )

@@ -28,16 +28,7 @@ BODY_DIGEST = "idempotency"
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A request that has a valid token.
-
-    Attributes:
-        client: The client.
-        grant: What its sender may do.
-        path: The parameters of its path.
-        query: Its query, of the operation's type.
-        body: Its body, of the operation's type.
-        key: Its idempotency key.
-    """
+    """A request that has a valid token; query and body are of the operation's types."""
 
     client: Client
     grant: Grant

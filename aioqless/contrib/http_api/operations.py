@@ -18,6 +18,7 @@ from aioqless.client.job_set import JobSet
 from aioqless.client.put import NewJob
 from aioqless.client.put_options import PutOptions
 from aioqless.client.workflows import group
+from aioqless.contrib.http import openapi
 from aioqless.contrib.http.json_api import RequestRefused
 from aioqless.contrib.http_api.handler_types import data_type, name_handlers, result_type
 from aioqless.contrib.http_api.job_request import BODY_DIGEST, JobRequest
@@ -50,16 +51,10 @@ MAX_ITEMS = 1_000  # of an output
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operation:
-    """An operation: its method and path, its types, and the function that performs it."""
+class Operation(openapi.Operation):
+    """An operation, and the function that performs it."""
 
-    method: str
-    path: str
-    name: str
-    summary: str
-    answer: Any
     perform: Callable[[JobRequest], Coroutine[Any, Any, Any]]
-    body: Any = None
     accepts: Any = None  # the type that a body is read as; default: that of `body`
     query: Any = None
     takes_key: bool = False

@@ -96,7 +96,7 @@ class Reservation:
         """
         seconds = self.policy.effective_limit(limit)
         expires = await self._commands.extend(
-            **self._lock, limit=seconds, request=self._request_id(request)
+            **self._lock, limit=seconds, request=self.person.request_id(request)
         )
         self.job.renew_lock(expires)
         self.left = seconds
@@ -122,7 +122,7 @@ class Reservation:
             raise ValueError(f"{to!r} can't hand the job over to the same person")
         seconds = self.policy.effective_limit(limit)
         await self._commands.hand_over(
-            **self._lock, to=other.worker, limit=seconds, request=self._request_id(request)
+            **self._lock, to=other.worker, limit=seconds, request=self.person.request_id(request)
         )
 
     async def skip(self, *, request: str | None = None) -> None:
@@ -132,7 +132,7 @@ class Reservation:
             request: Names this attempt, so that it may be repeated.
         """
         await self._commands.skip(
-            **self._lock, person=self.person.name, request=self._request_id(request)
+            **self._lock, person=self.person.name, request=self.person.request_id(request)
         )
 
     async def give_back(self, *, request: str | None = None) -> None:
@@ -141,7 +141,9 @@ class Reservation:
         Args:
             request: Names this attempt, so that it may be repeated.
         """
-        await self.client.internals.store.release(**self._lock, request=self._request_id(request))
+        await self.client.internals.store.release(
+            **self._lock, request=self.person.request_id(request)
+        )
 
     async def finish(self, answer: Any, *, request: str | None = None) -> str:
         """Finish the job with an answer, which is any JSON; return the job's state.
@@ -175,7 +177,7 @@ class Reservation:
             next=self.policy.next,
             result=result,
             durable=durable,
-            request=self._request_id(request),
+            request=self.person.request_id(request),
         )
 
     async def fail(
@@ -194,7 +196,7 @@ class Reservation:
             group=group,
             message=reason,
             data=self.job.changed_data(),
-            request=self._request_id(request),
+            request=self.person.request_id(request),
         )
 
     @property
@@ -204,6 +206,3 @@ class Reservation:
     @property
     def _lock(self) -> _Lock:
         return {"jid": self.job.jid, "worker": self.person.worker, "fence": self.fence}
-
-    def _request_id(self, request: str | None) -> str | None:
-        return self.person.request_id(request)

@@ -74,11 +74,7 @@ class TaskQueue:
     ) -> tuple[Reservation | None, int]:
         """Reserve, and return how many jobs were passed over since the person had skipped them.
 
-        Args:
-            person: A person, or the name of one.
-            limit: Seconds until it expires; default: the policy's limit.
-            again: Also offer jobs that the person skipped.
-            request: Names this attempt, so that it may be repeated.
+        The arguments are those of `reserve`.
         """
         person = Person.of(person)
         reply: _Reserved = await HumanTasksCommands(self.client.internals.store).reserve(
@@ -128,7 +124,7 @@ class TaskQueue:
             fence: Fencing token of the reservation.
         """
         job = await self.client.jobs.get(jid)
-        return self._reservation(Person.of(person), job, 0, fence)
+        return None if job is None else self._reservation(Person.of(person), job, 0, fence)
 
     async def counts(self) -> QueueCounts:
         """Return the queue's counts, as `client.queue(name).counts()` does."""
@@ -138,22 +134,11 @@ class TaskQueue:
         if reply["job"] is None:
             return None
         job: Job = Job(self.client.internals.backend, decode_record(reply["job"]))
-        return self._reservation(person, job, max(0.0, job.expires - reply["now"]))
+        left = max(0.0, job.expires - reply["now"])
+        return self._reservation(person, job, left, job.fence)
 
-    def _reservation(
-        self, person: Person, job: Job | None, left: float, fence: int | None = None
-    ) -> Reservation | None:
-        if job is None:
-            return None
-        return Reservation(
-            job,
-            person,
-            self.queue,
-            job.fence if fence is None else fence,
-            left,
-            self.policy,
-            self.client,
-        )
+    def _reservation(self, person: Person, job: Job, left: float, fence: int) -> Reservation:
+        return Reservation(job, person, self.queue, fence, left, self.policy, self.client)
 
     def __repr__(self) -> str:
         return f"<TaskQueue {self.queue!r}>"

@@ -25,12 +25,7 @@ LOCK_INTERVAL = 0.05
 
 @dataclass(frozen=True)
 class ProcessFile:
-    """A file that is locked by this process.
-
-    Attributes:
-        path: Where it is.
-        text: What it contains.
-    """
+    """A file that is locked by this process."""
 
     path: Path
     text: str
@@ -38,13 +33,7 @@ class ProcessFile:
 
     @classmethod
     def create(cls, group: str, name: str, text: str) -> Self | None:
-        """Create and lock a file; return None where that isn't possible.
-
-        Args:
-            group: The group of files that it is in.
-            name: Its name, which no other file of the group has.
-            text: What to write into it.
-        """
+        """Create and lock a file; return None where that isn't possible."""
         for _ in range(3):  # another process may remove the empty folder meanwhile
             with contextlib.suppress(OSError):  # such as a read-only file system
                 folder = _folder(group)

@@ -10,12 +10,7 @@ from aioqless.client.queue_statistics import QueueOverview
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Jobs per second between two samples of a queue.
-
-    Attributes:
-        completed: Jobs completed per second.
-        failed: Jobs failed per second.
-    """
+    """Jobs per second between two samples of a queue."""
 
     completed: float = 0.0
     failed: float = 0.0
@@ -26,15 +21,8 @@ def rates_between(
 ) -> dict[str, Rates]:
     """Compute the rates of each queue between two samples.
 
-    The totals start again at 0 each day (UTC); what was counted before midnight is then lost.
-
-    Args:
-        before: The earlier sample. A queue that is missing in it counts from 0.
-        after: The later sample.
-        seconds: Time between the two.
-
-    Returns:
-        The rates by queue name, for each queue of the later sample.
+    The totals start again at 0 each day (UTC); what was counted before midnight is then lost. A
+    queue that is missing in the earlier sample counts from 0.
     """
     earlier = {queue.name: queue for queue in before}
     rates: dict[str, Rates] = {}

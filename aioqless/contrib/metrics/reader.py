@@ -30,12 +30,7 @@ _FIRST, _LAST = -13, 19
 
 
 def bucket_of(seconds: float, buckets: float) -> int:
-    """Return the bucket of a duration.
-
-    Args:
-        seconds: The duration.
-        buckets: RUN_BUCKETS or WAIT_BUCKETS.
-    """
+    """Return the bucket of a duration; `buckets` is RUN_BUCKETS or WAIT_BUCKETS."""
     exponent = math.log2(seconds) if seconds > 0 else _FIRST
     return int((min(max(exponent, _FIRST), _LAST - 1e-6) - _FIRST) * buckets)
 

@@ -39,17 +39,14 @@ VERSION_VARIABLES = (
 )
 
 
-class Series:
+class Series(msgspec.Struct):
     """The runs of one klass in one queue since the last report."""
 
-    __slots__ = ("buckets", "failures", "retries", "run_seconds", "wait_seconds")
-
-    def __init__(self) -> None:
-        self.failures = 0
-        self.retries = 0
-        self.run_seconds = 0.0
-        self.wait_seconds = 0.0
-        self.buckets: dict[int, int] = {}
+    failures: int = 0
+    retries: int = 0
+    run_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    buckets: dict[int, int] = {}
 
     def encode(self) -> bytes:
         """Return the counts as run_metrics.lua adds them."""
@@ -88,14 +85,7 @@ class WorkerMetrics:
     def count(
         self, series: tuple[str, str], end: str, seconds: float, waited: float | None
     ) -> None:
-        """Count a run.
-
-        Args:
-            series: Its queue and klass.
-            end: The event that ends it.
-            seconds: How long it took.
-            waited: How long its job had waited, if that is known.
-        """
+        """Count a run of a series: queue and klass."""
         counts = self._series.get(series)
         if counts is None:
             if len(self._series) >= MOST_SERIES:

@@ -67,23 +67,13 @@ class OutboxTable(Protocol):
         Locks the rows and skips rows that another relay has locked. Deletes a row whose job was
         put; stores the reason in a row whose job was refused.
 
-        Args:
-            limit: Maximum number of rows.
-            put: Puts their jobs.
-
         Returns:
             How many were put or refused.
         """
 
 
 class TableRelay:
-    """Puts the jobs of a table, the earliest first, until it is stopped.
-
-    Args:
-        table: The table.
-        client: Puts the jobs.
-        poll: Seconds between two reads of the table.
-    """
+    """Puts the jobs of a table, the earliest first, until it is stopped."""
 
     def __init__(self, table: OutboxTable, client: Client, *, poll: Seconds = 1.0) -> None:
         self._table = table

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from redis import exceptions
 
 from aioqless.client import job_data
-from aioqless.client.codec import Codec
 from aioqless.client.job import Job
 from aioqless.client.job.backend import JobBackend, RunContext
 from aioqless.client.put import Klass
@@ -48,13 +47,7 @@ def open_output(
 
 @dataclass
 class Chunk:
-    """Values that follow each other.
-
-    Attributes:
-        start: How many the run has emitted before.
-        values: The values as JSON.
-        size: Their size in bytes.
-    """
+    """Values that follow each other, as JSON."""
 
     start: int
     values: list[bytes] = field(default_factory=list)
@@ -198,7 +191,7 @@ class OutputSender:
             "fence": str(run.job.fence),
             "start": chunk.start,
             "count": len(chunk.values),
-            "values": encode_values(self._codec, run.job.jid, text),
+            "values": self._codec.encode_result(text, bound_to(run.job.jid)),
             "ttl": run.ttl,
             "keep": "1" if run.keep else None,
         }
@@ -215,11 +208,6 @@ class OutputSender:
                 await asyncio.sleep(OUTAGE_PAUSE)
             except (AioqlessError, exceptions.RedisError) as error:  # such as a full Redis
                 return [exceptions.ResponseError(str(error))] * len(rows)
-
-
-def encode_values(codec: Codec, jid: str, text: bytes) -> bytes:
-    """Return values in the form in which they are stored."""
-    return codec.encode_result(text, bound_to(jid))
 
 
 def bound_to(jid: str) -> str:

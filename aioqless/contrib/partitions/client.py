@@ -245,18 +245,7 @@ class PartitionedClient(Client):
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionLoad:
-    """A partition: where it is, and how many jobs it has.
-
-    Attributes:
-        number: Its number.
-        namespace: Its namespace.
-        slot: Its slot in a Cluster.
-        node: Address of its node.
-        reachable: Whether the node answers.
-        waiting: Jobs that a worker may pop now.
-        running: Jobs that a worker holds.
-        others: Jobs that are scheduled, or held by dependencies.
-    """
+    """A partition: where it is, and how many jobs it has."""
 
     number: int
     namespace: str
@@ -265,7 +254,7 @@ class PartitionLoad:
     reachable: bool
     waiting: int
     running: int
-    others: int
+    others: int  # scheduled, or held by dependencies
 
 
 def _read_count() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 from aioqless.client.job.summaries import FailureGroup
 
 T = TypeVar("T")
-H = TypeVar("H", bound=Hashable)
 Record: TypeAlias = dict[str, Any]
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 
@@ -22,18 +21,6 @@ def interleave(replies: Sequence[Sequence[T]]) -> list[T]:
     """Return the first item of each reply, then the second of each, ..."""
     longest = max(map(len, replies), default=0)
     return [items[rank] for rank in range(longest) for items in replies if rank < len(items)]
-
-
-def unite(replies: Sequence[Sequence[H]]) -> list[H]:
-    """Interleave, with each item once."""
-    return list(dict.fromkeys(interleave(replies)))
-
-
-def sort_by_due_time(replies: Sequence[Sequence[Record]]) -> list[Record]:
-    """Return recurring jobs by when they are due; those that aren't come last."""
-    return sorted(
-        interleave(replies), key=lambda job: math.inf if job["next"] is None else job["next"]
-    )
 
 
 def add(records: Sequence[Record]) -> Record:
@@ -147,8 +134,12 @@ PAGES: dict[str, Merge] = {
         interleave(replies), key=lambda job: -(job["failure"] or {}).get("when", 0)
     ),
     **dict.fromkeys(("group", "jobs", "peek", "tag_get"), interleave),
-    **dict.fromkeys(("queue_names", "tag_top"), unite),
+    **dict.fromkeys(
+        ("queue_names", "tag_top"), lambda replies: list(dict.fromkeys(interleave(replies)))
+    ),
     "queues": add_by_name,
-    "recurring": sort_by_due_time,
+    "recurring": lambda replies: sorted(  # those that aren't due come last
+        interleave(replies), key=lambda job: math.inf if job["next"] is None else job["next"]
+    ),
     "tenants": add_by("key", "priority"),
 }

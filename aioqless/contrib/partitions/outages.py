@@ -42,11 +42,7 @@ class NodeOutages:
 
 
 class NodeOutage(Outage):
-    """Whether a node can be reached; without an address the only one, or any before the first call.
-
-    Attributes:
-        address: Its address.
-    """
+    """Whether a node can be reached; without an address the only one, or any before a call."""
 
     def __init__(self, nodes: NodeOutages, address: Endpoint | None) -> None:
         super().__init__(nodes.delays)

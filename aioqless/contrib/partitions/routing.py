@@ -148,7 +148,8 @@ def _find_tag(number: int, partitions: int) -> str:
     width = SLOTS / partitions
     slots = range(int((number + 0.25) * width), int((number + 0.75) * width))
     prefix = binascii.crc_hqx(f"{number}.".encode(), 0)
-    for attempt in itertools.count():
-        if binascii.crc_hqx(str(attempt).encode(), prefix) % SLOTS in slots:
-            return f"{number}.{attempt}"
-    raise AssertionError("unreachable")
+    return next(
+        f"{number}.{attempt}"
+        for attempt in itertools.count()
+        if binascii.crc_hqx(str(attempt).encode(), prefix) % SLOTS in slots
+    )

@@ -51,12 +51,7 @@ def total_of(option: str, share: Any, count: int) -> Any:
 
 
 async def find_differences(stores: Mapping[int, Store], *, resolve: bool) -> list[Record]:
-    """Compare options and paused queues with those of the first partition; return findings.
-
-    Args:
-        stores: The stores of the partitions by number, the first one among them.
-        resolve: Let all partitions have what the first one has.
-    """
+    """Compare options and paused queues with those of the first partition; return findings."""
     first, found = stores[0], list[Record]()
     options: dict[str, Any] = await first.config_get()
     paused: dict[str, bool] = {}

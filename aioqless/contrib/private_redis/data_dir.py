@@ -120,9 +120,7 @@ class DataDir:
     def lock_transitions(self, *, shared: bool = False, timeout: float) -> Iterator[None]:
         """Keep other processes from starting or stopping the server.
 
-        Args:
-            shared: hold it together with other processes that only join the server.
-            timeout: maximum number of seconds to wait.
+        With `shared`, other processes that only join the server hold the lock as well.
 
         Raises:
             ServerUnavailable: if another process held it for all this time.

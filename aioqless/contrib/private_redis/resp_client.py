@@ -18,10 +18,6 @@ class ErrorReply(ServerUnavailable):
 class RespClient:
     """A connection to a server's socket.
 
-    Args:
-        socket_path: the Unix socket.
-        timeout: maximum number of seconds to wait for a reply.
-
     Attributes:
         loading: whether the server was still reading its data.
     """

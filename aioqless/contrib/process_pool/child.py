@@ -97,11 +97,7 @@ class Child:
         await self._reply()
 
     async def perform(self, request: bytes, receive: Receiver) -> JobReply:
-        """Give it a job and wait for the reply.
-
-        Args:
-            request: The job.
-            receive: Called with what the job emits and reports.
+        """Give it a job and wait for the reply; `receive` gets what the job emits and reports.
 
         Raises:
             ProcessDied: There is none; the process has ended.

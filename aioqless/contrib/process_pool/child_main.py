@@ -96,12 +96,7 @@ def _exit(error: BaseException) -> NoReturn:
 
 
 class Output:
-    """Sends what a job emits, and its progress, to the worker.
-
-    Args:
-        job: The job.
-        send: Sends a message.
-    """
+    """Sends what a job emits, and its progress, to the worker."""
 
     def __init__(self, job: Job, send: Callable[[bytes], object]) -> None:
         self._job = job

@@ -7,11 +7,15 @@ import contextlib
 import os
 import signal
 import socket
-from typing import Self
+from collections.abc import Callable
+from typing import Self, TypeAlias
 
-from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.status_reporter import NUMBER_VARIABLE, PAUSED, READY
 from aioqless.runtime.log import log
+
+# The command line of a worker process, by its number, the descriptor of the socket to its
+# supervisor, and whether it starts paused.
+ProcessCommand: TypeAlias = Callable[[int, int, bool], list[str]]
 
 HUNG_AFTER = 60.0  # seconds without a report until a process counts as hung
 # seconds to read the last reports of an ended process; processes it left may keep the socket open

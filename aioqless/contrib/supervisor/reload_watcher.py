@@ -14,9 +14,6 @@ Changes: TypeAlias = AsyncIterator[list[str]]
 def watch_sources(folder: Path) -> Changes:
     """Return an iterator over sets of changed Python files below a folder.
 
-    Args:
-        folder: the folder to watch.
-
     Raises:
         MissingExtra: if watchfiles is not installed.
     """

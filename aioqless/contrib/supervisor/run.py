@@ -8,39 +8,19 @@ import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.health_check import serve_health_checks
 from aioqless.cli.signal_handlers import TERMINATING, loop_caller, on_signals
 from aioqless.cli.systemd import ServiceState, SystemdNotifier, make_notifier
+from aioqless.cli.worker_options import WorkerOptions
+from aioqless.contrib.supervisor.child import ProcessCommand
 from aioqless.contrib.supervisor.reload_watcher import Changes, watch_sources
 from aioqless.contrib.supervisor.supervisor import Supervisor, SupervisorSettings
 from aioqless.errors import AioqlessError
 from aioqless.runtime.log import log
 
 
-def supervise(
-    command: ProcessCommand,
-    *,
-    processes: int,
-    shutdown_timeout: float,
-    burst: bool,
-    reload: bool,
-    health: str | None,
-    metrics: str | None,
-) -> int:
-    """Run worker processes until all have ended.
-
-    Args:
-        command: the command line of a process.
-        processes: the number of processes.
-        shutdown_timeout: maximum number of seconds that a graceful shutdown takes.
-        burst: end when the processes have nothing more to do.
-        reload: restart the processes when source files change.
-        health: address to serve health checks at.
-        metrics: address to serve metrics at.
-
-    Returns:
-        The exit code.
+def supervise(command: ProcessCommand, processes: int, options: WorkerOptions) -> int:
+    """Run worker processes until all have ended; return the exit code.
 
     Raises:
         AioqlessError: on Windows.
@@ -50,15 +30,15 @@ def supervise(
             "-w and --reload need signals, which this platform doesn't have: "
             "start each process by other means"
         )
-    changes = watch_sources(Path.cwd()) if reload else None
+    changes = watch_sources(Path.cwd()) if options.reload else None
     settings = SupervisorSettings(
         command=command,
         processes=processes,
-        shutdown_timeout=shutdown_timeout,
-        burst=burst,
-        reload=reload,
+        shutdown_timeout=options.shutdown_timeout + options.kill_after,
+        burst=options.burst,
+        reload=options.reload,
     )
-    return asyncio.run(_run(Supervisor(settings), health, metrics, changes))
+    return asyncio.run(_run(Supervisor(settings), options.health, options.metrics, changes))
 
 
 async def _run(

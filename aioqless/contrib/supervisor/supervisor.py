@@ -8,10 +8,9 @@ import signal
 from dataclasses import dataclass, field
 
 from aioqless.cli.exit_codes import RECYCLED, REFUSED, UNREACHABLE, USAGE
-from aioqless.cli.extension_loader import ProcessCommand
 from aioqless.cli.status_reporter import INTERVAL
 from aioqless.cli.worker_process import SHUTDOWN_MARGIN
-from aioqless.contrib.supervisor.child import Child
+from aioqless.contrib.supervisor.child import Child, ProcessCommand
 from aioqless.runtime.log import log
 from aioqless.runtime.tasks import cancel_and_wait, wait_for_event
 from aioqless.worker.runner import OUTCOME_TIMEOUT

@@ -8,6 +8,7 @@ another one has its number and continues with its files, so that no counter ever
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
@@ -32,14 +33,25 @@ with require_extra("prometheus"):
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name
 QUEUES = "queues.json"
+GAUGES = {  # by name: the description, and the labels
+    "queue_jobs": ("Jobs of a queue by state", "queue", "state"),
+    "queue_lag_seconds": ("For how long the next job of a queue has been waiting", "queue"),
+    "queue_delay_seconds": (
+        "For how long the next job of a delayed queue has been waiting, by what keeps it",
+        *("queue", "reason"),
+    ),
+    "failed_jobs": ("Failed jobs by group", "group"),
+    "archive_entries": ("Entries of the archive that are in Redis",),
+    "archive_lag_seconds": ("For how long the oldest entry of the archive has been unread",),
+    "worker_slots": ("Jobs that a worker can run at once", "worker"),
+    "worker_busy_slots": ("Slots that run jobs", "worker"),
+    "worker_memory_bytes": ("Memory of a worker's process", "worker"),
+    "mark_timestamp_seconds": ("When a version was deployed, or another mark was made", "text"),
+}
 
 
 class QueueCollector(Collector):
-    """Yields gauges of all queues, as the latest reading has them.
-
-    Args:
-        find_latest: Returns the latest reading, if there is a recent one.
-    """
+    """Yields gauges of all queues, as the latest reading has them."""
 
     def __init__(self, find_latest: Callable[[], QueueReading | None]) -> None:
         self._find_latest = find_latest
@@ -47,44 +59,8 @@ class QueueCollector(Collector):
     def describe(self) -> list[GaugeMetricFamily]:
         """Return the metrics without values."""
         return [
-            GaugeMetricFamily(
-                "aioqless_queue_jobs", "Jobs of a queue by state", labels=("queue", "state")
-            ),
-            GaugeMetricFamily(
-                "aioqless_queue_lag_seconds",
-                "For how long the next job of a queue has been waiting",
-                labels=("queue",),
-            ),
-            GaugeMetricFamily(
-                "aioqless_queue_delay_seconds",
-                "For how long the next job of a delayed queue has been waiting, by what keeps it",
-                labels=("queue", "reason"),
-            ),
-            GaugeMetricFamily("aioqless_failed_jobs", "Failed jobs by group", labels=("group",)),
-            GaugeMetricFamily(
-                "aioqless_archive_entries", "Entries of the archive that are in Redis", labels=()
-            ),
-            GaugeMetricFamily(
-                "aioqless_archive_lag_seconds",
-                "For how long the oldest entry of the archive has been unread",
-                labels=(),
-            ),
-            GaugeMetricFamily(
-                "aioqless_worker_slots", "Jobs that a worker can run at once", labels=("worker",)
-            ),
-            GaugeMetricFamily(
-                "aioqless_worker_busy_slots", "Slots that run jobs", labels=("worker",)
-            ),
-            GaugeMetricFamily(
-                "aioqless_worker_memory_bytes",
-                "Memory of a worker's process",
-                labels=("worker",),
-            ),
-            GaugeMetricFamily(
-                "aioqless_mark_timestamp_seconds",
-                "When a version was deployed, or another mark was made",
-                labels=("text",),
-            ),
+            GaugeMetricFamily(f"aioqless_{name}", text, labels=labels)
+            for name, (text, *labels) in GAUGES.items()
         ]
 
     def collect(self) -> list[GaugeMetricFamily]:
@@ -136,12 +112,7 @@ class SharedReading:
 
 
 class SharedMetrics(Collector):
-    """Yields the metrics of the worker processes of a supervisor.
-
-    Args:
-        folder: The folder of their files.
-        find_numbers: Returns the numbers of the processes that are alive.
-    """
+    """Yields the metrics of the worker processes of a supervisor."""
 
     def __init__(self, folder: Path, find_numbers: Callable[[], Collection[int]]) -> None:
         self._folder = folder
@@ -174,12 +145,11 @@ def _has_content(path: Path) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
     return True
 
 
@@ -187,11 +157,7 @@ def _is_alive(pid: int) -> bool:
 async def serve_metrics(
     address: str, registry: CollectorRegistry = REGISTRY
 ) -> AsyncIterator[None]:
-    """Answer `GET /metrics` while in the block.
-
-    Args:
-        address: PORT or HOST:PORT; without a host, loopback.
-        registry: What is served; default: the metrics of this process.
+    """Answer `GET /metrics` at PORT or HOST:PORT while in the block; without a host, at loopback.
 
     Raises:
         ValueError: The address is malformed.
@@ -221,9 +187,7 @@ async def serve_shared_metrics(
 ) -> AsyncIterator[None]:
     """Serve the metrics of all processes that are started while in the block.
 
-    Args:
-        address: As for `serve_metrics`.
-        find_numbers: Returns the numbers of the worker processes that are alive.
+    `find_numbers` returns the numbers of those that are alive.
     """
     with tempfile.TemporaryDirectory(prefix="aioqless-metrics-") as folder:
         registry = CollectorRegistry()

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from aioqless import Client, Inject, Job, NewJob, middleware, on_finish, resource
+from aioqless import Client, Inject, Job, NewJob, middleware, on_finish
 from aioqless.contrib.telemetry.queue_readings import (
     BULK_SIZES,
     DURATIONS,
@@ -22,7 +22,7 @@ from aioqless.contrib.telemetry.queue_readings import (
     reading_queues,
 )
 from aioqless.errors import require_extra
-from aioqless.handlers import ENDS, CallNext
+from aioqless.handlers import ENDS, CallNext, lifespan
 from aioqless.validation import to_text
 
 with require_extra("opentelemetry"):
@@ -58,10 +58,6 @@ _running = _meter.create_up_down_counter(
 _latest = LatestReading()
 
 
-class Tracing:
-    """Marks that the jobs that the worker's client puts carry its trace."""
-
-
 def inject_context(new: NewJob) -> NewJob:
     """Return a job with the context of a span of its own, within the current one."""
     klass = new.klass if isinstance(new.klass, str) else new.klass.klass
@@ -78,12 +74,12 @@ def inject_context(new: NewJob) -> NewJob:
     return new.with_options(context={**context, **(new.options.get("context") or {})})
 
 
-@resource
-async def tracing(client: Client = Inject) -> AsyncIterator[Tracing]:
+@lifespan
+async def tracing(client: Client = Inject) -> AsyncIterator[None]:
     """Let the worker's client put jobs with the current trace."""
     if inject_context not in client.on_put:
         client.on_put.append(inject_context)
-    yield Tracing()
+    yield
 
 
 @middleware
@@ -100,10 +96,6 @@ async def trace_run(job: Job[Any], call: CallNext) -> Any:
         f"run {job.klass}", context=context, kind=trace.SpanKind.CONSUMER, attributes=attributes
     ):
         return await call()
-
-
-class Metrics:
-    """Marks that the queues are read."""
 
 
 @middleware
@@ -123,10 +115,8 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
         raise
     finally:
         _running.add(-1, attributes)
-        _seconds.record(
-            time.perf_counter() - started,
-            {**attributes, "messaging.operation.name": "process", **error},
-        )
+        more = {"messaging.operation.name": "process", **error}
+        _seconds.record(time.perf_counter() - started, {**attributes, **more})
         if job.together and job.together[0] is job:
             _bulk_jobs.record(len(job.together), attributes)
 
@@ -135,21 +125,15 @@ async def measure(job: Job[Any], call: CallNext) -> Any:
 def count(job: Job[Any], end: str, **_fields: Any) -> None:
     """Count runs by outcome."""
     outcome = end.removeprefix("job.")
-    _ended.add(
-        1,
-        {
-            **_attributes_of(job),
-            "messaging.operation.name": "process",
-            "aioqless.outcome": outcome,
-        },
-    )
+    more = {"messaging.operation.name": "process", "aioqless.outcome": outcome}
+    _ended.add(1, {**_attributes_of(job), **more})
 
 
-@resource
-async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
+@lifespan
+async def metrics(client: Client = Inject) -> AsyncIterator[None]:
     """Read the queues while the worker runs."""
     async with reading_queues(client, _latest.save):
-        yield Metrics()
+        yield
 
 
 def _attributes_of(job: Job[Any]) -> dict[str, str]:

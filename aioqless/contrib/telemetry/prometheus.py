@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from aioqless import Client, Inject, Job, middleware, on_finish, resource
+from aioqless import Client, Inject, Job, middleware, on_finish
 from aioqless.cli.status_reporter import NUMBER_VARIABLE
 from aioqless.contrib.telemetry.metrics_server import (
     FOLDER,
@@ -30,17 +30,11 @@ from aioqless.contrib.telemetry.queue_readings import (
     reading_queues,
 )
 from aioqless.errors import require_extra
-from aioqless.handlers import ENDS, CallNext
+from aioqless.handlers import ENDS, CallNext, lifespan
 from aioqless.validation import to_text
 
 with require_extra("prometheus"):
-    from prometheus_client import (
-        REGISTRY,
-        Counter,
-        Gauge,
-        Histogram,
-        values,
-    )
+    from prometheus_client import REGISTRY, Counter, Gauge, Histogram, values
 
 _folder = Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 # Not for processes that this one starts: they have files of their own.
@@ -79,10 +73,6 @@ queues = QueueCollector(latest.find)
 REGISTRY.register(queues)
 
 
-class Metrics:
-    """Marks that the queues are read."""
-
-
 @middleware
 async def measure(job: Job[Any], call: CallNext) -> Any:
     """Count running handlers, and measure their waits and durations."""
@@ -106,11 +96,11 @@ def count(job: Job[Any], end: str, **_fields: Any) -> None:
     ended.labels(*_labels(job), end.removeprefix("job.")).inc()
 
 
-@resource
-async def metrics(client: Client = Inject) -> AsyncIterator[Metrics]:
+@lifespan
+async def metrics(client: Client = Inject) -> AsyncIterator[None]:
     """Read the queues while the worker runs; of processes with one endpoint, only one does."""
     async with reading_queues(client, latest.save, _is_due):
-        yield Metrics()
+        yield
 
 
 def _labels(job: Job[Any]) -> tuple[str, str]:

@@ -36,17 +36,9 @@ MAX_DEPTH = 20
 MAX_VALUES = 1_000  # of data; a search for more in each string would block the event loop
 # parts of an event that may hold any value
 TEXTS = (
-    "message",
-    "logentry",
-    "breadcrumbs",
-    "contexts",
-    "extra",
-    "fingerprint",
-    "request",
-    "spans",
-    "tags",
-    "user",
-)
+    "message", "logentry", "breadcrumbs", "contexts", "extra", "fingerprint", "request", "spans",
+    "tags", "user",
+)  # fmt: skip
 STRUCTURED = ("breadcrumbs", "spans")
 # what the SDK itself sets in breadcrumbs, spans and the trace
 STRUCTURE = ("timestamp", "start_timestamp", "span_id", "trace_id", "parent_span_id")

@@ -12,12 +12,7 @@ from aioqless.contrib.top.overview import Overview
 
 
 class Top(App[None]):
-    """Shows a namespace on the terminal, until `q` is pressed.
-
-    Args:
-        client: The client of the namespace.
-        every: Seconds between updates.
-    """
+    """Shows a namespace on the terminal, until `q` is pressed."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "top.tcss"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable
 from typing import ClassVar
 
 from redis import exceptions
@@ -29,40 +28,14 @@ MAX_JOBS = 200  # that are listed
 MAX_RELATED = 200  # dependencies and dependents of a job whose states are read
 
 
-@dataclass(frozen=True)
-class JobList:
-    """Some jobs: what they have in common, and how their jids are read."""
-
-    title: str
-    read: Callable[[], Awaitable[list[str]]]
-
-
-def jobs_of(client: Client, table: str, name: str) -> JobList:
-    """Return the jobs of a queue, failure group or worker.
-
-    Args:
-        client: The client.
-        table: `queues`, `failures` or `workers`.
-        name: The name of the queue, group or worker.
-    """
-
-    async def of_worker() -> list[str]:
-        held = await client.workers.jobs(name)
-        return [*held.stalled, *held.jobs][:MAX_JOBS]
-
-    async def of_queue() -> list[str]:
-        wanted = f"queue:{Text(name)} -state:complete,failed"
-        return (await client.jobs.search(wanted, count=MAX_JOBS)).jids
-
-    if table == "queues":
-        return JobList(f"queue {name}", of_queue)
-    if table == "failures":
-        return JobList(f"failed: {name}", lambda: client.jobs.failed_jids(name, count=MAX_JOBS))
-    return JobList(f"worker {name}", of_worker)
+TITLES = {"queues": "queue", "failures": "failed:", "workers": "worker"}
 
 
 class JobsScreen(Screen[None]):
-    """Lists jobs, reads them again every few seconds, and acts on the selected one."""
+    """Lists the jobs of a row of the first screen, and acts on the selected one.
+
+    They are read again every few seconds. `table` has the row: queues, failures or workers.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "retry", "Retry"),
@@ -72,16 +45,18 @@ class JobsScreen(Screen[None]):
         Binding("escape", "back", "Back"),
     ]
 
-    def __init__(self, client: Client, listed: JobList, every: float) -> None:
+    def __init__(self, client: Client, table: str, name: str, every: float) -> None:
         super().__init__()
         self._client = client
-        self._listed = listed
+        self._kind = table
+        self._row = name
+        self._heading = f"{TITLES[table]} {name}"
         self._every = every
         self._jobs: dict[str, Job] = {}
 
     def compose(self) -> ComposeResult:
         """Build the screen."""
-        yield Static(plain(self._listed.title), id="head", markup=False)
+        yield Static(plain(self._heading), id="head", markup=False)
         yield Input(placeholder="only rows that contain …", id="filter")
         columns = dict.fromkeys(("jid", "klass", "state", "queue", "priority", "data"))
         yield LiveTable(columns, id="jobs")
@@ -98,9 +73,19 @@ class JobsScreen(Screen[None]):
             await self._read()
             await asyncio.sleep(self._every)
 
+    async def _read_jids(self) -> list[str]:
+        name, jobs = self._row, self._client.jobs
+        if self._kind == "queues":
+            wanted = f"queue:{Text(name)} -state:complete,failed"
+            return (await jobs.search(wanted, count=MAX_JOBS)).jids
+        if self._kind == "failures":
+            return await jobs.failed_jids(name, count=MAX_JOBS)
+        held = await self._client.workers.jobs(name)
+        return [*held.stalled, *held.jobs][:MAX_JOBS]
+
     async def _read(self) -> None:
         try:
-            jobs = await self._client.jobs.multiget(*await self._listed.read())
+            jobs = await self._client.jobs.multiget(*await self._read_jids())
         except (AioqlessError, exceptions.RedisError, OSError) as error:
             self._set_title(f"Redis is unavailable: {error}")
             return
@@ -123,14 +108,10 @@ class JobsScreen(Screen[None]):
 
     def _set_title(self, what: str) -> None:
         for head in self.query("#head").results(Static):
-            head.update(plain(f"{self._listed.title} · {what}"))
+            head.update(plain(f"{self._heading} · {what}"))
 
     def _selected(self) -> Job | None:
         return self._jobs.get(self.query_one(LiveTable).selected or "")
-
-    def on_data_table_row_selected(self) -> None:
-        """Show the job."""
-        self.action_show()
 
     def action_filter(self) -> None:
         """Let the user type what shown rows contain."""
@@ -155,7 +136,7 @@ class JobsScreen(Screen[None]):
             self.dismiss()
 
     @work
-    async def action_show(self) -> None:
+    async def on_data_table_row_selected(self) -> None:
         """Show the selected job in full."""
         if (job := self._selected()) is None:
             return

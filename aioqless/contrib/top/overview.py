@@ -25,7 +25,7 @@ from aioqless.cli.presentation.histograms import draw_sparkline
 from aioqless.client import Client
 from aioqless.client.job.summaries import WorkerSummary
 from aioqless.contrib.top.dialogs import Question
-from aioqless.contrib.top.jobs import JobsScreen, jobs_of
+from aioqless.contrib.top.jobs import JobsScreen
 from aioqless.contrib.top.live_table import LiveTable, number, words
 from aioqless.contrib.top.sampler import QueueSample, Sampler, Snapshot
 from aioqless.errors import AioqlessError
@@ -111,16 +111,10 @@ class Overview(Screen[None]):
         return (table.id or "", table.selected) if table else ("", None)
 
     def on_data_table_row_selected(self) -> None:
-        """Show the jobs of a row."""
-        self.action_show()
-
-    def action_show(self) -> None:
         """Show the jobs of the selected queue, failure group or worker."""
         table, name = self._focused()
         if name is not None:
-            self.app.push_screen(
-                JobsScreen(self._client, jobs_of(self._client, table, name), self._every)
-            )
+            self.app.push_screen(JobsScreen(self._client, table, name, self._every))
 
     def action_sort(self) -> None:
         """Sort the queues by name, or by the rate of completed jobs."""

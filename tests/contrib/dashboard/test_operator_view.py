@@ -13,8 +13,7 @@ from playwright.async_api import Browser, expect
 
 from aioqless import Client, NewJob
 from aioqless.contrib.dashboard import Identity, Role, audit_log
-from aioqless.contrib.dashboard.actions import ACTIONS
-from aioqless.contrib.dashboard.formatting import action_name
+from aioqless.contrib.dashboard.actions import ACTIONS, action_name
 from tests.conftest import Until
 from tests.contrib.dashboard.conftest import browser_context
 from tests.contrib.dashboard.steps import do, token

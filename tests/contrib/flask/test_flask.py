@@ -16,8 +16,7 @@ from flask import Flask, current_app, g
 
 from aioqless import Client, Job, Settings, Worker, job
 from aioqless.contrib.flask import Aioqless
-from aioqless.contrib.flask.app_context import with_app_context
-from aioqless.contrib.flask.extension import worker_sources
+from aioqless.contrib.flask.app_context import with_app_context, worker_sources
 from tests.cli.conftest import restored_process
 from tests.contrib.flask import shop
 

@@ -9,7 +9,7 @@ import types
 import pytest
 
 from aioqless import Client
-from aioqless.contrib.flask.extension import worker_sources
+from aioqless.contrib.flask.app_context import worker_sources
 from aioqless.testing import drain
 from tests.unit.pages import ROOT, blocks
 

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioqless.contrib.partitions.merging import (
+    PAGES,
     add_by_name,
     combine_durations,
     combine_failures,
     interleave,
-    sort_by_due_time,
-    unite,
 )
 
 SECONDS = st.floats(0, 1e6)
@@ -54,7 +53,7 @@ def test_interleaved_items_are_complete_and_keep_their_order(lists: list[list[in
 
 
 def test_same_items_are_united() -> None:
-    assert unite([["a", "b"], ["b", "c"], []]) == ["a", "b", "c"]
+    assert PAGES["tag_top"]([["a", "b"], ["b", "c"], []]) == ["a", "b", "c"]
 
 
 def test_queues_are_added_by_name_and_paused_if_any_is() -> None:
@@ -72,7 +71,7 @@ def test_queues_are_added_by_name_and_paused_if_any_is() -> None:
 
 
 def test_recurring_jobs_without_a_next_time_come_last() -> None:
-    jobs = sort_by_due_time([[{"next": None}, {"next": 5}], [{"next": 3}]])
+    jobs = PAGES["recurring"]([[{"next": None}, {"next": 5}], [{"next": 3}]])
     assert jobs == [{"next": 3}, {"next": 5}, {"next": None}]
 
 

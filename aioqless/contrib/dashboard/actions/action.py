@@ -81,5 +81,6 @@ class Action:
     """
 
     perform: Perform
+    label: str
     role: Role = Role.OPERATE
     is_recorded: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aioqless import validation
 from aioqless.contrib.dashboard.actions.action import ActionRequest, Redirect
@@ -20,31 +21,21 @@ async def retry(request: ActionRequest) -> Redirect:
 async def move(request: ActionRequest) -> Redirect:
     """Move the waiting and scheduled jobs to another queue."""
     queue = validation.check_name("queue", request.text("queue").strip())
-
-    async def change(jids: list[str]) -> int:
-        return await request.client.jobs.move_many(jids, queue)
-
+    change = partial(request.client.jobs.move_many, queue=queue)
     return _act(request, "move", "moved", change, f"-queue:{Text(queue)}")
 
 
 async def tag(request: ActionRequest) -> Redirect:
     """Add tags to the jobs."""
     names = [name for each in request.text("tags").split(",") if (name := each.strip())]
-    tags = validation.check_names("tags", names)
-
-    async def change(jids: list[str]) -> int:
-        return await request.client.jobs.tag_many(jids, *tags)
-
-    return _act(request, "tag", "tagged", change)
+    tags, tag_many = validation.check_names("tags", names), request.client.jobs.tag_many
+    return _act(request, "tag", "tagged", lambda jids: tag_many(jids, *tags))
 
 
 async def set_priority(request: ActionRequest) -> Redirect:
     """Set the priority of the jobs that have not ended."""
     priority = request.number("priority")
-
-    async def change(jids: list[str]) -> int:
-        return await request.client.jobs.set_priority_many(jids, priority)
-
+    change = partial(request.client.jobs.set_priority_many, priority=priority)
     return _act(request, "priority", "changed", change)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from aioqless.cli.presentation.formatting import format_duration
+from aioqless.cli.presentation.histograms import MILLISECONDS, sum_counters
 from aioqless.client.queue_statistics import DayTotals, Durations
 from aioqless.contrib.dashboard import formatting
 from aioqless.contrib.metrics import Mark
@@ -18,20 +19,11 @@ LEFT, TOP = 52, 6  # the room for the numbers of the axis, and above the highest
 MAX_BARS, MAX_MARKS, MAX_MARK = 60, 12, 14
 LABELED = ("0 ms", "10 ms", "1 s", "10 s", "1 min", "1 h")
 FINE = ("100 ms", "5 min", "1 d")  # labels for which a phone has no room
-# the labels of the 10 counters of the first second
-FIRST_SECOND = [f"{begin} ms" for begin in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)]
-# Each other bar: its label, and the range of stored counters that it sums: seconds 0-59, minutes
-# 1-59, hours 1-23, days 1-6.
-BINS: list[tuple[str, range]] = [
-    *[(f"{first} s", range(first, last)) for first, last in ((1, 2), (2, 3), (3, 5), (5, 10))],
-    *[(f"{second} s", range(second, second + 10)) for second in range(10, 60, 10)],
-    *[
-        (f"{first} min", range(59 + first, 59 + last))
-        for first, last in ((1, 2), (2, 5), (5, 10), (10, 30), (30, 60))
-    ],
-    *[(f"{first} h", range(118 + first, 118 + last)) for first, last in ((1, 2), (2, 6), (6, 24))],
-    ("1 d", range(142, 148)),
-]
+# where the bars of a histogram begin, in seconds
+STARTS = (
+    *MILLISECONDS, *(1, 2, 3, 5), *range(10, 60, 10), *(60, 120, 300, 600, 1800),
+    *(3600, 7200, 21_600, 86_400),
+)  # fmt: skip
 
 
 def histogram(kind: str, stats: Durations) -> Markup:
@@ -39,18 +31,7 @@ def histogram(kind: str, stats: Durations) -> Markup:
     counts = _bars(stats)
     most, step = max(count for _, count in counts) or 1, WIDTH / len(counts)
     bars = Markup("").join(
-        Markup(
-            '<g><title>from {label}: {count}</title><rect class="{kind}" x="{x:.1f}" y="{y:.1f}" '
-            'width="{w:.1f}" height="{h:.1f}" rx="1.5"/></g>'
-        ).format(
-            label=label,
-            count=formatting.number(count),
-            kind=kind,
-            x=at * step + 1,
-            y=HEIGHT - size,
-            w=step - 2,
-            h=size,
-        )
+        _bar(f"from {label}: {formatting.number(count)}", kind, at * step + 1, step - 2, size, 1.5)
         for at, (label, count) in enumerate(counts)
         if (size := max(2.0, count / most * (HEIGHT - TOP)) if count else 0.0)
     )
@@ -71,11 +52,9 @@ def _bars(stats: Durations) -> list[tuple[str, int]]:
 
     Other qless clients do not count milliseconds: theirs form one bar below a second.
     """
-    counters, fine = stats.histogram, stats.milliseconds
-    unknown = counters[0] - sum(fine)
-    bars = [("0 s to 1 s", unknown)] if unknown > 0 else []
-    bars += zip(FIRST_SECOND, fine, strict=True)
-    return [*bars, *((label, sum(counters[at] for at in spans)) for label, spans in BINS)]
+    counts, unknown = sum_counters(STARTS, stats.histogram, stats.milliseconds)
+    bars = [("0 s to 1 s", unknown)] if unknown else []
+    return [*bars, *zip(map(format_duration, STARTS), counts, strict=True)]
 
 
 def fortnight(days: Sequence[DayTotals]) -> Markup:
@@ -124,16 +103,8 @@ def over_time(
 ) -> Markup:
     """Draw the values of periods, with their time on the x axis, and marks.
 
-    Args:
-        values: A value by the start of its period, in seconds since 1970; at most 60 bars are
-            drawn, each with the largest value of its periods.
-        begin: When the x axis begins.
-        end: When it ends.
-        step: Seconds of a period.
-        label: What is shown, with its unit.
-        kind: The color: `run`, `wait` or `bad`.
-        marks: Moments that are marked, such as deploys.
-        show: Formats a value.
+    At most 60 bars are drawn, each with the largest value of its periods; `values` has them by
+    their start.
     """
     end = max(end, begin + step)  # the clock of Redis may be ahead
     together = step * math.ceil((end - begin) / step / MAX_BARS)
@@ -143,17 +114,9 @@ def over_time(
         highest[first] = max(highest.get(first, 0.0), value)
     most, scale = _round_up(max(highest.values(), default=0)) or 1, WIDTH / (end - begin)
     bars = Markup("").join(
-        Markup(
-            '<g><title>{ago} ago: {value}</title><rect class="{kind}" x="{x:.1f}" y="{y:.1f}" '
-            'width="{w:.1f}" height="{h:.1f}" rx="1"/></g>'
-        ).format(
-            ago=format_duration(end - first),
-            value=show(value),
-            kind=kind,
-            x=left + 0.5,
-            y=HEIGHT - size,
-            w=max(1.0, right - left - 1),
-            h=size,
+        _bar(
+            f"{format_duration(end - first)} ago: {show(value)}",
+            *(kind, left + 0.5, max(1.0, right - left - 1), size, 1),
         )
         for first, value in sorted(highest.items())
         if (right := min((first + together - begin) * scale, WIDTH))
@@ -185,6 +148,13 @@ def over_time(
         half=format_duration((end - begin) / 2),
     )
     return _chart(label, WIDTH, most, bars + drawn + labels, show)
+
+
+def _bar(title: str, kind: str, x: float, width: float, size: float, radius: float) -> Markup:
+    return Markup(
+        '<g><title>{}</title><rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" '
+        'rx="{}"/></g>'
+    ).format(title, kind, x, HEIGHT - size, width, size, radius)
 
 
 def _round_up(value: float) -> float:

@@ -38,13 +38,8 @@ def graph(
 ) -> Markup:
     """Draw nodes in columns, and an arrow from each job to its dependents.
 
-    Args:
-        nodes: The jobs.
-        edges: The jids of a job and of a dependent.
-        failures: The jids of a job and of one that its failure puts; their arrows are dashed.
-        link: Returns the address of a job.
-        more: The number of jobs of a column that are not shown.
-        subject: The jid of the job whose graph it is.
+    Arrows from a job to one that its failure puts are dashed. `more` has how many jobs of each
+    column are not shown.
     """
     columns = sorted({node.column for node in nodes} | more.keys())
     tall = max(

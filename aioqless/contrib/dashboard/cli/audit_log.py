@@ -21,7 +21,7 @@ async def audit_log(
     json: Json = False,
 ) -> None:
     """Show what users of the dashboard did, latest first."""
-    from aioqless.contrib.dashboard import audit_log, formatting
+    from aioqless.contrib.dashboard import actions, audit_log, formatting
 
     if logins:
         entries = await audit_log.read_entries(client, logins=True, before=None, count=count)
@@ -36,7 +36,7 @@ async def audit_log(
             (
                 format_time(each["when"]),
                 each["who"],
-                formatting.action_name(each["act"]),
+                actions.action_name(each["act"]),
                 shorten(
                     ", ".join(
                         f"{formatting.field_name(name)}: {value}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -57,32 +56,20 @@ def web(
     namespace: Namespace = "ql",
 ) -> None:
     """Serve the dashboard until SIGTERM or SIGINT. Without users, open the link that it prints."""
-    from aioqless.contrib.dashboard.web_server import WebServer
+    from aioqless.contrib.dashboard.web_server import read_access, serve_dashboard
 
     log.write_to(level=log_level, as_json=log_json)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    server = WebServer.from_settings(
-        host,
-        port,
-        users,
-        trusted_proxies,
-        os.environ,
-        modules=tuple(modules or ()),
-        job_links=dict(_parse_link(each) for each in job_link or ()),
-    )
+    access = read_access(host, users, trusted_proxies)
+    links = {name: address for name, _, address in (each.partition("=") for each in job_link or ())}
 
     async def act(client: Client) -> None:
         log.log.info("redis.used", **client.endpoint)
-        await server.run(client)
+        await serve_dashboard(client, host, port, access, modules=modules or (), job_links=links)
 
     check_one_partition(namespace)
     run_with_client(url, namespace, act)
-
-
-def _parse_link(text: str) -> tuple[str, str]:
-    name, _, url = text.partition("=")
-    return name, url
 
 
 @app.command(rich_help_panel=Section.RUN)

@@ -15,6 +15,7 @@ admin.py      configuration, Redis, the audit log
 
 from collections.abc import Mapping
 
+from aioqless.contrib.dashboard.page_request import View
 from aioqless.contrib.dashboard.pages import (
     admin,
     failures,
@@ -28,7 +29,6 @@ from aioqless.contrib.dashboard.pages import (
     recurring,
     workers,
 )
-from aioqless.contrib.dashboard.rendering import View
 
 PAGES: Mapping[str, View] = {
     "/": overview.show_overview, "/queues": overview.list_queues, "/queue": queue.show_queue,

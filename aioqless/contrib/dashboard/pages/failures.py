@@ -195,10 +195,7 @@ async def hide_secrets(request: PageRequest, jobs: Iterable[JobSummary]) -> dict
 
 async def find_deploy(request: PageRequest) -> Mark | None:
     """Return the last deploy of the last 24 hours."""
-
-    async def read() -> list[Mark]:
-        return await request.client.metrics.marks(24 * HOUR)
-
+    read = partial(request.client.metrics.marks, 24 * HOUR)
     marks = await request.dashboard.cached("marks", read)
     return next((mark for mark in marks if mark.deploy), None)
 
@@ -254,10 +251,7 @@ async def find_causes(
 ) -> list[Cause]:
     """Read a sample of the failed jobs of groups, and group them by error.
 
-    Args:
-        client: Reads the jobs.
-        counts: The number of jobs of failure groups, of which all but the largest are left out.
-        by_klass: Group them by klass, too.
+    Of the groups in `counts`, all but the largest are left out.
     """
     names = list_largest(counts)
     count = max(LEAST, SAMPLE // max(1, len(names)))

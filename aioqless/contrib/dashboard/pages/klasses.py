@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from aioqless.contrib.dashboard.page_request import PAGE_SIZE, Page, PageRequest
@@ -20,13 +20,8 @@ SORTS = ("time", "runs", "failures", "p95")
 class Runs:
     """What has run in the last hours.
 
-    Attributes:
-        hours: How many.
-        begin: When they began, in seconds since 1970.
-        end: Now.
-        step: Seconds of a period.
-        klasses: By klass and queue.
-        marks: Deploys and other marks, the newest first.
+    `begin` and `end`, which is now, are in seconds since 1970, the `step` of periods is in seconds.
+    The newest mark comes first.
     """
 
     hours: int
@@ -89,9 +84,7 @@ class Runs:
         return values
 
 
-async def read_runs(
-    request: PageRequest, *, queue: str | None = None, klass: str | None = None
-) -> Runs:
+async def read_runs(request: PageRequest, klass: str | None = None) -> Runs:
     """Read what has run in the hours that the page is asked for."""
     hours = int(request.one_of("hours", HOURS))
     step = 60 if hours <= 1 else 600 if hours <= 24 else 3600
@@ -99,10 +92,10 @@ async def read_runs(
     async def read() -> Runs:
         metrics, now = request.client.metrics, time.time()
         since = hours * 3600
-        found = await metrics.klasses(since, queue=queue, klass=klass, step=step)
+        found = await metrics.klasses(since, klass=klass, step=step)
         return Runs(hours, now - since, now, step, found, await metrics.marks(since))
 
-    return await request.dashboard.cached((hours, queue, klass), read)
+    return await request.dashboard.cached((hours, klass), read)
 
 
 async def list_klasses(request: PageRequest) -> Page:
@@ -112,10 +105,7 @@ async def list_klasses(request: PageRequest) -> Page:
     for each in runs.klasses:
         if search in each.klass.lower():
             by_klass.setdefault(each.klass, []).append(each)
-    rows = [
-        Runs(runs.hours, runs.begin, runs.end, runs.step, klasses, runs.marks)
-        for klasses in by_klass.values()
-    ]
+    rows = [replace(runs, klasses=klasses) for klasses in by_klass.values()]
     sort = request.one_of("sort", SORTS)
     keys: dict[str, Callable[[RunTotals], float]] = {
         "time": lambda total: total.run_seconds,
@@ -145,7 +135,7 @@ async def show_klass(request: PageRequest) -> Page:
     completed.sort(key=lambda job: -(job.ran or 0))
     values = {
         "name": name,
-        "runs": await read_runs(request, klass=name),
+        "runs": await read_runs(request, name),
         "slowest": completed[:MAX_SLOWEST],
         "read": len(jids),
     }

@@ -16,15 +16,7 @@ from aioqless.handlers import Handler
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a handler.
-
-    Attributes:
-        name: Its name.
-        type: Its type, as code.
-        default: Its default, as code; empty where it must be given.
-        required: Whether it has no default.
-        decoder: Reads its values.
-    """
+    """A parameter of a handler; its type and its default, if it has one, are code."""
 
     name: str
     type: str

@@ -43,14 +43,10 @@ TROUBLES: tuple[Reason, ...] = (
 
 
 class Alarm(NamedTuple):
-    """A problem, what to do about it, and the page that shows it.
+    """A problem, what to do about it, and the path of the page that shows it.
 
-    Attributes:
-        problem: What is wrong.
-        advice: What to do about it.
-        page: Path of the page that shows it.
-        is_urgent: Whether jobs don't run, or may be lost.
-        about: Its kind and what it is about, without numbers.
+    It is urgent if jobs don't run, or may be lost. `about` is its kind and what it is about,
+    without numbers.
     """
 
     problem: str
@@ -68,34 +64,30 @@ class Alarm(NamedTuple):
 async def show_overview(request: PageRequest) -> Page:
     """Show the alarms, and the queues, failure groups and workers that matter most."""
     with request.client.partial_reads():
-        return await _show_overview(request)
-
-
-async def _show_overview(request: PageRequest) -> Page:
-    sampler, client = request.dashboard.sampler, request.client
-    sample = await sampler.refresh(client)
-    workers = [each.name for each in sample.workers[:MAX_WORKERS]]
-    causes = await read_causes(request, sample.failed)
-    sort_causes(causes, sample.when)
-    alarms, kept = find_alarms(sample), request.dashboard.dismissed
-    if dismissed := kept.get(request.browser, ()):  # ended alarms are dropped
-        keys = {each.key for each in alarms}
-        kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
-    values = {
-        "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
-        "causes": note_cut(causes[:MAX_CAUSES], sample.failed),
-        "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
-        "trend_groups": causes,
-        "max_groups": MAX_GROUPS,
-        "deploy": await find_deploy(request),
-        "workers": await client.workers.working(*workers, most=1),
-        "runs": await read_runs(request),
-        "rates": sampler.rates(),
-        "rates_of": sampler.rates,
-        "problems": [each for each in alarms if each.key not in dismissed],
-        "dismissed": bool(dismissed),
-    }
-    return Page("overview.html", "Overview", values)
+        sampler, client = request.dashboard.sampler, request.client
+        sample = await sampler.refresh(client)
+        workers = [each.name for each in sample.workers[:MAX_WORKERS]]
+        causes = await read_causes(request, sample.failed)
+        sort_causes(causes, sample.when)
+        alarms, kept = find_alarms(sample), request.dashboard.dismissed
+        if dismissed := kept.get(request.browser, ()):  # ended alarms are dropped
+            keys = {each.key for each in alarms}
+            kept[request.browser] = dismissed = tuple(key for key in dismissed if key in keys)
+        values = {
+            "queues": sorted(sample.queues, key=lambda queue: _urgency(sample, queue))[:MAX_QUEUES],
+            "causes": note_cut(causes[:MAX_CAUSES], sample.failed),
+            "shown": await hide_secrets(request, (each.latest for each in causes[:MAX_CAUSES])),
+            "trend_groups": causes,
+            "max_groups": MAX_GROUPS,
+            "deploy": await find_deploy(request),
+            "workers": await client.workers.working(*workers, most=1),
+            "runs": await read_runs(request),
+            "rates": sampler.rates(),
+            "rates_of": sampler.rates,
+            "problems": [each for each in alarms if each.key not in dismissed],
+            "dismissed": bool(dismissed),
+        }
+        return Page("overview.html", "Overview", values)
 
 
 async def list_queues(request: PageRequest) -> Page:

@@ -159,14 +159,8 @@ class _Api:
             tasks = self._queues.get(request.path_params["queue"])
             if tasks is None:
                 raise RequestRefused(404, "queue", "There is no such task queue.")
-            if operation.method != "GET" and not self._sessions.is_token(
-                session, request.headers.get("x-token", "")
-            ):
-                raise RequestRefused(
-                    403,
-                    "token",
-                    "The session's token is missing or wrong: GET /session returns it.",
-                )
+            if operation.method != "GET":
+                self._check_token(request, session)
             body = await read_json(request, operation.body) if operation.body else None
             tab = _header(request, "x-tab", TAB_PATTERN) or ""
             key = _header(request, "idempotency-key", KEY_PATTERN)
@@ -231,16 +225,16 @@ class _Api:
     async def sign_out(self, request: Request) -> Response:
         """End a session and delete its cookie."""
         if session := self._sessions.read(request.cookies.get(COOKIE)):
-            if not self._sessions.is_token(session, request.headers.get("x-token", "")):
-                raise RequestRefused(
-                    403,
-                    "token",
-                    "The session's token is missing or wrong: GET /session returns it.",
-                )
+            self._check_token(request, session)
             await self._sessions.end(session)
         response = self._session_info(None)
         response.delete_cookie(COOKIE, path=_root(request), httponly=True, samesite="strict")
         return response
+
+    def _check_token(self, request: Request, session: Session) -> None:
+        if not self._sessions.is_token(session, request.headers.get("x-token", "")):
+            why = "The session's token is missing or wrong: GET /session returns it."
+            raise RequestRefused(403, "token", why)
 
     def _session_info(self, session: Session | None) -> Response:
         name, token = (session.name, self._sessions.token(session)) if session else (None, None)

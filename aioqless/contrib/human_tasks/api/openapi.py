@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from aioqless.contrib.http import openapi
@@ -56,11 +57,11 @@ def describe(title: str, queues: Iterable[str]) -> dict[str, Any]:
         "token": {"type": "apiKey", "in": "header", "name": "X-Token"},
     }
     names = sorted(queues)
-    operations = [*_session(), *(_operation(each, names) for each in OPERATIONS)]
+    operations = [*SESSION, *(_operation(each, names) for each in OPERATIONS)]
     return openapi.describe(info, operations, STATUS_MEANINGS, schemes)
 
 
-def _operation(operation: Operation, queues: list[str]) -> openapi.Description:
+def _operation(operation: Operation, queues: list[str]) -> Operation:
     changes = operation.method != "GET"
     parameters = openapi.list_path_parameters(
         operation.path, lambda _: {"type": "string", "enum": queues}
@@ -74,43 +75,27 @@ def _operation(operation: Operation, queues: list[str]) -> openapi.Description:
         }
         for each in operation.query
     ]
-    return openapi.Description(
-        method=operation.method,
-        path=operation.path,
-        name=operation.name,
-        summary=operation.summary,
-        answer=operation.answer,
-        refusals=(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-        if changes
-        else (400, 401, 403, 404, 503),
-        body=operation.body,
+    return replace(
+        operation,
+        refusals=tuple(STATUS_MEANINGS) if changes else (400, 401, 403, 404, 503),
         parameters=parameters + (HEADER_PARAMETERS if changes else HEADER_PARAMETERS[:1]),
         security=[{"session": [], "token": []} if changes else {"session": []}],
     )
 
 
-def _session() -> list[openapi.Description]:
-    def described(
-        method: str, name: str, summary: str, *refusals: int, body: Any = None
-    ) -> openapi.Description:
-        return openapi.Description(
-            method=method,
-            path="/session",
-            name=name,
-            summary=summary,
-            answer=SessionInfo,
-            refusals=refusals,
-            body=body,
-        )
-
-    return [
-        described("GET", "who", "Who is signed in, and the token for changes", 403, 503),
-        described(
-            "POST",
-            "sign_in",
-            "Begin a session; its cookie is set",
-            *(400, 401, 403, 408, 413, 415, 429, 503),
-            body=SignIn,
-        ),
-        described("DELETE", "sign_out", "End the session", 403, 415, 503),
-    ]
+SESSION = (
+    openapi.Operation(
+        method="GET", path="/session", name="who",
+        summary="Who is signed in, and the token for changes", answer=SessionInfo,
+        refusals=(403, 503),
+    ),
+    openapi.Operation(
+        method="POST", path="/session", name="sign_in",
+        summary="Begin a session; its cookie is set", answer=SessionInfo, body=SignIn,
+        refusals=(400, 401, 403, 408, 413, 415, 429, 503),
+    ),
+    openapi.Operation(
+        method="DELETE", path="/session", name="sign_out", summary="End the session",
+        answer=SessionInfo, refusals=(403, 415, 503),
+    ),
+)  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aioqless import validation
+from aioqless.contrib.http import openapi
 from aioqless.contrib.http.json_api import RequestRefused
 from aioqless.contrib.human_tasks.api.schemas import (
     Counts,
@@ -42,22 +43,12 @@ class TaskRequest:
         return None if self.key is None else f"{verb} {fence} {self.key}"
 
 
-@dataclass(frozen=True)
-class Operation:
-    """An operation: its method and path, its schemas, and the function that performs it."""
+@dataclass(frozen=True, kw_only=True)
+class Operation(openapi.Operation):
+    """An operation, and the function that performs it."""
 
-    method: str
-    path: str
-    summary: str
-    answer: Any
     perform: Callable[[TaskRequest], Awaitable[Any]]
-    body: Any = None
     query: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The operation's id in the OpenAPI document."""
-        return self.perform.__name__
 
 
 async def counts(request: TaskRequest) -> Counts:
@@ -158,64 +149,51 @@ async def _claim(request: TaskRequest) -> Reservation:
 
 QUEUE = "/queues/{queue}"
 OPERATIONS = (
-    Operation("GET", QUEUE, "Numbers of waiting and reserved jobs, and the limit", Counts, counts),
     Operation(
-        "GET",
-        f"{QUEUE}/reservation",
-        "The reservation of this session, unless it has expired",
-        Offer,
-        current,
+        method="GET", path=QUEUE, name="counts",
+        summary="Numbers of waiting and reserved jobs, and the limit", answer=Counts,
+        perform=counts,
     ),
     Operation(
-        "POST",
-        f"{QUEUE}/reservation",
-        "Reserve the next job, or return the session's reservation",
-        Offer,
-        reserve,
-        Reserve,
-    ),
-    Operation("POST", f"{QUEUE}/extend", "Extend the reservation", Extended, extend, Extend),
-    Operation(
-        "POST", f"{QUEUE}/finish", "Finish the job with an answer", JobStatus, finish, Finish
+        method="GET", path=f"{QUEUE}/reservation", name="current",
+        summary="The reservation of this session, unless it has expired", answer=Offer,
+        perform=current,
     ),
     Operation(
-        "POST",
-        f"{QUEUE}/skip",
-        "Skip the job: it goes behind all others of its priority",
-        JobStatus,
-        skip,
-        ReservationKey,
+        method="POST", path=f"{QUEUE}/reservation", name="reserve",
+        summary="Reserve the next job, or return the session's reservation", answer=Offer,
+        perform=reserve, body=Reserve,
     ),
     Operation(
-        "POST",
-        f"{QUEUE}/give-back",
-        "Release the job to its place in the queue",
-        JobStatus,
-        give_back,
-        ReservationKey,
+        method="POST", path=f"{QUEUE}/extend", name="extend", summary="Extend the reservation",
+        answer=Extended, perform=extend, body=Extend,
     ),
     Operation(
-        "POST",
-        f"{QUEUE}/reject",
-        "Fail the job with a reason",
-        JobStatus,
-        reject,
-        Reject,
+        method="POST", path=f"{QUEUE}/finish", name="finish",
+        summary="Finish the job with an answer", answer=JobStatus, perform=finish, body=Finish,
     ),
     Operation(
-        "POST",
-        f"{QUEUE}/hand-over",
-        "Hand the job over to another person",
-        JobStatus,
-        hand_over,
-        HandOver,
+        method="POST", path=f"{QUEUE}/skip", name="skip",
+        summary="Skip the job: it goes behind all others of its priority", answer=JobStatus,
+        perform=skip, body=ReservationKey,
     ),
     Operation(
-        "GET",
-        f"{QUEUE}/status",
-        "The status of a job that this session has or had",
-        TaskStatus,
-        status,
-        query=("jid",),
+        method="POST", path=f"{QUEUE}/give-back", name="give_back",
+        summary="Release the job to its place in the queue", answer=JobStatus, perform=give_back,
+        body=ReservationKey,
     ),
-)
+    Operation(
+        method="POST", path=f"{QUEUE}/reject", name="reject", summary="Fail the job with a reason",
+        answer=JobStatus, perform=reject, body=Reject,
+    ),
+    Operation(
+        method="POST", path=f"{QUEUE}/hand-over", name="hand_over",
+        summary="Hand the job over to another person", answer=JobStatus, perform=hand_over,
+        body=HandOver,
+    ),
+    Operation(
+        method="GET", path=f"{QUEUE}/status", name="status",
+        summary="The status of a job that this session has or had", answer=TaskStatus,
+        perform=status, query=("jid",),
+    ),
+)  # fmt: skip
