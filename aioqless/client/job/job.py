@@ -135,13 +135,13 @@ class Job(JobFields, Generic[Data]):
         self._handler: Klass | None = None
         self._durable: Any = None  # the steps and cursors of this run, if it uses any
         self._output: OutputWriter | None = None  # of this run, if it emits anything
+        self.settled = False
+        self.stopped = None
+        self.together = ()
         self._load(fields)
 
     def _load(self, fields: JobFields) -> None:
         super().__init__(*_values(fields))
-        self.settled = False
-        self.stopped = None
-        self.together = ()
         self._cause: Failure | None = None
         self._text: str | None = None  # the decrypted JSON text of the data
         self._data: Any = job_data.Unread
