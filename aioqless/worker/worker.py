@@ -84,7 +84,7 @@ class Consumer:
         )
         id = secrets.token_hex(8)
         found = extensions.find("job_recovery")
-        self._recovery = found and found.JobRecovery(context, id)
+        self._recovery = found and found.JobRecovery(context, id, is_named=shared.has_stable_name)
         self._lease: NameLease | None = None
         if shared.has_stable_name:
             self._lease = NameLease(context, id, on_lost=shared.stop_at_once)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,20 @@ async def test_file_is_kept_while_redis_is_away(
             await until(
                 lambda: lines.of("worker.recovered", of="former-1") and not file.path.exists()
             )
+
+
+async def test_worker_without_redis_gets_the_name_of_an_ended_one_when_it_is_back(
+    own_server: Any, lines: Lines, until: Until
+) -> None:
+    async with Client(own_server.url) as client:
+        process = json.dumps({"id": "former", "host": "another", "pid": 1})
+        await client.internals.store.name_lease_claim(worker="ann", process=process)
+        leave_file(client, "ann").unlock()
+        own_server.kill()
+        async with Worker(client, note, name="ann"):
+            await until(lambda: lines.of("worker.redis_lost"))
+            own_server.start()
+            await until(lambda: lines.of("worker.recovered", of="ann"))
 
 
 async def test_worker_leaves_no_file_behind(

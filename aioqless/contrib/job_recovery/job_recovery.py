@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from aioqless.contrib.job_recovery.process_files import ProcessFile, lock_ended, lock_group
 from aioqless.errors import NameTaken
 from aioqless.runtime.log import log
-from aioqless.worker.context import NOT_NOW, WorkerContext
+from aioqless.worker.context import NOT_NOW, WorkerContext, call_until_answered
 
 INTERVAL = 2.0  # seconds
 
@@ -28,19 +28,24 @@ class JobRecovery:
     Args:
         context: The worker.
         id: What tells it from others of its name.
+        is_named: Whether the worker has a stable name, which it gets after its predecessor is
+            recovered.
     """
 
-    def __init__(self, context: WorkerContext, id: str) -> None:
+    def __init__(self, context: WorkerContext, id: str, *, is_named: bool) -> None:
         self._context = context
         self._id = id
+        self._is_named = is_named
         self._group = group_of(context.client.url or "", context.client.namespace)
         self._file: ProcessFile | None = None
 
     async def __aenter__(self) -> Self:
         self._file = ProcessFile.create(self._group, self._id, self._context.name)
         try:
-            with contextlib.suppress(*NOT_NOW):  # `run` tries again
-                await self._recover_all()
+            if self._is_named:
+                await call_until_answered(self._context, self._recover_all)
+            else:
+                await self._look()
         except BaseException:
             await self.__aexit__()
             raise
@@ -54,8 +59,11 @@ class JobRecovery:
         """Look for ended processes until canceled."""
         while True:
             await asyncio.sleep(INTERVAL)
-            with contextlib.suppress(*NOT_NOW):  # the next look tries again
-                await self._recover_all()
+            await self._look()
+
+    async def _look(self) -> None:
+        with contextlib.suppress(*NOT_NOW):  # the next look tries again
+            await self._recover_all()
 
     async def _recover_all(self) -> None:
         # A worker that starts under a name which is being recovered waits until that is done.

@@ -51,7 +51,7 @@ class Archived:
     events: int = 0
     unreadable: int = 0  # entries that went to quarantine
     swept: int = 0  # ends of jobs by other clients
-    lost: int = 0  # entries that were deleted before they were read
+    lost: int = 0  # entries that were deleted before they were read, or are missing from the lake
 
 
 class Archiver:
@@ -195,6 +195,11 @@ class Archiver:
         """
         quarantined = Position.of(quarantine, self.namespace).ordinal
         end, before = batch.end, Position.of(events, self.namespace)
+        if lost := end.lost - before.lost:  # some may have been rejected before that
+            known = {each.partition for each in quarantine.files(self.namespace)}
+            where = f"ordinal > {before.ordinal} AND ordinal <= {before.ordinal + lost}"
+            lost -= quarantine.read(known, ["ordinal"], where).num_rows
+            end = replace(end, lost=before.lost + lost)
         transactions = end.transactions(self.namespace)
         valid, rejected = list[pa.RecordBatch](), list[pa.RecordBatch]()
         for _, rows in run_tasks(batch.pages, make_rows, self._open_session):
@@ -213,7 +218,7 @@ class Archiver:
                 f"another archiver of {self.namespace} is at work on {self._lake.url}; this one "
                 "committed nothing of its batch"
             ) from None
-        self._note(sum(map(len, valid)), sum(map(len, rejected)), end, end.lost - before.lost)
+        self._note(sum(map(len, valid)), sum(map(len, rejected)), end, lost)
 
     def _note(self, events: int, rejected: int, end: Position, lost: int) -> None:
         done = self._done
@@ -266,10 +271,7 @@ class Archiver:
         """Refuse tables without rows that were archived, or take over and count them as lost."""
         quarantine = self._lake.table(QUARANTINE)
         for each in (events, quarantine):
-            if take_over:
-                each.forget_damaged_files()
-            else:
-                each.refuse_damaged_files()
+            each.refuse_damaged_files(forget=take_over)
         missing = count_missing(events, quarantine, self.namespace)
         if missing <= 0:
             return
@@ -283,7 +285,7 @@ class Archiver:
         lost = replace(position, lost=position.lost + missing)
         events.append((), lost.transactions(self.namespace))
         self._done.lost += missing
-        self._report(f"{missing:,} events were archived and trimmed, but are not in this lake")
+        self._report(f"{missing:,} entries were archived and trimmed, but are not in this lake")
 
     def _sweep(self) -> None:
         """Have the ends that other clients recorded added to the stream."""

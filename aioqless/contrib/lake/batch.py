@@ -54,7 +54,9 @@ async def read_batch(
         while await log.archive.trim(position.id, reader) >= _TRIMMED_AT_ONCE:
             pass
         state = await log.archive.state()
-        if state.last is None or parse_id(state.last) <= (position.ms, position.seq):
+        if state.last is None or not state.length:
+            return None
+        if parse_id(state.last) <= (position.ms, position.seq):
             return None
         start = _adjust(position, state)
         batch = await _read(log, start, state.last, convert, entries, size)

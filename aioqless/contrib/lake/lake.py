@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from aioqless.contrib.lake.open_table import VERSION_PROPERTY, OpenTable
+from aioqless.contrib.lake.open_table import VERSION_PROPERTY, ConcurrentCommit, OpenTable
 from aioqless.contrib.lake.schema import EVENTS, PARTITION_COLUMNS, TABLES, Table
 from aioqless.contrib.lake.storage import LakeError, explain_failure, locate
 
@@ -86,13 +87,14 @@ class Lake:
         latest = {name: self._latest(name) for name in TABLES}
         last = latest[_LAST]
         if None in latest.values() and last and last.find_property(_TABLES_PROPERTY):
-            last.set_property(_TABLES_PROPERTY, "")  # a refresh has to fill the table that is made
+            with suppress(ConcurrentCommit):  # a refresh has to fill the table that is made
+                last.set_property(_TABLES_PROPERTY, "")
         found = {}
         for name, table in latest.items():
             self._opened[name] = found[name] = table or self._create(TABLES[name])
-            known = {each.name for each in found[name].delta.schema().fields}
-            if added := [field for name, field in _FIELDS[name].items() if name not in known]:
-                found[name].add_columns(added)
+            while added := found[name].find_missing(_FIELDS[name]):
+                with suppress(ConcurrentCommit):  # of another process that adds them
+                    found[name].add_columns(added)
         return found
 
     def is_whole(self) -> bool:

@@ -12,9 +12,11 @@ from aioqless.contrib.lake.database import open_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.open_table import ConcurrentCommit, OpenTable, condition_of
 from aioqless.contrib.lake.position import (
+    Position,
     erased_name,
     first_day,
     pruned_name,
+    pruned_ordinal_name,
     pruned_rows_name,
 )
 from aioqless.contrib.lake.refresh import DERIVED, position_name
@@ -142,6 +144,7 @@ def _prune_table(before: date, namespace: str | None, lake: Lake, table: OpenTab
         if rows[name]:
             count = pruned_rows_name(name)
             transactions[count] = (table.transaction(count) or 0) + rows[name]
+            transactions[pruned_ordinal_name(name)] = Position.of(table, name).ordinal
         if transactions and table.table.name in DERIVED:  # a refresh at work must not commit
             transactions[position_name(name)] = table.transaction(position_name(name)) or 0
     if rows.total():
@@ -191,6 +194,8 @@ def erase(
         ConcurrentCommit: Other processes change the tables all the time.
     """
     erased = younger = 0
+    files = (each for name in TABLES for each in lake.table(name).files(within=namespace))
+    names = {each.namespace for each in files}
     with open_database() as database:
         for name, values in (("jids", jids), ("tags", tags)):
             texts = ", ".join("'" + each.replace("'", "''") + "'" for each in values)
@@ -198,7 +203,7 @@ def erase(
         for name in TABLES:
             days = 0
             if name not in (SNAPSHOTS, WORKER_SNAPSHOTS):  # these have no jobs
-                days = _change(lake, name, partial(_erase_from, database, lake, namespace))
+                days = _change(lake, name, partial(_erase_from, database, names))
             if days:
                 progress(f"{name}: {days:,} days")
             younger += lake.table(name).delete_files(0)
@@ -211,9 +216,7 @@ def erase(
     return erased
 
 
-def _erase_from(
-    database: DuckDBPyConnection, lake: Lake, namespace: str | None, table: OpenTable
-) -> int:
+def _erase_from(database: DuckDBPyConnection, names: Collection[str], table: OpenTable) -> int:
     """Replace the days of a table that have any of the erased; return their number."""
     columns = table.schema.names
     goes = _join(f"({text})" for name, text in _GOES.items() if name in columns)
@@ -221,7 +224,7 @@ def _erase_from(
     changes = _join(f"{text} IS DISTINCT FROM {name}" for name, text in kept.items())
     entries = f"count(ordinal) FILTER ({goes})" if "ordinal" in columns else "0"
     database.register(
-        "rows", table.rows({each.partition for each in table.files(within=namespace)})
+        "rows", table.rows({each.partition for each in table.all_files if each.namespace in names})
     )
     found: Any = database.execute(
         f"SELECT namespace, date, {entries} FROM rows GROUP BY ALL "
@@ -236,8 +239,7 @@ def _erase_from(
         if number
     }
     if table.table.name in DERIVED:  # a refresh that has read the jobs already must not commit
-        namespaces = {each.namespace for each in lake.table(EVENTS).files(within=namespace)}
-        for each in map(position_name, namespaces):
+        for each in map(position_name, names):
             transactions[each] = table.transaction(each) or 0
     if found or transactions:
         partitions = {(each, day) for each, day, _ in found}

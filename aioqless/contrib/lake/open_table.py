@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -146,6 +147,11 @@ class OpenTable:
                 {name: value}, raise_if_not_exists=False, commit_properties=properties
             )
         )
+
+    def find_missing(self, fields: Mapping[str, Field]) -> list[Field]:
+        """Return the columns, given by name, that the table lacks."""
+        known = {each.name for each in self.delta.schema().fields}
+        return [field for name, field in fields.items() if name not in known]
 
     def add_columns(self, columns: list[Field]) -> None:
         """Add columns, which are null in the rows that are there."""
@@ -390,47 +396,56 @@ class OpenTable:
     def _make_durable(self, version: int) -> None:
         """Force a commit to disk, and the files that it adds."""
         checkpoint = [_CHECKPOINT.format(version), _LAST_CHECKPOINT]
-        self.storage.make_durable([*self._list_added(version), _LOG.format(version), *checkpoint])
+        self.storage.make_durable(
+            [*self._list_files_of(version, "add"), _LOG.format(version), *checkpoint]
+        )
 
-    def _list_added(self, version: int) -> list[str]:
-        """List the files that a commit adds."""
+    def _list_files_of(self, version: int, action: str) -> list[str]:
+        """List the files that a commit adds or removes, by the name of the action."""
         actions = map(json.loads, self._read_log(version).splitlines())
-        return [unquote(each["add"]["path"]) for each in actions if "add" in each]
+        return [unquote(each[action]["path"]) for each in actions if action in each]
 
-    def refuse_damaged_files(self) -> None:
+    def refuse_damaged_files(self, *, forget: bool) -> None:
         """Refuse a table on a local disk of which a power cut has taken files that it records.
+
+        Args:
+            forget: Remove such files from the table, unless the last commit added them: its events
+                are still in Redis.
 
         Raises:
             LakeError: A file is missing, or hasn't the size that it had.
         """
-        damaged = [each.path for each in self._find_damaged_files()]
-        if not damaged:
-            return
-        remedy = "Restore the lake from a backup"
-        if {*damaged} & {*self._list_added(self.version)}:  # nothing was trimmed since
-            commit = (_LOG.format(self.version), _CHECKPOINT.format(self.version))
-            found = [name for name in commit if Path(self.storage.url, name).exists()]
-            remedy = f"Delete {' and '.join(found)} there, and its events are archived again"
-        raise LakeError(
-            f"{damaged[0]} in {self.storage.url} is missing or cut off, as after a power cut. "
-            f"{remedy}; --take-over continues without them"
-        )
+        while self._find_damaged_files():
+            self.update()  # another process may have deleted them
+            if not (damaged := self._find_damaged_files()):
+                return
+            place, version = Path(self.storage.url), self.version
+            remedy = "Restore the lake from a backup; --take-over continues without its events"
+            is_last = {*damaged} & {*self._list_files_of(version, "add")}
+            if is_last and not self._list_files_of(version, "remove"):
+                names = (_LOG.format(version), _CHECKPOINT.format(version))
+                found = " and ".join(name for name in names if (place / name).exists())
+                remedy = f"Delete {found} there, and its events are archived again"
+            elif forget:
+                for path in damaged:
+                    (place / path).unlink(missing_ok=True)
+                with suppress(ConcurrentCommit):  # of another archiver that does so
+                    self._change(lambda commit: self.delta.repair(commit_properties=commit))
+                continue
+            raise LakeError(
+                f"{damaged[0]} in {place} is missing or cut off, as after a power cut. {remedy}"
+            )
 
-    def forget_damaged_files(self) -> None:
-        """Remove files from a table on a local disk that are missing or cut off."""
-        damaged = self._find_damaged_files()
-        for each in damaged:
-            Path(self.storage.url, each.path).unlink(missing_ok=True)
-        if damaged:
-            self._change(lambda properties: self.delta.repair(commit_properties=properties))
-
-    def _find_damaged_files(self) -> list[DataFile]:
+    def _find_damaged_files(self) -> list[str]:
         """List the files on a local disk that haven't the size that they had."""
-        place = Path(self.storage.url)
+        if not self.storage.is_local:
+            return []
+        found = {each.path: Path(self.storage.url, each.path) for each in self.all_files}
+        sizes = {each.path: each.size for each in self.all_files}
         return [
-            each
-            for each in (self.all_files if self.storage.is_local else ())
-            if not (place / each.path).exists() or (place / each.path).stat().st_size != each.size
+            path
+            for path, file in found.items()
+            if not file.exists() or file.stat().st_size != sizes[path]
         ]
 
     def delete_files(self, hours: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from typing import Self
@@ -17,7 +18,8 @@ class Position:
         ms: The first half of the entry's id.
         seq: The second half.
         ordinal: The entry's number in the lake. Numbers rise from 1; a gap is a loss.
-        lost: The number of entries ever that were deleted from Redis before they were archived.
+        lost: The number of entries ever that were deleted from Redis before they were archived, or
+            are missing from the lake.
         forgotten: The number of entries that are in the lake although Redis, restored from an
             older state, no longer counts them.
     """
@@ -70,16 +72,31 @@ def pruned_rows_name(namespace: str) -> str:
     return f"prune:{namespace}:rows"
 
 
+def pruned_ordinal_name(namespace: str) -> str:
+    """Return the transaction name under which a table records up to which entry it was pruned."""
+    return f"prune:{namespace}:ordinal"
+
+
 def count_missing(events: OpenTable, quarantine: OpenTable, namespace: str) -> int:
-    """Return how many archived entries are in neither table, although nothing removed them."""
+    """Return how many archived entries are in neither table, although nothing removed them.
+
+    Pruned days that are there again, as after an earlier version was restored, don't count.
+    """
     position = Position.of(events, namespace)
     missing = position.ordinal - position.lost
     for table in (events, quarantine):
         for name in (erased_name, pruned_rows_name):
             missing -= table.transaction(name(namespace)) or 0
+        first = first_day(table, namespace) or date.min
+        pruned = table.transaction(pruned_ordinal_name(namespace)) or 0
         files = table.files(namespace)
         # The quarantine has the rejected entries of a batch before the events.
-        newer = {each.partition for each in files if each.greatest["ordinal"] > position.ordinal}
-        missing -= sum(each.rows for each in files if each.partition not in newer)
-        missing -= table.read(newer, ["ordinal"], f"ordinal <= {position.ordinal}").num_rows
+        read = {
+            each.partition
+            for each in files
+            if each.date < first or each.greatest.get("ordinal", math.inf) > position.ordinal
+        }
+        missing -= sum(each.rows for each in files if each.partition not in read)
+        where = f"ordinal <= {position.ordinal} AND (date >= '{first}' OR ordinal > {pruned})"
+        missing -= table.read(read, ["ordinal"], where).num_rows
     return missing

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -26,7 +27,7 @@ from aioqless.contrib.lake.open_table import (
     OpenTable,
     Partition,
 )
-from aioqless.contrib.lake.position import Position, first_day
+from aioqless.contrib.lake.position import erased_name, first_day, transaction_names
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.tasks import Item, OpenSession, Rows, run_tasks
 
@@ -106,9 +107,10 @@ def refresh(
                 opened = lake.upgrade()
         done.events += work.new_events
         done.days |= {(namespace, each) for each in work.days}
-    for table in outdated:
-        table.set_property(VERSION_PROPERTY, str(table.table.version))
-    lake.mark_whole()
+    with suppress(ConcurrentCommit):  # another refresh does so
+        for table in outdated:
+            table.set_property(VERSION_PROPERTY, str(table.table.version))
+        lake.mark_whole()
     return done
 
 
@@ -142,15 +144,19 @@ class _Refresh:
         self._opened = opened
         self._namespace = namespace
         self._files = opened[EVENTS].files(namespace)
-        last = Position.of(opened[EVENTS], namespace).ordinal  # whose event may be erased
+        # The event of the position may be erased.
+        last = opened[EVENTS].transaction(transaction_names(namespace)["ordinal"]) or 0
         self._last = max([last, *(each.greatest["ordinal"] for each in self._files)])
         positions = [opened[each].transaction(position_name(namespace)) for each in DERIVED]
         self._after = 0 if is_first else min(each or 0 for each in positions)
         self._newer = {each.date for each in self._files if each.greatest["ordinal"] > self._after}
         first = first_day(opened[EVENTS], namespace) or date.min
-        # A day of which all events were erased is left in tables only.
-        made = {each.date for name in DERIVED for each in opened[name].files(namespace)}
-        again = {day for day in made.union(each.date for each in self._files) if day in rebuilt}
+        again = {each.date for each in self._files if each.date in rebuilt}
+        if rebuilt and opened[EVENTS].transaction(
+            erased_name(namespace)
+        ):  # all of a day may be gone
+            made = (each.date for name in DERIVED for each in opened[name].files(namespace))
+            again.update(day for day in made if day in rebuilt)
         self.days = {day for day in self._newer | again if day >= first}
         self.new_events = 0
 
@@ -211,7 +217,7 @@ def _divide(items: Iterable[Item], size: Callable[[Item], int], most: int) -> li
     """Divide items into lists, each of which ends with the item by which its size is `most`."""
     lists, total = [list[Item]()], 0
     for item in items:
-        if total >= most:
+        if lists[-1] and total >= most:
             lists.append([])
             total = 0
         lists[-1].append(item)

@@ -553,7 +553,7 @@ async def test_a_file_that_a_power_cut_took_is_refused_and_nothing_is_trimmed(
     await place.end("b")
     await place.once()
     table = Lake(place.root).table(EVENTS)
-    for path in table._list_added(1):
+    for path in table._list_files_of(1, "add"):
         os.truncate(Path(table.storage.url, path), 0)
     await place.end("c")
     with pytest.raises(LakeError, match=r"power cut\. Restore the lake"):
@@ -574,7 +574,7 @@ async def test_batch_that_a_power_cut_took_is_archived_again_when_its_commit_is_
             patched.setattr(Archiver, "_note", interrupt if number == commits - 1 else lambda *_: 0)
             await place.once()
     table = Lake(place.root).table(EVENTS)
-    (path,) = table._list_added(table.version)
+    (path,) = table._list_files_of(table.version, "add")
     os.truncate(Path(table.storage.url, path), 0)
     with pytest.raises(LakeError, match=r"power cut\. Delete") as refused:
         await place.once()
@@ -582,6 +582,72 @@ async def test_batch_that_a_power_cut_took_is_archived_again_when_its_commit_is_
         await asyncio.to_thread(Path(table.storage.url, name).unlink)
     assert (await place.once()).events == 1
     assert place.jids() == [f"j{number}" for number in range(commits)]
+
+
+async def test_files_that_an_erasure_deletes_meanwhile_are_not_damaged(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await place.end("a", "b")
+    await place.once()
+    find = OpenTable._find_damaged_files
+
+    def erase_and_find(self: OpenTable) -> list[str]:
+        erase(Lake(place.root), ["a"])
+        return find(self)
+
+    monkeypatch.setattr(OpenTable, "_find_damaged_files", erase_and_find)
+    await place.end("c")
+    assert await place.once() == Archived(batches=1, events=1)
+
+
+async def test_take_over_forgets_no_events_of_another_namespace_that_redis_still_has(
+    place: Place, redis_url: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await place.end("a")
+    await place.once()
+    async with Client(redis_url, namespace=f"{place.client.namespace}2") as other:
+        await other.config.set("archive", "on")
+        second = Place(spark, redis_url, other, place.root)
+        await second.end("b")
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            patched.setattr(Archiver, "_note", interrupt)
+            await second.once()
+        table = Lake(place.root).table(EVENTS)
+        for path in table._list_files_of(table.version, "add"):
+            os.truncate(Path(table.storage.url, path), 0)
+        with pytest.raises(LakeError, match=r"power cut\. Delete"):
+            await place.once(take_over=True)
+
+
+async def test_pruned_events_that_are_there_again_hide_no_loss(place: Place) -> None:
+    await place.end("a", "b")
+    await place.once()
+    table = DeltaTable(Lake(place.root).storage.within(EVENTS).url)
+    prune(Lake(place.root), datetime.now(UTC).date() + timedelta(days=1), layers=["bronze"])
+    await place.end("c", "d")
+    await place.once()
+    table.update_incremental()
+    table.restore(1)
+    with pytest.raises(LakeError, match="lacks 2 of the 4 entries"):
+        await place.once()
+
+
+async def test_entry_that_was_cut_after_it_was_rejected_is_not_lost(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await place.end("a")
+    await place.once()
+    await place.add("bad", ended="5")
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space left"):
+        patched.setattr(OpenTable, "append", append_no_events)
+        await place.once()
+    await place.client.redis.xtrim(place.key, maxlen=0)
+    assert await place.once() == Archived(), "nothing is left to read"
+    await place.end("b")
+    assert await place.once() == Archived(batches=1, events=1)
+    lake = Lake(place.root)
+    events, quarantine = lake.table(EVENTS), lake.table(QUARANTINE)
+    assert count_missing(events, quarantine, place.client.namespace) == 0
 
 
 async def test_batches_are_bounded_by_entries_and_bytes(

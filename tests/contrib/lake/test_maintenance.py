@@ -141,13 +141,19 @@ def test_erased_tag_is_in_no_file_of_the_lake_and_its_jobs_stay(tmp_path: Path) 
 
 @pytest.mark.parametrize("at_once", [0, 2**20])
 @pytest.mark.parametrize("is_read", [True, False])
+@pytest.mark.parametrize("others", [{"a"}, set()])
 def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
-    tmp_path: Path, is_read: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    others: set[str],
+    is_read: bool,
+    at_once: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The refresh has read the files that are deleted, or is about to; few rows, or many."""
     monkeypatch.setattr(open_table, "_READ_AT_ONCE", at_once)
     lake = Lake(tmp_path / "lake", create=True)
-    archive(lake, event("a", run(0, 1, 2)))
+    for jid in others:
+        archive(lake, event(jid, run(0, 1, 2)))
     archive(lake, event(PERSONAL, run(0, 1, 2)))
 
     def erase_meanwhile(*work: Any) -> list[Any]:
@@ -157,8 +163,8 @@ def test_a_refresh_while_a_job_is_erased_does_not_commit_it(
         return results or list(run_tasks(*work))
 
     monkeypatch.setattr(refresh_module, "run_tasks", erase_meanwhile)
-    assert refresh(lake).events == 1
-    assert {row.jid for row in raw(lake, "silver/runs")} == {"a"}
+    assert refresh(lake).events == len(others)
+    assert {row.jid for row in raw(lake, "silver/runs")} == others
 
 
 def test_sums_of_days_of_which_all_events_were_erased_go_when_they_are_computed_again(

@@ -6,6 +6,7 @@ import random
 import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -39,6 +40,7 @@ def early(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = Lake(tmp_path_factory.mktemp("early") / "lake", create=True)
     archive(lake, *EARLY)
     assert refresh(lake).events == 5
+    assert versions(lake)["gold/klasses"] == 3, "one commit for each namespace"
     return lake
 
 
@@ -122,6 +124,25 @@ def test_two_refreshes_at_once_count_no_event_twice(
         stop_at(patched, "gold/tags", refresh_meanwhile)
         refresh(lake)
     assert contents(lake) == contents(whole)
+
+
+def test_two_refreshes_that_start_at_once_end_well_with_one_commit_of_each_table(
+    tmp_path: Path,
+) -> None:
+    lake = Lake(tmp_path / "lake", create=True)
+    archive(lake, event("a", run(0, 1, 2)))
+    barrier = threading.Barrier(2)
+
+    def start() -> Refreshed:
+        own = Lake(lake.url)
+        barrier.wait(30)
+        return refresh(own)
+
+    with ThreadPoolExecutor(2) as threads:
+        done = [each.result() for each in [threads.submit(start) for _ in range(2)]]
+    assert max(each.events for each in done) == 1
+    found = versions(lake)
+    assert {found[name] for name in DERIVED[:-1]} <= {1, 2}, "one of each refresh, at most"
 
 
 def test_refresh_puts_no_older_rows_in_the_place_of_anothers(

@@ -48,7 +48,7 @@ def archive(
     take_over: Annotated[
         bool,
         typer.Option(
-            "--take-over", help="Archive though another lake did, or this is an older copy."
+            "--take-over", help="Archive though another lake did, or though entries are missing."
         ),
     ] = False,
     partitions: Partitions = None,
@@ -99,7 +99,7 @@ def archive(
         f"{sum(each.batches for each in done):,} batches; "
         f"{sum(each.unreadable for each in done):,} in quarantine, "
         f"{sum(each.swept for each in done):,} swept, "
-        f"{sum(each.lost for each in done):,} cut unread"
+        f"{sum(each.lost for each in done):,} lost"
     )
 
 
