@@ -73,8 +73,8 @@ async def test_killed_worker_raises_an_alarm(
         page = (await http.get("/")).text
         return page if "Workers disappeared" in page else None
 
-    async with worked(client, "paused-1", queues=("mail",)) as paused:
-        await until(lambda: paused.ready)
+    async with worked(client, "paused-1", queues=("mail",)):
+        await until(lambda: client.workers.listening("paused-1"))
         await client.workers.pause("paused-1")
         page = (await http.get("/")).text
         assert "disappeared" not in page and name in page
