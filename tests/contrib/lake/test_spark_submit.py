@@ -21,7 +21,7 @@ from tests.contrib.lake.test_events import complete_jobs
 
 HOME = Path(pyspark.__file__).parent
 PROGRAM = Path("examples/lake/spark_submit.py").absolute()
-PACKED = ("pyarrow", "deltalake", "pandas<3", "venv-pack")
+PACKED = ("pyarrow", "deltalake", "duckdb", "pandas<3", "venv-pack")
 
 
 async def submit(
@@ -45,7 +45,7 @@ async def submit(
         stderr=asyncio.subprocess.PIPE,
     )
     out, complaints = await asyncio.wait_for(process.communicate(), 600)
-    assert process.returncode == 0, complaints.decode()[-3000:]
+    assert process.returncode == 0, (out + complaints).decode()[-3000:]
     return out.decode()
 
 
