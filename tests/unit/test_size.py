@@ -1,4 +1,7 @@
-"""The size of the package and of its pages. Limits are lowered when it shrinks, never raised."""
+"""The size of the package and of its pages. Limits are lowered when it shrinks.
+
+A commit that raises one says why.
+"""
 
 from __future__ import annotations
 
