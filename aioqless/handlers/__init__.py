@@ -18,7 +18,7 @@ A klass is looked up in that table alone: nothing is ever imported because Redis
 from aioqless.handlers.decorator import bulk_job, job
 from aioqless.handlers.discovery import Source, declared
 from aioqless.handlers.handler import Handler
-from aioqless.handlers.job_options import JobOptions
+from aioqless.handlers.job_options import BulkJobOptions, JobOptions
 from aioqless.handlers.lag_alerts import on_lag
 from aioqless.handlers.middleware_stack import (
     ENDS,
@@ -36,6 +36,7 @@ from aioqless.handlers.signature import Inject
 
 __all__ = [
     "ENDS",
+    "BulkJobOptions",
     "CallNext",
     "Handler",
     "Handlers",
