@@ -79,6 +79,14 @@ def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(
     assert read_files(lake) == before
 
 
+@pytest.mark.parametrize("command", ["compact", "prune --older-than 90d"])
+def test_old_versions_are_kept_for_a_week_at_most(
+    command: str, run_lake_command: RunLakeCommand
+) -> None:
+    code, _, err = run_lake_command(*command.split(), "--vacuum-hours", "169")
+    assert code == 2 and "168" in err
+
+
 def test_prune_deletes_days_of_the_named_layers_and_check_finds_what_others_delete(
     lake: Lake, run_lake_command: RunLakeCommand
 ) -> None:
