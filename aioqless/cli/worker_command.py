@@ -89,7 +89,7 @@ def _add_queues(given: tuple[Subscription, ...], handlers: Handlers) -> tuple[Su
 
 
 def _read_settings(options: WorkerOptions) -> Settings:
-    """Return the settings that the options say; those that are named alike have one meaning."""
+    """Return the settings of a worker: each is the option of the same name."""
     given = vars(options)
     named = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
     queues = options.queue and tuple(

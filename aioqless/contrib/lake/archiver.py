@@ -271,7 +271,7 @@ class Archiver:
         """Refuse tables without rows that were archived, or take over and count them as lost."""
         quarantine = self._lake.table(QUARANTINE)
         for each in (events, quarantine):
-            each.refuse_damaged_files(forget=take_over)
+            each.check_files(forget=take_over)
         missing = count_missing(events, quarantine, self.namespace)
         if missing <= 0:
             return

@@ -405,12 +405,12 @@ class OpenTable:
         actions = map(json.loads, self._read_log(version).splitlines())
         return [unquote(each[action]["path"]) for each in actions if action in each]
 
-    def refuse_damaged_files(self, *, forget: bool) -> None:
-        """Refuse a table on a local disk of which a power cut has taken files that it records.
+    def check_files(self, *, forget: bool) -> None:
+        """Check that a table on a local disk has the files that it records, also after a power cut.
 
         Args:
-            forget: Remove such files from the table, unless the last commit added them: its events
-                are still in Redis.
+            forget: Remove damaged files from the table, unless the last commit added them: its
+                events are still in Redis.
 
         Raises:
             LakeError: A file is missing, or hasn't the size that it had.
@@ -440,12 +440,11 @@ class OpenTable:
         """List the files on a local disk that haven't the size that they had."""
         if not self.storage.is_local:
             return []
-        found = {each.path: Path(self.storage.url, each.path) for each in self.all_files}
-        sizes = {each.path: each.size for each in self.all_files}
+        files = {each: Path(self.storage.url, each.path) for each in self.all_files}
         return [
-            path
-            for path, file in found.items()
-            if not file.exists() or file.stat().st_size != sizes[path]
+            each.path
+            for each, file in files.items()
+            if not file.exists() or file.stat().st_size != each.size
         ]
 
     def delete_files(self, hours: int) -> int:

@@ -21,7 +21,7 @@ def rates_between(
 ) -> dict[str, Rates]:
     """Compute the rates of each queue between two samples.
 
-    The totals start again at 0 each day (UTC); what was counted before midnight is then lost. A
+    The totals start again at 0 each day (UTC), so counts just before midnight are missing. A
     queue that is missing in the earlier sample counts from 0.
     """
     earlier = {queue.name: queue for queue in before}

@@ -138,7 +138,7 @@ PAGES: dict[str, Merge] = {
         ("queue_names", "tag_top"), lambda replies: list(dict.fromkeys(interleave(replies)))
     ),
     "queues": add_by_name,
-    "recurring": lambda replies: sorted(  # those that aren't due come last
+    "recurring": lambda replies: sorted(  # jobs without a due time come last
         interleave(replies), key=lambda job: math.inf if job["next"] is None else job["next"]
     ),
     "tenants": add_by("key", "priority"),

@@ -187,7 +187,7 @@ async def serve_shared_metrics(
 ) -> AsyncIterator[None]:
     """Serve the metrics of all processes that are started while in the block.
 
-    `find_numbers` returns the numbers of those that are alive.
+    `find_numbers` returns the numbers of the running processes.
     """
     with tempfile.TemporaryDirectory(prefix="aioqless-metrics-") as folder:
         registry = CollectorRegistry()

@@ -226,8 +226,9 @@ def test_table_whose_folder_was_deleted_is_made_again(whole: Lake, tmp_path: Pat
     lake = copied(whole, tmp_path / "lake")
     shutil.rmtree(lake.storage.within("silver/runs").url)
     Lake(lake.url, create=True)  # as an archiver does that starts before the refresh
-    refresh(anew := Lake(lake.url))
-    assert contents(anew) == contents(whole)
+    opened = Lake(lake.url)
+    refresh(opened)
+    assert contents(opened) == contents(whole)
 
 
 def test_few_events_are_computed_without_spark(
