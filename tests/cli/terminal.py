@@ -80,17 +80,24 @@ class Terminal:
             self.raw += data
             self._stream.feed(data)
 
-    async def shows(self, *texts: str, patience: float = PATIENCE) -> str:
-        """Wait until the screen contains all of these. Raises AssertionError with the screen."""
+    async def shows(self, *texts: str, without: str | None = None) -> str:
+        """Wait until the screen contains all texts, and not `without`.
+
+        Raises AssertionError with the screen.
+        """
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(PATIENCE):
                 while True:
                     self.read_output()
-                    if all(text in self.text for text in texts):
+                    if all(text in self.text for text in texts) and (
+                        without is None or without not in self.text
+                    ):
                         return self.text
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"{texts} not seen in {patience} s, but:\n{self.text}") from None
+            raise AssertionError(
+                f"{texts} without {without} not seen in {PATIENCE} s, but:\n{self.text}"
+            ) from None
 
     async def ended(self, patience: float = PATIENCE) -> int:
         """Wait for the process' end and return its exit code; 128 + n for a signal."""

@@ -160,8 +160,15 @@ def test_answer_with_a_lost_reply_counts_once(open_browsers: Sit) -> None:
         return route.abort()
 
     ada.page.route("**/finish", lose)
+    ada.page.evaluate(
+        """() => {  // the notice is gone with the next reply, perhaps before anyone looks
+          const notice = document.getElementById("connection");
+          const look = () => { window.noticed ||= !notice.hidden; };
+          new MutationObserver(look).observe(notice, { attributes: true });
+        }"""
+    )
     ada.press("1")
-    ada.sees("#connection")
+    ada.page.wait_for_function("() => window.noticed")
     ada.sees("#done", re.compile("^1 of"))
     expect(ada.page.locator("#connection")).to_be_hidden()
     assert ada.recent_items() == [f"{name} you said: Clear"]
