@@ -11,7 +11,7 @@
 -- @option  page     count         also find recurring jobs that stand still since the clock was
 --                                 ahead, a page of them; 0: the first page
 -- @role    worker dashboard
--- @present cron.list_due(now, offset or 0, answer, generation)
+-- @present cron_jobs.list_due(now, offset or 0, answer, generation)
 -- @returns json                   {now, made: [the instances' jids; '' where another caller was
 --                                 first], next, due: [{jid, tick, cron, timezone, backlog}]};
 --                                 backlog null: missed runs are coalesced into one; with a
@@ -22,8 +22,8 @@
 
 cascade.run_deferred(now)
 if page then recurring_review.run(page, now) end
-local made = cron.tick(each, now)
-cron.remove_orphans(now, offset or 0)
+local made = cron_jobs.tick(each, now)
+cron_jobs.remove_orphans(now, offset or 0)
 steps.sweep(now)
 calls.cancel_orphans(now)
 return made

@@ -1,6 +1,7 @@
 -- recurring_jobs: create, delete and show recurring jobs. (Changes: recurring_update.lua. Their
--- instances: recurring_spawn.lua, cron.lua.) Those with an interval are stored where live clients
--- store theirs, those with a cron expression under our own prefix, where no peer meets them.
+-- instances: recurring_spawn.lua, cron_jobs.lua.) Those with an interval are stored where live
+-- clients store theirs, those with a cron expression under our own prefix, where no peer meets
+-- them.
 
 -- A recurring job: its hash, its queue, the set with its schedule, and when it is due. nil if there
 -- is none.

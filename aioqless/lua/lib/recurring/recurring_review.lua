@@ -26,7 +26,7 @@ function recurring_review.run(page, now)
   }
   for i = 1, #ticks, 2 do
     if tonumber(ticks[i + 1]) > now + constants.CLOCK_TOLERANCE then
-      later[#later + 1] = cron.encode_tick(ticks[i], ticks[i + 1])
+      later[#later + 1] = cron_jobs.encode_tick(ticks[i], ticks[i + 1])
     end
   end
   for _, queue in ipairs(queues) do recurring_review.run_queue(queue, now) end

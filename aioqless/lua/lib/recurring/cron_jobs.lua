@@ -1,9 +1,9 @@
--- cron: recurring jobs with a cron expression. Callers compute the times, since they know calendars
--- and time zones; the script compares and sets, so that each tick creates one instance however many
--- callers compute it.
+-- cron_jobs: recurring jobs with a cron expression. Callers compute the times, since they know
+-- calendars and time zones; the script compares and sets, so that each tick creates one instance
+-- however many callers compute it.
 
 -- Run a batch of ticks; all are checked before the first is applied. Return the instances' jids.
-function cron.tick(each, now)
+function cron_jobs.tick(each, now)
   local made = {}
   local refused = each(function(jid, tick, at, next)
     if next == tick or next < tick and tick <= now then
@@ -13,7 +13,7 @@ function cron.tick(each, now)
   end)
   if refused[1] then error(refused[1]) end
   for i, row in ipairs(made) do
-    made[i] = cron.create_instance(row[1], row[2], row[3], row[4], now)
+    made[i] = cron_jobs.create_instance(row[1], row[2], row[3], row[4], now)
   end
   return made
 end
@@ -21,7 +21,7 @@ end
 -- Create an instance as of `at`, or with an earlier `next` none, if the recurring job's tick is
 -- still this one. Return its jid; '' if another caller was first, or too many jids are in use: then
 -- later calls continue, since the tick stays.
-function cron.create_instance(jid, tick, at, next, now)
+function cron_jobs.create_instance(jid, tick, at, next, now)
   if tonumber(redis.call('ZSCORE', keys.ticks(), jid)) ~= tick then return '' end
   if next < tick then
     recurring_jobs.schedule_next(keys.ticks(), nil, jid, next)
@@ -49,8 +49,8 @@ function cron.create_instance(jid, tick, at, next, now)
 end
 
 -- Remove due ticks whose recurring job is gone.
-function cron.remove_orphans(now, offset)
-  local late = cron.read_due(now, offset)
+function cron_jobs.remove_orphans(now, offset)
+  local late = cron_jobs.read_due(now, offset)
   for i = 1, #late, 2 do
     if redis.call('HEXISTS', keys.cron(late[i]), 'cron') == 0 then
       redis.call('ZREM', keys.ticks(), late[i])
@@ -58,17 +58,17 @@ function cron.remove_orphans(now, offset)
   end
 end
 
-function cron.read_due(now, offset)
+function cron_jobs.read_due(now, offset)
   return redis.call('ZRANGE', keys.ticks(), '-inf', json.number(now), 'BYSCORE', 'LIMIT', offset,
     constants.MAX_DUE, 'WITHSCORES')
 end
 
 -- JSON: the ticks that are due from `offset` on, with what is needed to compute them, and when the
 -- next one is due.
-function cron.list_due(now, offset, made, generation)
-  local due, late = {}, cron.read_due(now, offset)
+function cron_jobs.list_due(now, offset, made, generation)
+  local due, late = {}, cron_jobs.read_due(now, offset)
   for i = 1, #late, 2 do
-    due[#due + 1] = cron.encode_tick(late[i], late[i + 1])
+    due[#due + 1] = cron_jobs.encode_tick(late[i], late[i + 1])
   end
   local next = redis.call('ZRANGE', keys.ticks(), '(' .. json.number(now), '+inf', 'BYSCORE',
     'LIMIT', 0, 1, 'WITHSCORES')[2]
@@ -80,7 +80,7 @@ function cron.list_due(now, offset, made, generation)
 end
 
 -- JSON: a tick with what is needed to compute it; nil if there is no such recurring job.
-function cron.encode_tick(jid, tick)
+function cron_jobs.encode_tick(jid, tick)
   local f = redis.call('HMGET', keys.cron(jid), 'cron', 'timezone', 'backlog', 'x-coalesce',
     'x-until')
   return f[1] and '{"jid":' .. cjson.encode(jid) .. ',"tick":' .. json.number(tonumber(tick))
