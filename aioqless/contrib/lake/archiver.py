@@ -208,8 +208,10 @@ class Archiver:
             valid.append(rows if pc.all(is_valid).as_py() else rows.filter(is_valid))
             rejected.append(rows.filter(pc.and_not(is_new, is_valid)))
         try:
-            if any(map(len, rejected)):
+            if unreadable := sum(map(len, rejected)):
                 quarantine.append(rejected, transactions)
+                self._done.unreadable += unreadable
+                self._report(f"{unreadable:,} entries to quarantine")
             events.append(valid, transactions)
         except ConcurrentCommit:
             if Position.of(self._lake.table(EVENTS), self.namespace) == before:
@@ -218,16 +220,13 @@ class Archiver:
                 f"another archiver of {self.namespace} is at work on {self._lake.url}; this one "
                 "committed nothing of its batch"
             ) from None
-        self._note(sum(map(len, valid)), sum(map(len, rejected)), end, lost)
+        self._note(sum(map(len, valid)), end, lost)
 
-    def _note(self, events: int, rejected: int, end: Position, lost: int) -> None:
-        done = self._done
-        done.batches += 1
-        done.events += events
-        done.unreadable += rejected
-        done.lost += lost
-        aside = f", {rejected:,} entries to quarantine" if rejected else ""
-        self._report(f"batch up to entry {end.ordinal:,}: {events:,} events{aside}")
+    def _note(self, events: int, end: Position, lost: int) -> None:
+        self._done.batches += 1
+        self._done.events += events
+        self._done.lost += lost
+        self._report(f"batch up to entry {end.ordinal:,}: {events:,} events")
         if lost:
             self._report(
                 f"{lost:,} events were archived and trimmed, but are not in this copy of the lake"
