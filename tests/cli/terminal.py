@@ -60,6 +60,7 @@ class Terminal:
 
     def resize(self, columns: int, lines: int) -> None:
         self._screen.resize(lines, columns)
+        self._screen.erase_in_display(2)  # what is seen from now on was drawn for this size
         self._process.setwinsize(lines, columns)
 
     def signal(self, number: int) -> None:

@@ -520,7 +520,7 @@ async def test_failed_job_is_found_edited_and_watched_to_completion(
         stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        await client.jobs.wait("c1", 20)
+        await client.jobs.wait("c1", 60)
         for arguments, seen in (
             (
                 ["failed"],

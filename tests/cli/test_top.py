@@ -204,8 +204,8 @@ async def test_rates_are_shown_while_jobs_complete(
 async def test_screen_fits_a_small_terminal(screen: Terminal) -> None:
     await screen.shows("scheduled")
     screen.resize(60, 16)
-    text = await screen.shows("mail-SMTPError", "queue", "worker")
-    assert max(map(len, text.splitlines())) <= 60 and "billing" in text
+    text = await screen.shows("mail-SMTPError", "queue", "worker", "billing")
+    assert max(map(len, text.splitlines())) <= 60
 
 
 @pytest.mark.parametrize("way", ["q", "\x03", signal.SIGINT, signal.SIGTERM])

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from tests.contrib.dashboard.conftest import CHROMIUM, browsing, served
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Why does backpressure matter?"
-TEXT = "".join(model.compose(QUESTION))
+WORDS = model.compose(QUESTION)
 
 
 @pytest.fixture
@@ -34,6 +34,16 @@ async def client(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 async def test_each_page_shows_the_whole_answer_though_a_worker_is_killed(
     client: Client, monkeypatch: pytest.MonkeyPatch, until: Until
 ) -> None:
+    killed = False
+
+    def compose_half(_: str) -> Iterator[str]:
+        """Yield the words; the first run waits in the middle until its worker is killed."""
+        for number, word in enumerate(WORDS):
+            holds = number == len(WORDS) // 2 and not killed
+            monkeypatch.setattr(model, "PAUSE", 3600 if holds else 0.01)
+            yield word
+
+    monkeypatch.setattr(model, "compose", compose_half)
     async with served(model.app) as model_url, served(app.app) as site, browsing() as browser:
         command = [sys.executable, "-m", "aioqless", "worker", "examples.answers.jobs"]
         environment = {**os.environ, "MODEL_URL": model_url}
@@ -61,18 +71,19 @@ async def test_each_page_shows_the_whole_answer_though_a_worker_is_killed(
                 return await shown() > 200
 
             await until(half, 60)
+            killed = True
             worker.kill()
             worker.wait()
             await client.jobs.unlock(jid)  # rather than wait for its lock
             worker = start()
             for each in (page, reloaded):
                 await expect(each.locator("#state")).to_have_text("complete", timeout=60_000)
-                assert await each.locator("#answer").text_content() == TEXT
+                assert await each.locator("#answer").text_content() == "".join(WORDS)
         finally:
             worker.kill()
             worker.wait()
         await page.reload()
         await expect(page.locator("#state")).to_have_text("complete", timeout=60_000)
-        assert await page.locator("#answer").text_content() == TEXT
+        assert await page.locator("#answer").text_content() == "".join(WORDS)
         if folder := os.environ.get("PICTURES"):
             await page.screenshot(path=Path(folder) / "answers.png")

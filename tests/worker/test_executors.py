@@ -16,6 +16,7 @@ import pytest
 from aioqless import Client, Handler, Job, NewJob, job, middleware
 from aioqless.contrib.process_pool import child, pool
 from aioqless.contrib.process_pool.ipc import LENGTH
+from aioqless.worker import runner
 from tests.conftest import Until
 from tests.worker import in_processes
 from tests.worker.conftest import Lines, Work
@@ -55,6 +56,12 @@ def is_gone(pid: int) -> bool:
         not is_alive(pid)
         or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     )
+
+
+@pytest.fixture
+def late_deaths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a busy machine take its time to end a killed process."""
+    monkeypatch.setattr(runner, "KILL_MARGIN", 30)
 
 
 @pytest.fixture
@@ -352,6 +359,7 @@ async def test_coroutine_sees_why_it_is_canceled(
     assert seen == [None, "lost"]
 
 
+@pytest.mark.usefixtures("late_deaths")
 async def test_process_that_ignores_shutdown_is_killed_and_its_job_released(
     client: Client, work: Work, began: Began, tmp_path: Path
 ) -> None:
@@ -509,6 +517,7 @@ async def test_crash_of_an_idle_process_affects_no_job(
     assert len(set(pids)) == 2
 
 
+@pytest.mark.usefixtures("late_deaths")
 async def test_suspended_process_is_logged_with_its_job(
     client: Client,
     work: Work,

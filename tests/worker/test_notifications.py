@@ -257,7 +257,7 @@ async def test_recurring_job_starts_on_time_each_time(
     async with work(note) as worker:
         await idle(worker)
         every = await client.queue("mail").recur(note, every=1, jid="tick")
-        await until(lambda: ran == ["tick-1", "tick-2"], SOON)
+        await until(lambda: ran[:2] == ["tick-1", "tick-2"], SOON)
         await every.cancel()
 
 

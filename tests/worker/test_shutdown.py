@@ -116,7 +116,7 @@ async def test_job_is_not_released_while_its_thread_runs(
         end.wait(30)
 
     await client.queue("mail").put(block, jid="a")
-    async with work(block, shutdown_timeout=0) as worker:
+    async with work(block, shutdown_timeout=0, kill_after=30) as worker:
         await until(lambda: began)
         worker.stop_at_once()
         await asyncio.sleep(0.05)  # nothing may happen in this time

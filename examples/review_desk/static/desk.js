@@ -279,6 +279,8 @@ function press(event) {
 }
 
 async function begin() {
+  // The second click of a double click is the first one again, also if that is done by now.
+  document.addEventListener("click", (event) => event.detail > 1 && event.target.closest("button") && event.stopPropagation(), true);
   people.onConnection((away) => { element("connection").hidden = !away; });
   show.labels(judge);
   for (const button of document.querySelectorAll("[data-verb]")) button.addEventListener("click", verb(button.dataset.verb));

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 import uvicorn
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 from starlette.applications import Starlette
 
 from aioqless import Client, Settings, Worker
@@ -26,6 +26,7 @@ TOKEN = "what was printed at the start"
 OPEN = Access(startup_token=TOKEN)
 ENTER = "/?" + urlencode({"token": TOKEN})
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+expect.set_options(timeout=60_000)
 
 
 @asynccontextmanager

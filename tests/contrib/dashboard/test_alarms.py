@@ -74,7 +74,8 @@ async def test_killed_worker_raises_an_alarm(
         return page if "Workers disappeared" in page else None
 
     async with worked(client, "paused-1", queues=("mail",)):
-        await until(lambda: client.workers.listening("paused-1"))
+        for each in (name, "paused-1"):  # one that doesn't listen yet may count as lost
+            await until(lambda: client.workers.listening(each), patience=60)  # noqa: B023
         await client.workers.pause("paused-1")
         page = (await http.get("/")).text
         assert "disappeared" not in page and name in page

@@ -15,7 +15,6 @@ from tests.contrib.dashboard.conftest import browser_context, worked
 from tests.contrib.dashboard.sample_jobs import BROKEN, put_day
 
 pytestmark = pytest.mark.xdist_group("browser")
-expect.set_options(timeout=60_000)
 
 
 async def says(page: Page, text: str) -> None:
@@ -250,7 +249,7 @@ async def test_queue_is_paused_resumed_and_forgotten(page: Page, shop: Client) -
     for tab in ("waiting", "running", "scheduled", "stalled", "blocked", "recurring", "statistics"):
         await page.locator(".tabs").get_by_role("link", name=re.compile(tab)).click()
         await expect(page.locator(".tabs [aria-current]")).to_contain_text(tab)
-    assert await page.locator(".chart").count() == 3
+    await expect(page.locator(".chart")).to_have_count(3)
     await page.get_by_role("link", name="← Previous day").click()
     await expect(page.locator(".empty").first).to_contain_text("No jobs started")
 

@@ -550,10 +550,11 @@ async def test_worker_whose_memory_has_grown_for_long_is_marked(
         await client.internals.store.register(worker=name, queues=["imports"])
         await client.queue("imports").put("Load", {})
         await client.queue("imports").pop(worker=name)
+    now = time.time()
     for ago in range(80, -1, -1):
         for name, memory in zip(names, (300 - 2 * ago, 300, 300 + ago % 40 * 3), strict=True):
             await MetricsCommands(client.internals.store).metrics_report(
-                worker=name, report=f"{name}:{ago}", now=time.time() - 60 * ago, facts=FACTS,
+                worker=name, report=f"{name}:{ago}", now=now - 60 * ago, facts=FACTS,
                 memory=memory << 20, busy=7, batch=[],
             )  # fmt: skip
     rows = (await http.get("/workers")).text.split("<tr>")

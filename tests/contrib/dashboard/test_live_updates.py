@@ -45,13 +45,13 @@ async def stream(http: httpx.AsyncClient, at: str) -> AsyncIterator[AsyncIterato
 async def test_changed_page_is_sent_again(http: httpx.AsyncClient, client: Client) -> None:
     jid = await client.queue("mail").put("Greet", {})
     async with stream(http, f"/job?jid={jid}") as contents:
-        assert 's-waiting">waiting' in await anext(contents)
+        await _shows(contents, 's-waiting">waiting')
         (job,) = await client.queue("mail").pop()
-        assert 's-running">running' in await anext(contents)
+        await _shows(contents, 's-running">running')
         await job.fail("no such word", group="typo")
-        assert 's-failed">failed' in await anext(contents)
+        await _shows(contents, 's-failed">failed')
         await client.jobs.cancel(jid)
-        assert "This job does not exist" in await anext(contents)
+        await _shows(contents, "This job does not exist")
 
 
 async def test_each_browser_gets_its_own_token(client: Client, site: str) -> None:
@@ -107,9 +107,11 @@ async def test_readers_of_200_pages_all_get_updates(
 
 
 async def _shows(contents: AsyncIterator[str], text: str) -> None:
+    """Wait until a page contains a text; it may be sent before, as the times on it change."""
     async for html in contents:
         if text in html:
             return
+    pytest.fail(f"the stream has ended without {text}")
 
 
 async def test_reader_with_many_pages_does_not_slow_down_another_reader(
@@ -209,7 +211,7 @@ async def test_stream_ends_when_its_user_logs_out(client: Client) -> None:
             await anext(contents)
             await http.post("/logout", data={"token": await token(http)})
             await client.queue("mail").put("Greet", {})
-            assert [each async for each in contents] == []
+            assert not [each async for each in contents if "Greet" in each]
 
 
 async def test_stopping_server_ends_its_streams(client: Client) -> None:
@@ -218,7 +220,8 @@ async def test_stopping_server_ends_its_streams(client: Client) -> None:
             http = await stack.enter_async_context(entered(address))
             contents = await stack.enter_async_context(stream(http, "/"))
             await anext(contents)
-        assert [each async for each in contents] == []
+        async for _ in contents:  # it ends, perhaps after one more with other numbers
+            pass
 
 
 @pytest.mark.xdist_group("browser")

@@ -120,7 +120,7 @@ async def test_failed_job_is_found_edited_and_completes(
         assert "is no address" in page and BROKEN in page and "Traceback" in page
         said = await do(http, "put-again", jid=jid, how="same", data='{"to": "ada@example.com"}')
         assert said.startswith("done:"), said
-        job = await client.jobs.wait(jid, 10)
+        job = await client.jobs.wait(jid, 60)
         assert job.state == "complete" and job.data == {"to": "ada@example.com"}
         assert (await http.get("/audit-log")).text.count("Edit data") == 1
 

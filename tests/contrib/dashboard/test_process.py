@@ -34,7 +34,7 @@ def test_server_runs_until_sigterm_and_closes_open_streams(
     assert process.stdout
     link = process.stdout.readline().removeprefix("Open ").strip()
     with (
-        httpx.Client(base_url=link.partition("?")[0], trust_env=False) as http,
+        httpx.Client(base_url=link.partition("?")[0], trust_env=False, timeout=60) as http,
         http.stream("GET", "/live?at=/") as closed,
     ):
         assert closed.status_code == 401

@@ -83,7 +83,7 @@ async def test_worker_decrypts_jobs_and_encrypts_changed_data(
     async with encrypted(KEY, mode=mode, required=True) as client:
         jid = await client.queue("mail").put(charge, {"card": "4929", "sum": 3})
         async with Worker(client, charge, settings=Settings(queues=("mail",))):
-            done = await client.jobs.wait(jid, 10)
+            done = await client.jobs.wait(jid, 60)
         assert seen == [("4929", 3)] and done.data == {"card": "4929", "sum": 3, "done": True}
         assert "aioqless-encrypted" in done.raw_data or "aioqless-signed" in done.raw_data
 
@@ -116,7 +116,7 @@ async def test_job_fails_in_its_own_group_without_the_key(
         encrypted(*keys) as client,
         Worker(client, charge, settings=Settings(queues=("mail",))),
     ):
-        failed = await client.jobs.wait(jid, 10)
+        failed = await client.jobs.wait(jid, 60)
     assert (
         failed.failure is not None
         and failed.failure.group == "mail-DecryptionError"
@@ -133,7 +133,7 @@ async def test_unencrypted_jobs_are_refused_if_encryption_is_required(
         encrypted(KEY, required=True) as strict,
         Worker(strict, charge, settings=Settings(queues=("mail",))),
     ):
-        failed = await strict.jobs.wait(jid, 10)
+        failed = await strict.jobs.wait(jid, 60)
     assert (
         failed.failure is not None
         and "neither encrypted nor signed" in failed.failure.message

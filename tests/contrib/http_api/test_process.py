@@ -37,7 +37,9 @@ async def test_server_runs_until_sigterm(client: Client, redis_url: str, tmp_pat
         each["url"] for each in map(json.loads, lines) if each["event"] == "http_api.started"
     )
     headers = {"Authorization": f"Bearer {SHOP}", "Origin": "https://shop.example"}
-    async with httpx.AsyncClient(base_url=url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(
+        base_url=url, trust_env=False, headers=headers, timeout=60
+    ) as http:
         answer = await http.post("/klasses/shop.greet", json={"name": "Ada"})
         assert answer.headers["access-control-allow-origin"] == "https://shop.example"
         found = await client.jobs.get(answer.json()["jid"])

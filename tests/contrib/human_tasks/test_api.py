@@ -41,18 +41,14 @@ def held(task: dict[str, Any]) -> dict[str, Any]:
 async def test_job_is_reserved_extended_and_finished(client: Client, ada: Browser) -> None:
     await put(client, "a")
     task = await ada.reserve(limit=60)
-    assert (task["jid"], task["klass"], task["data"], round(task["left"])) == (
-        "a",
-        "Review",
-        {"text": "a"},
-        60,
-    )
+    assert (task["jid"], task["klass"], task["data"]) == ("a", "Review", {"text": "a"})
+    assert 30 < task["left"] <= 60
     assert (await ada.ask("")).json() == {
         "name": "review", "waiting": 0, "reserved": 1, "paused": False, "limit": 300,
         "longest": 600,
     }  # fmt: skip
     assert (
-        599
+        570
         < (await ada.do("extend", "1", "click", limit=100_00, **held(task))).json()["left"]
         <= 600
     )
@@ -84,7 +80,7 @@ async def test_reload_returns_the_reservation_of_the_tab(client: Client, ada: Br
     assert (await ada.ask("reservation")).json() == {"task": None, "skipped": 0}
     task = await ada.reserve()
     again = (await ada.ask("reservation")).json()["task"]
-    assert held(again) == held(task) and 299 < again["left"] <= 300
+    assert held(again) == held(task) and 270 < again["left"] <= 300
     assert (await client.queue("review").counts()).running == 1
 
 
