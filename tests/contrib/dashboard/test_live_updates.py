@@ -107,7 +107,7 @@ async def test_readers_of_200_pages_all_get_updates(
 
 
 async def _shows(contents: AsyncIterator[str], text: str) -> None:
-    """Wait until a page contains a text; it may be sent before, as the times on it change."""
+    """Wait for a page with these words; others may come before, as the times on it change."""
     async for html in contents:
         if text in html:
             return
