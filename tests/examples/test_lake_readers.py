@@ -25,8 +25,7 @@ from aioqless.contrib.lake.database import NAMES
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.schema import SNAPSHOTS, TABLES, WORKER_SNAPSHOTS
-from tests.contrib.lake.lakes import EARLY, LATE, archive, raw
-from tests.contrib.lake.literal import MIDNIGHT
+from tests.contrib.lake.lakes import EARLY, LATE, MIDNIGHT, archive, raw
 from tests.server import free_port
 from tests.unit.pages import ROOT, blocks
 

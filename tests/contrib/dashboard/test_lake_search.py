@@ -21,8 +21,7 @@ OPEN = Access(authenticate=lambda _: Identity("ann", Role.ADMIN))
 
 async def test_search_continues_in_the_lake_day_by_day(client: Client, tmp_path: Path) -> None:
     from aioqless.contrib.lake.lake import Lake
-    from tests.contrib.lake.lakes import archive
-    from tests.contrib.lake.literal import event, run
+    from tests.contrib.lake.lakes import archive, event, run
 
     secret = '{"customer": 4711, "api_token": "hunter2"}'
     of = {"namespace": client.namespace}

@@ -10,20 +10,21 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
+pytest.importorskip("pyspark")
+pytest.importorskip("deltalake")
+
+from pyspark.sql import SparkSession
+
 import aioqless
 from aioqless.cli.main import main
-from tests.contrib.lake.object_store import BUCKET, running_store
-
-pytest.importorskip("pyspark")
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.lake import Lake
+from aioqless.contrib.lake.session import session
+from tests.contrib.lake.lakes import EARLY, LATE, archive, fill
+from tests.contrib.lake.servers import BUCKET, running_store
 
 # Settings that start fast: one compiler, one collector, no verification, compression or generated
 # code, and one partition after a shuffle.
@@ -44,16 +45,6 @@ FAST = {
     "spark.sql.streaming.numRecentProgressUpdates": "100",
     "spark.python.worker.reuse": "true",
 }
-
-
-def needs_spark(major: int, minor: int) -> pytest.MarkDecorator:
-    """Skip a test of what the data sources of older Sparks can't do."""
-    import pyspark
-
-    installed = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    return pytest.mark.skipif(
-        installed < (major, minor), reason=f"Spark {major}.{minor} or later is needed"
-    )
 
 
 def write_configuration(folder: Path) -> str:
@@ -89,8 +80,6 @@ def run_lake_command(
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Yield a session on two cores of this machine."""
-    from aioqless.contrib.lake.session import session
-
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(Path.cwd()), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
@@ -112,30 +101,26 @@ def store_environment(store_log: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def count_requests(store_log: Path) -> Callable[[], int]:
-    """Return a function that counts the requests to the object store."""
-    return lambda: store_log.read_text().count(" HTTP/1.1")
-
-
-@pytest.fixture
 def stored_lake(
     store_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """The URL of a lake on the object store, which isn't there yet."""
     for name, value in store_environment.items():
         monkeypatch.setenv(name, value)
-    return f"s3a://{BUCKET}/{tmp_path.name}"
+    return f"s3a://{BUCKET}/{tmp_path.name}/sp ace {{é}}"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """An empty lake."""
+    return Lake(tmp_path / "lake", create=True)
 
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Return a lake of all events of `lakes.py`; tests that change it make a copy."""
-    from aioqless.contrib.lake.lake import Lake
-    from aioqless.contrib.lake.refresh import refresh
-    from tests.contrib.lake.lakes import EARLY, LATE, archive
-
     lake = Lake(tmp_path_factory.mktemp("whole") / "lake", create=True)
-    for rows in (EARLY[:1], EARLY[1:], LATE):
+    for rows in (EARLY[:1], EARLY[1:]):
         archive(lake, *rows)
-    refresh(lake)
+    fill(lake, *LATE)
     return lake

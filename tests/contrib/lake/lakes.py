@@ -1,49 +1,102 @@
-"""The events of most tests, eight jobs of three namespaces and two days, and the rows of a lake."""
+"""Events and runs as literal rows with defaults, and lakes of them.
+
+Most tests use the events of eight jobs of three namespaces and two days.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import random
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import date
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from deltalake import DeltaTable
 
-from aioqless.contrib.lake.database import open_lake_database
+from aioqless import Client, NewJob
+from aioqless.contrib.lake.database import create_views, open_database, open_lake_database
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.position import Position
+from aioqless.contrib.lake.refresh import DERIVED, TEXTS, prepare, refresh
 from aioqless.contrib.lake.schema import EVENTS, TABLES
-from tests.contrib.lake.literal import Row, event, events, rows, run
 
-DAY = 86_400
-TOMORROW = date(2026, 11, 22)
+Result = TypeVar("Result")
+
+HOUR, DAY = 3600, 86_400
+MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
+TODAY, TOMORROW = date(2026, 11, 21), date(2026, 11, 22)
 SECRET = "<script>alert('a job')</script>"
+NAMES = TABLES[EVENTS].schema.names
+STATES = {
+    "complete": "complete", "advance": "waiting", "fail": "failed", "cancel": "cancelled",
+    "move": "waiting",
+}  # fmt: skip
+
+
+def at(seconds: float) -> datetime:
+    """Seconds after midnight."""
+    return MIDNIGHT + timedelta(seconds=seconds)
+
+
+def run(
+    put: float | None, popped: float, ended: float, how: str = "complete", **more: Any
+) -> dict[str, Any]:
+    """An attempt; times are seconds after midnight."""
+    times = {"put": None if put is None else at(put), "popped": at(popped), "ended": at(ended)}
+    usual = {"worker": "w1", "fence": 1, "failure_group": None, "message": None}
+    return usual | times | {"how": how} | more
+
+
+def event(jid: str, *attempts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The end of a stage with these runs; the last one says how it ended."""
+    last = attempts[-1] if attempts else {"ended": at(more.pop("ended", 0))}
+    what = more.get("what", last.get("how", "cancel"))
+    usual = {
+        "id": f"{int(last['ended'].timestamp() * 1000)}-0",
+        "what": what,
+        "jid": jid,
+        "klass": "Greet",
+        "queue": "mail",
+        "state": STATES[what],
+        "priority": 0.0,
+        "tags": [],
+        "depends": [],
+        "retries": 5,
+        "remaining": 5,
+        "swept": False,
+        "put": attempts[0]["put"] if attempts else None,
+        **{name: last.get(name) for name in ("popped", "worker", "failure_group", "message")},
+        "ended": last["ended"],
+        "runs": list(attempts),
+        "namespace": "ql",
+        "date": TODAY,
+    }
+    return dict.fromkeys(NAMES) | usual | more
+
+
+def fail(jid: str, group: str, **more: Any) -> dict[str, Any]:
+    return event(jid, run(0, 1, 3, "fail", failure_group=group), **more)
+
 
 EARLY = [
     event("a", run(0, 1, 2, "fail", failure_group="g", message=SECRET), id="1-0"),
     event("b", run(0, 5, 9), id="2-0", tags=["x"], klass="Send", job_set="import-1", tenant="t"),
     event("other", run(0, 5, 9), id="1-0", namespace="{billing}"),
     event(
-        "never",
-        id="2-0",
-        namespace="{billing}",
-        what="fail",
-        failure_group="dependency",
+        "never", id="2-0", namespace="{billing}", what="fail", failure_group="dependency",
         ended=DAY + 5,
     ),  # on a day when nothing ran
     event("gone", id="1-0", namespace="cancelled"),
-]
+]  # fmt: skip
 LATE = [
-    event(
-        "a", run(DAY - 60, DAY + 1, DAY + 2), id="3-0", date=TOMORROW
-    ),  # worked in the end: it waited over midnight
-    event(
-        "c", run(20, 30, 40), id="4-0", date=TOMORROW, swept=True, tags=["x"]
-    ),  # reported a day late
+    event("a", run(DAY - 60, DAY + 1, DAY + 2), id="3-0", date=TOMORROW),  # over midnight
+    event("c", run(20, 30, 40), id="4-0", date=TOMORROW, swept=True, tags=["x"]),  # a day late
     event("d", run(DAY + 5, DAY + 6, DAY + 7), id="5-0", date=TOMORROW, depends=["a", "b"]),
     event(
         "e",
@@ -58,49 +111,95 @@ def random_events(chance: random.Random, number: int) -> list[dict[str, Any]]:
     """Events of all kinds, in several days, queues and namespaces, some of the same job."""
     made = []
     for n in range(number):
-        start = chance.uniform(0, 2 * DAY)
-        attempts = []
-        for how in [
-            *chance.choices(["retried", "lost", "released", "timed-out"], k=chance.randrange(3)),
-            chance.choice(["complete", "advance", "fail", "fail", "move"]),
-        ]:
+        start, attempts = chance.uniform(0, 2 * DAY), []
+        retries = chance.choices(["retried", "lost", "released", "timed-out"], k=n % 3)
+        for how in [*retries, chance.choice(["complete", "advance", "fail", "fail", "move"])]:
             popped = start + chance.choice([0, 0.001, 7, 90, DAY])
             ended = popped + chance.choice([0.000001, 1, 61, 4000])
             group = {"failure_group": chance.choice("gh")} if how in ("fail", "retried") else {}
             put = chance.choice([None, start, start])
             attempts.append(run(put, popped, ended, how, message=f"m{n}", **group))
             start = ended
-        made.append(
-            event(
-                f"j{n % (number // 2)}",
-                *attempts,
-                id=f"{1000 + n}-0",
-                queue=chance.choice(["mail", "post"]),
-                klass=chance.choice(["Greet", "Send"]),
-                namespace=chance.choice(["ql", "{other}"]),
-                tags=chance.choice([[], ["x"], ["y", "x", "x"], [""]]),
-                depends=chance.choice([[], ["j1"], ["j2", "j1"]]),
-                spawned_from=chance.choice([None, "r1", "r2"]),
-                date=chance.choice([date(2026, 11, 21), TOMORROW]),
-            )
-        )
+        choices: dict[str, list[Any]] = {
+            "queue": ["mail", "post"],
+            "klass": ["Greet", "Send"],
+            "namespace": ["ql", "{other}"],
+            "tags": [[], ["x"], ["y", "x", "x"], [""]],
+            "depends": [[], ["j1"], ["j2", "j1"]],
+            "spawned_from": [None, "r1", "r2"],
+            "date": [TODAY, TOMORROW],
+        }
+        chosen = {name: chance.choice(values) for name, values in choices.items()}
+        made.append(event(f"j{n % (number // 2)}", *attempts, id=f"{1000 + n}-0", **chosen))
     return made
+
+
+def events(*rows: Mapping[str, Any]) -> pa.Table:
+    """A table of events."""
+    return pa.Table.from_pylist([dict(row) for row in rows], TABLES[EVENTS].schema)
+
+
+def made(name: str, *given: Mapping[str, Any], **texts: str) -> pa.Table:
+    """A table or view of the lake, made of these events; or what another text says, by name."""
+    with open_database() as database:
+        database.register("events", events(*given))
+        prepare(database)
+        create_views(database)
+        text = {**TEXTS, "jobs": "FROM jobs", "paths": "FROM paths", **texts}[name]
+        return database.execute(text).to_arrow_table()
+
+
+class Row(dict[str, Any]):
+    """A row whose values are attributes, too; also those of the structs in it."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def rows(table: pa.Table) -> list[Row]:
+    """The rows of a table; maps as dictionaries."""
+    is_map = {each.name for each in table.schema if pa.types.is_map(each.type)}
+    return [
+        Row({name: dict(value) if name in is_map else _row(value) for name, value in row.items()})
+        for row in table.to_pylist()
+    ]
+
+
+def _row(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Row(value)
+    return [_row(each) for each in value] if isinstance(value, list) else value
+
+
+def by(table: pa.Table, *keys: str) -> dict[Any, Row]:
+    """Rows by the value of a column, or of several."""
+    return {
+        row[keys[0]] if len(keys) == 1 else tuple(row[key] for key in keys): row
+        for row in rows(table)
+    }
 
 
 def archive(lake: Lake, *given: Mapping[str, Any], skipped: int = 0) -> None:
     """Put events into the lake as one batch of the archiver's, after a number of entries that
     were rejected."""
-    table = lake.table(EVENTS)
-    number = Counter({each.namespace: 0 for each in table.all_files})
-    for file in table.all_files:
-        number[file.namespace] = max(number[file.namespace], file.greatest["ordinal"])
-    number.update(dict.fromkeys({row["namespace"] for row in given}, skipped))
+    table, last = lake.table(EVENTS), dict[str, int]()
     numbered = []
     for row in given:
-        number[row["namespace"]] += 1
-        numbered.append({**row, "ordinal": number[row["namespace"]]})
-    ends = [Position(ordinal=last).transactions(name) for name, last in number.items()]
+        name = row["namespace"]
+        before = last.get(name, Position.of(table, name).ordinal + skipped)
+        last[name] = before + 1
+        numbered.append({**row, "ordinal": last[name]})
+    ends = [Position(ordinal=number).transactions(name) for name, number in last.items()]
     table.append(events(*numbered).to_batches(), {k: v for each in ends for k, v in each.items()})
+
+
+def fill(lake: Lake, *given: Mapping[str, Any]) -> None:
+    """Put events into the lake, and compute its tables."""
+    archive(lake, *given)
+    refresh(lake)
 
 
 def raw(lake: Lake, table: str) -> list[Row]:
@@ -119,8 +218,7 @@ def view(lake: Lake, name: str) -> list[Row]:
 def contents(lake: Lake) -> dict[str, list[str]]:
     """Every row of every derived table; not how they are spread over files. Numbers without their
     last digits, which depend on the order of sums."""
-    made = [name for name in TABLES if name.startswith(("silver", "gold"))]
-    return {name: comparable(raw(lake, name)) for name in made}
+    return {name: comparable(raw(lake, name)) for name in DERIVED}
 
 
 def comparable(found: list[Row]) -> list[str]:
@@ -130,23 +228,13 @@ def comparable(found: list[Row]) -> list[str]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.9g}")
+        return f"{value * math.pi:.9g}"  # times are decimal fractions: none is just half a digit
     if isinstance(value, dict):
         return sorted((key, _plain(each)) for key, each in value.items())
     if isinstance(value, list):
         plain = [_plain(each) for each in value]
         return sorted(plain) if all(isinstance(each, str) for each in plain) else plain
     return value
-
-
-def files(lake: Lake) -> set[str]:
-    """The files of the derived tables."""
-    return {
-        f"{name}/{each.path}"
-        for name in TABLES
-        if name.startswith(("silver", "gold"))
-        for each in lake.table(name).all_files
-    }
 
 
 def copied(lake: Lake, folder: Path) -> Lake:
@@ -161,3 +249,41 @@ def texts(lake: Lake) -> Iterator[str]:
             yield repr(pq.ParquetFile(path).read().to_pylist())
         elif path.is_file():
             yield path.read_bytes().decode("utf-8", "replace")
+
+
+def ask(
+    act: Callable[[Client], Awaitable[Result]],
+    url: str | None = None,
+    namespace: str | None = None,
+) -> Result:
+    """Call a function with a client of its own loop, since commands run a loop of their own."""
+
+    async def connect() -> Result:
+        async with Client(url, namespace=namespace) as own:
+            return await act(own)
+
+    return asyncio.run(connect())
+
+
+async def complete_jobs(client: Client, number: int) -> list[str]:
+    """Put and complete jobs, whose ends are archived; return their jids."""
+    await client.config.set("archive", "on")
+    await client.queue("mail").put_many([NewJob("greet", {"n": n}) for n in range(number)])
+    jobs = await client.queue("mail").pop(number)
+    for job in jobs:
+        await job.complete()
+    return [job.jid for job in jobs]
+
+
+def before(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, action: Callable[[], object]
+) -> None:
+    """Do something once, before a function is called the first time."""
+    function = getattr(owner, name)
+
+    def act(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(owner, name, function)
+        action()
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, act)

@@ -7,33 +7,36 @@ an object store; the tests run shorter ones.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeVar
 
 import aioqless
 from aioqless import Client, NewJob
 from aioqless.client.archive import ArchiveState
+from aioqless.contrib.lake.archiver import Archiver
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE
 from aioqless.store import Keys
 from tests.contrib.lake import proof_jobs
-from tests.contrib.lake.archiver_process import ArchiverProcess, Target, wait_until
 from tests.contrib.lake.killed_archiver import POINTS
-from tests.contrib.lake.lake_readers import read_with_delta_rs, read_with_duckdb
-from tests.contrib.lake.object_store import BUCKET, running_store
+from tests.contrib.lake.lakes import ask, raw
+from tests.contrib.lake.servers import BUCKET, running_store
 from tests.server import OwnServer
+
+Result = TypeVar("Result")
 
 KLASSES: Final = {0: "staged", 1: "shaky", 2: "bad"}  # by the last digit; the others are quick
 ENDS: Final = {"staged": ["advance", "complete"], "bad": ["fail"]}
@@ -45,7 +48,6 @@ SPARK: Final = ("--master", "local[2]")  # batches are small, and are written wi
 EXECUTORS: Final = (
     "--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g",
 )  # fmt: skip
-Report: TypeAlias = Callable[[str], object]
 
 
 @dataclass
@@ -62,25 +64,87 @@ class Proof:
     seconds: float = 0.0
 
 
+class ArchiverProcess:
+    """An archiver in a process of its own, whose output is kept."""
+
+    def __init__(
+        self, arguments: Iterable[str], program: Iterable[str] = ("-m", "aioqless")
+    ) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, *program, "lake", "archive", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as output:
+            self.lines.extend(line.rstrip() for line in output)
+
+    def batches(self) -> int:
+        """The number of batches that it reported."""
+        return sum(line.startswith("batch up to entry") for line in list(self.lines))
+
+    def wait_for_batches(self, number: int) -> None:
+        wait_until(lambda: self.batches() >= number or self.process.poll() is not None, 900)
+        assert self.process.poll() is None, self.lines[-20:]
+
+    def end(self, by: signal.Signals | None = None) -> int:
+        """Wait until it ended, by a signal if one is given; return the exit code."""
+        if by is not None:
+            self.process.send_signal(by)
+        code = self.process.wait(900)
+        self._listener.join()
+        return code
+
+    def kill_executor(self) -> None:
+        """Kill one of its executors, which are processes of its session."""
+        search = ["pgrep", "-s", str(self.process.pid), "-f", "CoarseGrainedExecutorBackend"]
+        found = subprocess.run(search, capture_output=True, text=True, check=True)
+        os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
+
+
+def wait_until(condition: Callable[[], object], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {timeout} s in vain"
+        time.sleep(0.05)
+
+
 class Scene:
     """A Redis with workers, a lake, and jobs that are put in portions."""
 
-    def __init__(self, server: OwnServer, lake: str, jobs: int, portions: int) -> None:
-        self.target = Target(server.url, NAMESPACE, lake)
+    def __init__(self, server: OwnServer, lake: str, proof: Proof, portions: int) -> None:
         self.server = server
-        self.jobs = jobs
+        self.lake = lake
+        self.proof = proof
         self.damaged = 0
-        self.entries = max(100, jobs // 40)
-        self._portions = _divide(jobs, portions)
+        self._entries = max(100, proof.jobs // 40)
+        self._source = ("--url", server.url, "--namespace", NAMESPACE, "--lake", lake)
+        cuts = [proof.jobs * part // portions for part in range(portions + 1)]
+        self._portions = map(range, cuts, cuts[1:])
+
+    def ask(self, act: Callable[[Client], Awaitable[Result]]) -> Result:
+        return ask(act, self.server.url, NAMESPACE)
 
     def archiver(self, *options: str, **more: Any) -> ArchiverProcess:
-        return ArchiverProcess(self.target, "--entries", str(self.entries), *options, **more)
+        return ArchiverProcess([*self._source, "--entries", str(self._entries), *options], **more)
+
+    def archive_rest(self) -> None:
+        lake = Lake(self.lake, create=True)
+        Archiver(lake, self.server.url, NAMESPACE, entries=self._entries).once()
 
     def put_portion(self) -> None:
-        asyncio.run(self.put(next(self._portions)))
+        self.put(next(self._portions))
 
-    async def put(self, numbers: range) -> None:
-        async with self._client() as client:
+    def put_rest(self) -> None:
+        for numbers in self._portions:
+            self.put(numbers)
+
+    def put(self, numbers: range) -> None:
+        async def put(client: Client) -> None:
             jobs = (
                 NewJob(_handler(number).klass, jid=f"j{number}", tags=["proof"])
                 for number in numbers
@@ -94,29 +158,13 @@ class Scene:
                 await client.redis.xadd(Keys(client.internals.store.namespace)("archive"), entry)
                 self.damaged += 1
 
-    def put_rest(self) -> None:
-        for numbers in self._portions:
-            asyncio.run(self.put(numbers))
-
-    def switch_archive_on(self) -> None:
-        async def switch() -> None:
-            async with self._client() as client:
-                await client.config.set("archive", "on")
-
-        asyncio.run(switch())
+        self.ask(put)
 
     def state(self) -> ArchiveState:
-        async def ask() -> ArchiveState:
-            async with self._client() as client:
-                return await client.archive.state()
-
-        return asyncio.run(ask())
+        return self.ask(lambda client: client.archive.state())
 
     def expected_events(self) -> int:
-        return sum(len(_ends(number)) for number in range(self.jobs))
-
-    def _client(self) -> Client:
-        return Client(self.server.url, namespace=NAMESPACE)
+        return sum(len(_ends(number)) for number in range(self.proof.jobs))
 
     @contextmanager
     def workers(self) -> Iterator[None]:
@@ -136,17 +184,9 @@ class Scene:
 
 
 def prove(
-    folder: Path,
-    jobs: int,
-    kills: int,
-    *,
-    seed: int,
-    store: bool = True,
-    all_faults: bool = True,
-    finish: Callable[[Target, int], object] | None = None,
-    report: Report = print,
+    folder: Path, jobs: int, kills: int, *, seed: int, store: bool = True, all_faults: bool = True
 ) -> Proof:
-    """Archive jobs while faults happen, and compare what programs read with what was put.
+    """Archive jobs while faults happen, and compare what is read back with what was put.
 
     Args:
         folder: A folder for Redis, and for the lake unless it is on an object store.
@@ -155,8 +195,6 @@ def prove(
         seed: Of the random moments.
         store: Whether the lake is on an object store.
         all_faults: Whether executors and Redis are killed.
-        finish: Archives what is left; another process does, unless given.
-        report: Called with a line about each step.
 
     Raises:
         AssertionError: The lake isn't what it must be.
@@ -164,30 +202,28 @@ def prove(
     proof, chance, began = Proof(jobs), random.Random(seed), time.monotonic()
     server = OwnServer(folder)
     server.start()
-    stored = running_store() if store else nullcontext[dict[str, str]]({})
+    stored = running_store(folder / "store.log") if store else nullcontext[dict[str, str]]({})
     with stored as environment:
         os.environ.update(environment)
         lake = f"s3://{BUCKET}/{LAKE}" if store else str(folder / LAKE)
-        scene = Scene(server, lake, jobs, kills + (5 if all_faults else 1))
+        scene = Scene(server, lake, proof, kills + (5 if all_faults else 1))
         try:
-            scene.switch_archive_on()
+            scene.ask(lambda client: client.config.set("archive", "on"))
             with scene.workers():
                 for number in range(kills):
-                    _kill_archiver(scene, number, chance, proof, report)
+                    _kill_archiver(scene, number, chance)
                 if all_faults:
-                    for cause in (_kill_redis, _kill_executor):
-                        cause(scene, chance, proof, report)
+                    _kill_redis(scene, chance)
+                    _kill_executors(scene, chance)
                 scene.put_rest()
                 expected = scene.expected_events() + scene.damaged
                 wait_until(lambda: scene.state().added >= expected, 3600)
-            finish = finish or _finish
-            finish(scene.target, scene.entries)
+            scene.archive_rest()
             proof.entries = scene.state().added
             assert scene.state().length == 0, "what is in the lake is trimmed"
             versions = _versions(lake)
-            finish(scene.target, scene.entries)
+            scene.archive_rest()
             assert _versions(lake) == versions, "archiving again changed something"
-            report("reading back")
             _check(scene, proof)
         finally:
             server.kill()
@@ -197,9 +233,7 @@ def prove(
     return proof
 
 
-def _kill_archiver(
-    scene: Scene, number: int, chance: random.Random, proof: Proof, report: Report
-) -> None:
+def _kill_archiver(scene: Scene, number: int, chance: random.Random) -> None:
     """Kill an archiver at a random moment, or before, within or after a commit, in turn."""
     scene.put_portion()
     point = ("any moment", *POINTS)[(number + 2) % (len(POINTS) + 1)]
@@ -208,17 +242,16 @@ def _kill_archiver(
         archiver = scene.archiver(*options)
         archiver.wait_for_batches(1)
         time.sleep(chance.uniform(0, 1.5))
-        archiver.kill()
+        archiver.end(signal.SIGKILL)
     else:
         program = ("-m", "tests.contrib.lake.killed_archiver", point, str(chance.randint(1, 4)))
         archiver = scene.archiver(*options, program=program)
-        archiver.wait()
-        assert archiver.process.returncode == -9, archiver.lines
-    proof.faults[f"kill -9 of the archiver, {point}"] += 1
-    report(f"killed no. {number + 1}, {point}, after {archiver.batches()} batches")
+        assert archiver.end() == -signal.SIGKILL, archiver.lines
+    scene.proof.faults[f"kill -9 of the archiver, {point}"] += 1
+    print(f"killed no. {number + 1}, {point}, after {archiver.batches()} batches", flush=True)
 
 
-def _kill_redis(scene: Scene, chance: random.Random, proof: Proof, report: Report) -> None:
+def _kill_redis(scene: Scene, chance: random.Random) -> None:
     archiver = scene.archiver(*INTERVAL)
     scene.put_portion()
     archiver.wait_for_batches(1)
@@ -228,48 +261,33 @@ def _kill_redis(scene: Scene, chance: random.Random, proof: Proof, report: Repor
     seen = archiver.batches()
     scene.put_portion()
     archiver.wait_for_batches(seen + 1)
-    assert archiver.stop() == 0, archiver.lines
-    proof.faults["kill -9 of Redis"] += 1
-    report("Redis was killed and started again")
+    assert archiver.end(signal.SIGTERM) == 0, archiver.lines
+    scene.proof.faults["kill -9 of Redis"] += 1
+    print("Redis was killed and started again", flush=True)
 
 
-def _kill_executor(scene: Scene, chance: random.Random, proof: Proof, report: Report) -> None:
+def _kill_executors(scene: Scene, chance: random.Random) -> None:
     archiver = scene.archiver(*INTERVAL, *EXECUTORS)
     for _ in range(2):
         scene.put_portion()
         archiver.wait_for_batches(archiver.batches() + 1)
         time.sleep(chance.uniform(0, 0.5))
-        assert archiver.kill_executor()
-        proof.faults["kill -9 of an executor"] += 1
+        archiver.kill_executor()
+        scene.proof.faults["kill -9 of an executor"] += 1
         seen = archiver.batches()
-        asyncio.run(scene.put(range(0)))
+        scene.put(range(0))
         archiver.wait_for_batches(seen + 1)
-    assert archiver.stop() == 0, archiver.lines
-    report("executors were killed")
-
-
-def _finish(target: Target, entries: int) -> None:
-    archiver = ArchiverProcess(target, "--entries", str(entries))
-    assert archiver.wait(3600) == 0, archiver.lines
-
-
-def _divide(jobs: int, count: int) -> Iterator[range]:
-    """Yield the numbers of the jobs in so many portions."""
-    for part in range(count):
-        yield range(jobs * part // count, jobs * (part + 1) // count)
-
-
-def _klass(number: int) -> str:
-    return KLASSES.get(number % 10, "quick")
+    assert archiver.end(signal.SIGTERM) == 0, archiver.lines
+    print("executors were killed", flush=True)
 
 
 def _handler(number: int) -> aioqless.Handler:
-    handler: aioqless.Handler = getattr(proof_jobs, _klass(number))
+    handler: aioqless.Handler = getattr(proof_jobs, KLASSES.get(number % 10, "quick"))
     return handler
 
 
 def _ends(number: int) -> list[str]:
-    return ENDS.get(_klass(number), ["complete"])
+    return ENDS.get(KLASSES.get(number % 10, "quick"), ["complete"])
 
 
 def _versions(lake: str) -> dict[str, int]:
@@ -277,42 +295,25 @@ def _versions(lake: str) -> dict[str, int]:
 
 
 def _check(scene: Scene, proof: Proof) -> None:
-    lake = Lake(scene.target.lake)
-    snapshot = lake.table(EVENTS)
-    proof.files, proof.versions = len(snapshot.all_files), snapshot.version
-    events = read_with_delta_rs(lake, EVENTS)
-    assert read_with_duckdb(lake, EVENTS) == events, "DuckDB reads other rows than delta-rs"
-    columns = ("ordinal", "raw")
-    rejected = read_with_delta_rs(lake, QUARANTINE, columns)
-    assert read_with_duckdb(lake, QUARANTINE, columns) == rejected
+    lake = Lake(scene.lake)
+    table = lake.table(EVENTS)
+    proof.files, proof.versions = len(table.all_files), table.version
+    events = sorted(raw(lake, EVENTS), key=lambda row: row["ordinal"])
+    rejected = raw(lake, QUARANTINE)
     proof.events, proof.quarantined = len(events), len(rejected)
 
-    ordinals = sorted(row[0] for row in (*events, *rejected))
+    ordinals = sorted(row["ordinal"] for row in (*events, *rejected))
     assert ordinals == list(range(1, proof.entries + 1)), "an entry is missing or there twice"
-    assert len({row[1] for row in events}) == proof.events == scene.expected_events()
-    assert {row[4] for row in events} == {NAMESPACE}
-    jids = sorted(json.loads(raw)["jid"] for _, raw in rejected)
+    assert len({row["id"] for row in events}) == proof.events == scene.expected_events()
+    assert {(row["namespace"], *row["tags"]) for row in events} == {(NAMESPACE, "proof")}
+    jids = sorted(json.loads(row["raw"])["jid"] for row in rejected)
     assert jids == sorted(f"d{number}" for number in range(scene.damaged))
-    _check_ends(proof.jobs, events)
-    runs = read_with_delta_rs(lake, EVENTS, ("jid", "fence"))
-    shaken = [fence for jid, fence in runs if int(jid[1:]) % 10 == 1]
-    assert min(shaken) >= 2, "a retry is a run of its own"
-
-
-def _check_ends(jobs: int, events: Sequence[tuple[Any, ...]]) -> None:
     ends: dict[str, list[str]] = {}
-    for _, _, jid, what, _ in events:
-        ends.setdefault(jid, []).append(what)
-    wrong = [
-        (number, ends.get(f"j{number}"))
-        for number in range(jobs)
-        if ends.get(f"j{number}") != _ends(number)
-    ]
-    assert not wrong, f"{len(wrong)} jobs ended otherwise than the lake has it: {wrong[:5]}"
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
+    for row in events:
+        ends.setdefault(row["jid"], []).append(row["what"])
+    assert ends == {f"j{number}": _ends(number) for number in range(proof.jobs)}
+    shaken = [row["fence"] for row in events if int(row["jid"][1:]) % 10 == 1]
+    assert min(shaken) >= 2, "a retry is a run of its own"
 
 
 def main() -> None:
@@ -322,12 +323,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("--folder", action="store_true", help="a lake in a folder")
     options = parser.parse_args()
-    _print(f"seed {options.seed}")
+    print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="aioqless-proof-") as folder:
         proof = prove(
-            Path(folder), options.jobs, options.kills, seed=options.seed,
-            store=not options.folder, report=_print,
-        )  # fmt: skip
+            Path(folder), options.jobs, options.kills, seed=options.seed, store=not options.folder
+        )
     print(json.dumps(vars(proof), indent=2))
 
 

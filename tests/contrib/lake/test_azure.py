@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import shutil
 from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("pyspark")
-pytest.importorskip("deltalake")
-
-from aioqless import Client
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.object_store import BUCKET, running_azurite
-from tests.contrib.lake.test_events import complete_jobs
+from tests.contrib.lake.lakes import ask, complete_jobs
+from tests.contrib.lake.servers import BUCKET, running_azurite
 
 pytestmark = [
     pytest.mark.long,
@@ -23,62 +17,50 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    with running_azurite(tmp_path_factory.mktemp("azurite")) as environment:
-        yield environment
-
-
-@pytest.fixture
-def run(
-    azurite: dict[str, str], run_lake_command: RunLakeCommand, monkeypatch: pytest.MonkeyPatch
-) -> RunLakeCommand:
-    for name, value in azurite.items():
-        monkeypatch.setenv(name, value)
-    return run_lake_command
+@pytest.fixture(scope="module", autouse=True)
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("azurite")
+    with running_azurite(folder) as environment, pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.mark.parametrize("scheme", ["az", "abfs"])
 def test_commands_work_on_azure(
-    run: RunLakeCommand, redis_url: str, namespace: str, scheme: str
+    run_lake_command: RunLakeCommand, redis_url: str, namespace: str, scheme: str
 ) -> None:
-    async def complete() -> str:
-        async with Client(redis_url, namespace=namespace) as client:
-            await complete_jobs(client, 5)
-            return (await client.jobs.complete_jids())[0]
-
-    jid = asyncio.run(complete())
+    jid, *_ = ask(lambda client: complete_jobs(client, 5), redis_url, namespace)
     source = ("--url", redis_url, "--namespace", namespace)
-    lake = ("--lake", f"{scheme}://{BUCKET}/{scheme}")
-    code, out, err = run("archive", *source, *lake, "--entries", "3")
-    assert (code, "5 events in 2 batches" in out) == (0, True), err
-    code, out, err = run("stats", *lake, "--json")
-    assert (code, [row["completed"] for row in json.loads(out)]) == (0, [5]), err
-    for command in (["check", *lake], ["erase", "--jid", jid, *source, *lake], ["tables", *lake]):
-        code, _, err = run(*command)
-        assert code == 0, err
+    for command, printed in (
+        (("archive", *source, "--entries", "3"), "5 events in 2 batches"),
+        (("stats", "--json"), '"completed": 5'),
+        (("check",), ""),
+        (("erase", "--jid", jid, *source), ""),
+        (("tables",), ""),
+    ):
+        lake = ("--lake", f"{scheme}://{BUCKET}/{scheme}")
+        code, out, err = run_lake_command(*command, *lake)
+        assert (code, printed in out) == (0, True), err
 
 
 @pytest.mark.parametrize(
-    ("lake", "changed", "why"),
+    ("container", "key", "why"),
     [
-        ("az://no-such-container/lake", {}, "the bucket doesn't exist"),
-        (
-            f"az://{BUCKET}/lake",
-            {"AZURE_STORAGE_ACCOUNT_KEY": "d3Jvbmc="},
-            "the credentials are refused",
-        ),
+        ("no-such-container", None, "the bucket doesn't exist"),
+        (BUCKET, "d3Jvbmc=", "the credentials are refused"),
     ],
 )
 def test_wrong_settings_are_refused(
-    run: RunLakeCommand,
+    run_lake_command: RunLakeCommand,
     redis_url: str,
     monkeypatch: pytest.MonkeyPatch,
-    lake: str,
-    changed: dict[str, str],
+    container: str,
+    key: str | None,
     why: str,
 ) -> None:
-    for name, value in changed.items():
-        monkeypatch.setenv(name, value)
-    code, _, err = run("archive", "--url", redis_url, "--lake", lake)
+    if key:
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", key)
+    lake = f"az://{container}/lake"
+    code, _, err = run_lake_command("archive", "--url", redis_url, "--lake", lake)
     assert code == 1 and why in err

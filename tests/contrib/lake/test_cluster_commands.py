@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
-
-pytest.importorskip("pyspark")
-pytest.importorskip("deltalake")
 
 from aioqless import Client
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.reconciliation import check
 from aioqless.contrib.lake.schema import EVENTS
 from tests.contrib.lake.conftest import FAST, FAST_JAVA
-from tests.contrib.lake.connect_server import running_server
-from tests.contrib.lake.test_events import complete_jobs
+from tests.contrib.lake.lakes import complete_jobs
+from tests.contrib.lake.servers import options_of, running_spark_connect
 
 CLUSTER = {
     **FAST,
@@ -32,42 +28,43 @@ CLUSTER = {
     # A file system that isn't there, as on clusters whose default is another one than the lake's.
     "spark.hadoop.fs.defaultFS": "hdfs://127.0.0.1:1",
 }
+# Runs the commands of a list in one process, which starts Spark once.
+RUN = """
+import json, sys
+from aioqless.cli.main import main
+
+for command in json.load(sys.stdin):
+    sys.argv = ["aioqless", "lake", *command]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+"""
 
 
 async def archive_and_query(
-    client: Client, lake: str, folder: Path, *master: str, conf: Iterable[str]
+    client: Client, lake: str, folder: Path, *master: str, conf: Sequence[str] = ()
 ) -> None:
-    """Run the commands for three jobs in two batches, all in one process."""
+    """Run the commands for three jobs in two batches."""
     await complete_jobs(client, 3)
     rows = folder / "rows.csv"
     rows.write_text("n\n1\n2\n")
-    source = ("--url", str(client.url), "--namespace", client.namespace, "--entries", "2")
+    source, place = ("--url", str(client.url), "--namespace", client.namespace), ("--lake", lake)
     commands = [
-        ["archive", *source, *conf],
-        ["tables"],
-        ["compact"],
-        ["stats", "--since", "yesterday"],
-        ["put", rows.as_uri(), *source[:4], "--queue", "bulk", "--klass", "K"],
+        ["archive", *source, "--entries", "2", *conf, *place, *master],
+        ["tables", *place, *master],
+        ["compact", *place],
+        ["stats", "--since", "yesterday", *place],
+        ["put", rows.as_uri(), *source, "--queue", "bulk", "--klass", "K", *master],
     ]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.contrib.lake.lake_commands"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    given = json.dumps(
-        [
-            [
-                *each,
-                *(() if each[0] == "put" else ("--lake", lake)),
-                *(master if each[0] in ("archive", "tables", "put") else ()),
-            ]
-            for each in commands
-        ]
-    )
-    out, complaints = await asyncio.wait_for(process.communicate(given.encode()), 300)
-    assert process.returncode == 0, complaints.decode()[-3000:]
-    archived, tables, compacted, _, statistics, put = out.decode().splitlines()
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", RUN],
+        input=json.dumps(commands), capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    archived, tables, compacted, _, statistics, put = ran.stdout.splitlines()
     assert archived.startswith("3 events in 2 batches")
     assert tables.startswith("3 events: tables of")
     assert compacted == "1 files less" and len(Lake(lake).table(EVENTS).all_files) == 1
@@ -80,14 +77,12 @@ async def test_executors_of_a_cluster_do_the_work_of_each_command(
     client: Client, stored_lake: str, tmp_path: Path
 ) -> None:
     # The long tests have two executors, which take a quarter more time.
-    conf = [part for each in CLUSTER.items() for part in ("--conf", "=".join(each))]
-    await archive_and_query(
-        client, stored_lake, tmp_path, "--master", "local-cluster[1,1,1024]", conf=conf
-    )
+    master = ("--master", "local-cluster[1,1,1024]")
+    await archive_and_query(client, stored_lake, tmp_path, *master, conf=options_of(CLUSTER))
 
 
 async def test_a_spark_connect_server_does_the_work_of_each_command(
     client: Client, stored_lake: str, tmp_path: Path
 ) -> None:
-    with running_server(tmp_path, FAST) as master:
-        await archive_and_query(client, stored_lake, tmp_path, "--master", master, conf=())
+    with running_spark_connect(tmp_path, FAST) as url:
+        await archive_and_query(client, stored_lake, tmp_path, "--master", url)

@@ -13,8 +13,7 @@ from aioqless.contrib.lake.freshness import Freshness, format_metrics, read_fres
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import archive
-from tests.contrib.lake.literal import at, event, run
+from tests.contrib.lake.lakes import archive, at, event, run
 
 
 @pytest.fixture

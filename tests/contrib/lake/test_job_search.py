@@ -10,8 +10,7 @@ import pytest
 from aioqless.contrib.job_filter import JobFilter
 from aioqless.contrib.lake.job_search import list_days, search_day
 from aioqless.contrib.lake.lake import Lake
-from tests.contrib.lake.lakes import archive
-from tests.contrib.lake.literal import event, run
+from tests.contrib.lake.lakes import archive, event, run
 
 DAY = date(2026, 11, 21)
 DATA = '{"customer": 4711, "items": [{"sku": "a b"}], "none": null, "big": 9007199254740993}'

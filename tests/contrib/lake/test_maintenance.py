@@ -29,11 +29,12 @@ from tests.contrib.lake.lakes import (
     archive,
     contents,
     copied,
+    event,
     raw,
+    run,
     texts,
     view,
 )
-from tests.contrib.lake.literal import event, run
 
 TODAY = date(2026, 11, 21)
 PERSONAL = "alice@example.org"

@@ -11,18 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import pytest
-
-pytest.importorskip("pyspark")
-pytest.importorskip("deltalake")
-
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 from aioqless import Client, Job
 from tests.cli.conftest import restored_process, run_main
-from tests.contrib.lake.test_events import complete_jobs
+from tests.contrib.lake.lakes import complete_jobs
 from tests.unit.pages import ROOT, blocks
 
 LAKE: Final = ROOT / "docs" / "lake.md"

@@ -18,8 +18,7 @@ from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.report import Report, format_change, read_report, render
 from aioqless.contrib.lake.statistics import Period
 from tests.contrib.dashboard.conftest import browsing
-from tests.contrib.lake.lakes import archive
-from tests.contrib.lake.literal import at, event, run
+from tests.contrib.lake.lakes import archive, at, event, run
 
 TODAY = date(2026, 11, 21)
 ONE_DAY, THREE_DAYS = Period(TODAY, TODAY), Period(TODAY, TODAY + timedelta(days=2))

@@ -21,8 +21,7 @@ from aioqless.contrib.lake.refresh import DERIVED, refresh
 from aioqless.contrib.lake.schema import EVENTS, TABLES
 from aioqless.contrib.lake.storage import LakeError
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import TOMORROW, archive, raw
-from tests.contrib.lake.literal import at, event, run
+from tests.contrib.lake.lakes import TOMORROW, archive, at, event, raw, run
 
 RUNS = "silver/runs"
 LAST = max(TABLES)

@@ -4,68 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyspark")
-pytest.importorskip("deltalake")
-
-import pyspark
-
 from aioqless import Client
 from tests.contrib.lake.conftest import write_configuration
-from tests.contrib.lake.test_events import complete_jobs
+from tests.contrib.lake.lakes import complete_jobs
+from tests.contrib.lake.servers import LOCAL_SPARK, SPARK_HOME, options_of
 
-HOME = Path(pyspark.__file__).parent
 PROGRAM = Path("examples/lake/spark_submit.py").absolute()
 PACKED = ("pyarrow", "deltalake", "duckdb", "pandas<3", "venv-pack")
 
 
-async def submit(
-    folder: Path, *arguments: str, spark: Sequence[str] = (), **environment: str
-) -> str:
-    """Run a command with spark-submit, its options and variables; return what it prints."""
-    process = await asyncio.create_subprocess_exec(
-        HOME / "bin" / "spark-submit",
-        *("--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g"),
-        *("--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"),
-        *("--conf", "spark.driver.bindAddress=127.0.0.1"),
-        *(*spark, str(PROGRAM), "lake", *arguments),
-        cwd=folder,
-        env={
-            **os.environ,
-            "SPARK_CONF_DIR": write_configuration(folder / f"conf of {arguments[0]}"),
-            "PYSPARK_PYTHON": sys.executable,
-            **environment,
-        },
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, complaints = await asyncio.wait_for(process.communicate(), 600)
-    assert process.returncode == 0, (out + complaints).decode()[-3000:]
-    return out.decode()
+async def run(*command: object, folder: Path | None = None, **environment: str) -> str:
+    ran = await asyncio.to_thread(
+        subprocess.run, [*map(str, command)],
+        cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+    return ran.stdout
 
 
 @pytest.mark.long
 async def test_executors_use_a_packed_environment(client: Client, tmp_path: Path) -> None:
     """The commands of docs/lake-cluster.md, with this checkout as aioqless."""
     await complete_jobs(client, 5)
-    environment = tmp_path / "env"
-    for command in (
-        (sys.executable, "-m", "venv", environment),
-        (environment / "bin/pip", "install", "-q", ".", *PACKED),
-        (environment / "bin/venv-pack", "-q", "-p", environment, "-o", tmp_path / "packed.tar.gz"),
-    ):
-        process = await asyncio.create_subprocess_exec(*command)
-        assert await asyncio.wait_for(process.wait(), 600) == 0
-    packed = ("--archives", f"{tmp_path}/packed.tar.gz#environment")
-    python = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "./environment/bin/python"}
-    lake = str(tmp_path / "lake")
-    source = ("--url", str(client.url), "--namespace", client.namespace)
-    out = await submit(tmp_path, "archive", *source, "--lake", lake, spark=packed, **python)
+    packed, environment = tmp_path / "packed.tar.gz", tmp_path / "env"
+    await run(sys.executable, "-m", "venv", environment)
+    await run(environment / "bin/pip", "install", "-q", ".", *PACKED)
+    await run(environment / "bin/venv-pack", "-q", "-p", environment, "-o", packed)
+    conf = options_of({**LOCAL_SPARK, "spark.executor.memory": "1g"})
+    submit = (
+        *(SPARK_HOME / "bin/spark-submit", "--master", "local-cluster[2,1,1024]", *conf),
+        *("--archives", f"{packed}#environment", PROGRAM, "lake"),
+    )
+    variables = {
+        "SPARK_CONF_DIR": write_configuration(tmp_path / "conf"),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": "./environment/bin/python",
+    }
+    source = ("--url", client.url, "--namespace", client.namespace)
+    lake = ("--lake", tmp_path / "lake")
+    out = await run(*submit, "archive", *source, *lake, folder=tmp_path, **variables)
     assert "5 events in 1 batches" in out
-    out = await submit(tmp_path, "tables", "--lake", lake, spark=packed, **python)
+    out = await run(*submit, "tables", *lake, folder=tmp_path, **variables)
     assert "5 events: tables of" in out

@@ -14,7 +14,7 @@ from aioqless.contrib.lake.database import open_database, read_named, read_sql
 from aioqless.contrib.lake.refresh import TEXTS
 from aioqless.contrib.lake.schema import COUNTS, TABLES
 from aioqless.contrib.lake.statistics import add_up, known
-from tests.contrib.lake.literal import at, by, event, made, rows, run
+from tests.contrib.lake.lakes import at, by, event, made, rows, run
 
 TODAY, TOMORROW = date(2026, 11, 21), date(2026, 11, 22)
 DAY, HOUR = 86_400, 3600

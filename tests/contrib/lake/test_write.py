@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyspark
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from aioqless import Client
 from aioqless.contrib.lake.session import plainly
 from aioqless.contrib.lake.source import register
 from aioqless.errors import AioqlessError
-from tests.contrib.lake.conftest import needs_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SECRET = "hunter2-is-secret"
 
@@ -71,7 +69,7 @@ async def test_rows_are_written_from_another_thread_that_registers_the_source(
     assert await client.queue("mail").length() == 3
 
 
-@needs_spark(4, 1)
+@pytest.mark.skipif(pyspark.__version__.startswith("4.0"), reason="Spark 4.1 or later is needed")
 async def test_rows_of_a_stream_become_jobs(
     client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
