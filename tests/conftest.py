@@ -88,7 +88,7 @@ def own_server(tmp_path: Path) -> Iterator[OwnServer]:
 def until() -> Until:
     """Wait until a condition is true, and return its value; fail after `patience` seconds."""
 
-    async def wait(condition: Callable[[], Any], patience: float = 30.0) -> Any:
+    async def wait(condition: Callable[[], Any], patience: float = 60.0) -> Any:
         begun = time.monotonic()
         while True:
             found = condition()

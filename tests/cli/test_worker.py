@@ -221,7 +221,9 @@ async def test_job_of_a_killed_worker_runs_elsewhere_when_its_lock_expires(
     await client.config.set("heartbeat", 2)
     await client.config.set("grace-period", 0)
     await client.queue("mail").put("Once", jid="a", retries=3)
-    async with start("--name", "first") as first, start("--name", "second") as second:
+    # with another URL, it doesn't recover the jobs of the first one before the lock expires
+    elsewhere = ("--name", "second", "--url", f"{client.url}?client_name=second")
+    async with start("--name", "first") as first, start(*elsewhere) as second:
         await until(lambda: first.logged("job.started") or second.logged("job.started"))
         victim, other = (first, second) if first.logged("job.started") else (second, first)
         victim.process.kill()

@@ -57,7 +57,7 @@ class App:
         **settings: Any,
     ) -> None:
         self.client = client
-        self.settings = {"queues": queues, "poll": 30, "shutdown_timeout": 10, **settings}
+        self.settings = {"queues": queues, "poll": 90, "shutdown_timeout": 10, **settings}
         self.declared = declared or (greet,)
         self.worker: Worker | None = None
         self.left: BaseException | None = None  # the exception that left the worker's block

@@ -21,12 +21,12 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 WORK, CONTEXT, QUART_WORKER, SANIC_WORKER, REQUEST, STREAM = BLOCKS
 
 JOBS = """
-import asyncio, aioqless
+import asyncio, os, aioqless
 
 @aioqless.job
 async def greet(job: aioqless.Job, name: str) -> None:
-    for step in range(10):
-        job.progress(step / 10)
+    while not os.path.exists("go"):
+        job.progress(0.3)
         await asyncio.sleep(0.1)
 """
 UVICORN = """
@@ -158,10 +158,9 @@ async def test_stopping_server_ends_after_its_running_job(
             lambda: (
                 re.search(r"(http://127.0.0.1:\d+)", told.read_text()) or server.poll() is not None
             ),
-            patience=30,
         )
         assert found is not True, told.read_text()
-        async with httpx.AsyncClient(base_url=found[1], trust_env=False) as http:
+        async with httpx.AsyncClient(base_url=found[1], trust_env=False, timeout=60) as http:
             jid = (await http.post("/greetings/Ada")).json()["jid"]
             if framework == "starlette":
                 await _read_to_the_middle(http, jid)
@@ -172,7 +171,9 @@ async def test_stopping_server_ends_after_its_running_job(
 
         await until(runs)
         server.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(server.wait, 20) in (0, -signal.SIGTERM), told.read_text()
+        await until(lambda: "worker.shutdown_started" in told.read_text())
+        (tmp_path / "go").touch()
+        assert await asyncio.to_thread(server.wait, 60) in (0, -signal.SIGTERM), told.read_text()
     finally:
         server.kill()
         server.wait()

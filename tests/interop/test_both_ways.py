@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -180,7 +179,7 @@ async def test_worker_stops_a_job_that_qless_py_takes_or_cancels(
 
     for jid in ("taken", "cancelled"):
         peer.queues["mail"].put("Long", {}, jid=jid)
-    async with Worker(ours, long, settings=Settings(queues=("mail",), poll=30)) as worker:
+    async with Worker(ours, long, settings=Settings(queues=("mail",), poll=90)) as worker:
         await until(lambda: len(worker.running) == 2)
         peer.queues["mail"].pause()
         peer("timeout", "taken")
@@ -201,12 +200,10 @@ async def test_worker_runs_jobs_of_qless_py_at_once_and_its_failures_are_visible
     async def breaks(job: Job[Any]) -> None:
         raise Fail("on purpose", group="broken")
 
-    async with Worker(ours, breaks, settings=Settings(queues=("mail",), poll=30)) as worker:
+    async with Worker(ours, breaks, settings=Settings(queues=("mail",), poll=90)) as worker:
         await until(lambda: worker.idle)
-        began = time.monotonic()
         peer.queues["mail"].put("Break", {}, jid="a")
-        await until(lambda: peer.jobs.failed() == {"broken": 1})
-        assert time.monotonic() - began < 20, "a poll is 30 away"
+        await until(lambda: peer.jobs.failed() == {"broken": 1})  # a poll is 90 s away
 
 
 async def test_tags_tracking_priorities_and_config_are_shared(ours: Client, peer: Any) -> None:

@@ -100,7 +100,7 @@ async def test_published_messages_wake_an_idle_worker(cluster: Cluster, until: U
         ran.append(time.monotonic())
 
     async with Client(cluster.url, namespace="{b}") as client:
-        worker = Worker(client, greet, settings=Settings(queues=("mail",), poll=60))
+        worker = Worker(client, greet, settings=Settings(queues=("mail",), poll=90))
         async with worker, client.events() as events:
             await until(lambda: worker.idle)
             jid = await client.queue("mail").put("Greet")

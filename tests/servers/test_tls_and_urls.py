@@ -71,7 +71,7 @@ async def check_jobs_run(client: Client, until: Until) -> None:
     async def greet(job: Job[Any]) -> None:
         ran.append(job.jid)
 
-    async with Worker(client, greet, settings=Settings(queues=("mail",), poll=30)) as worker:
+    async with Worker(client, greet, settings=Settings(queues=("mail",), poll=90)) as worker:
         await until(lambda: worker.idle)
         jid = await client.queue("mail").put("Greet")
         await until(lambda: ran)

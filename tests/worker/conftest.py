@@ -74,7 +74,7 @@ def idle(client: Client, until: Until) -> Idle:
 
 @pytest.fixture
 def work(client: Client, lines: Lines) -> Work:
-    """Run a worker: `async with work(handler, poll=30) as worker`.
+    """Run a worker: `async with work(handler, poll=90) as worker`.
 
     It serves the queue `mail` and polls so rarely that only notifications wake it. Without a
     handler, it has one that no test uses.
@@ -87,7 +87,7 @@ def work(client: Client, lines: Lines) -> Work:
     async def work(
         *handlers: Handler, name: str | None = None, using: Client | None = None, **settings: Any
     ) -> AsyncIterator[Worker]:
-        given = {"queues": ("mail",), "poll": 30, "shutdown_timeout": 5, **settings}
+        given = {"queues": ("mail",), "poll": 90, "shutdown_timeout": 5, **settings}
         needed = [] if any(isinstance(each, Handler) for each in handlers) else [unused]
         async with Worker(
             using or client, *handlers, *needed, settings=Settings(**given), name=name

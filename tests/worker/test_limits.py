@@ -83,7 +83,7 @@ async def test_rate_limited_job_starts_as_soon_as_the_limit_allows(
             {"limit_key": Key("k"), "rate_limit": (2, 0.5)} if of == "key" else {}
         )
         await client.queue("mail").put_many(NewJob(visit, **rate) for _ in range(6))
-        await until(lambda: len(runs) == 6, 20)  # a poll is 30 away
+        await until(lambda: len(runs) == 6)  # a poll is 90 s away
     popped = sorted(
         event["when"]
         for each in await client.jobs.multiget(*(run[0] for run in runs))
@@ -115,7 +115,7 @@ async def test_no_job_of_a_limit_starts_from_when_a_pause_is_stored_until_it_end
         for _ in range(20):
             other = await stack.enter_async_context(Client(client.url, namespace=client.namespace))
             await stack.enter_async_context(work(ask, using=other, concurrency=2))
-        await until(lambda: len(done) == 60, 20)
+        await until(lambda: len(done) == 60)
     jobs = await client.jobs.multiget(*jids)
     events = [event for each in jobs for event in each.events]
     pauses = [event["when"] for event in events if event["what"] == "released"]

@@ -79,7 +79,7 @@ async def test_ended_run_starts_the_next_job_of_a_queue_at_its_limit(
     client: Client, work: Work, until: Until, stage: RunningJobs
 ) -> None:
     await fill(client, "mail", 3)
-    async with work(stage.handler, queues={"mail": 1}):  # it polls every 30 seconds
+    async with work(stage.handler, queues={"mail": 1}):  # it polls every 90 seconds
         for n in range(3):
             await until(lambda: list(stage.running) == [f"mail{n}"])  # noqa: B023
             stage.end()

@@ -150,4 +150,4 @@ async def test_closing_ends_follow_although_redis_still_answers(
     await until(lambda: seen)
     await client.internals.backend.watcher.aclose()
     with pytest.raises(exceptions.ConnectionError, match="the client was closed"):
-        await asyncio.wait_for(following, 5)
+        await asyncio.wait_for(following, 60)

@@ -125,9 +125,9 @@ async def test_failed_job_is_found_edited_and_completes(
         assert (await http.get("/audit-log")).text.count("Edit data") == 1
 
 
-async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str) -> None:
+async def test_unserved_jobs_are_shown_with_a_hint(redis_url: str, client: Client) -> None:
     begun = time.time() - 100
-    async with Client(redis_url, clock=lambda: begun) as earlier, Client(redis_url) as client:
+    async with Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier:
         await earlier.queue("mail").put("Greet", {})
         await earlier.queue("held").put("Greet", {})
         await client.queue("new").put("Greet", {})
@@ -258,12 +258,11 @@ async def test_singular_and_plural_are_correct(http: httpx.AsyncClient, client: 
 
 
 async def test_page_explains_repeatedly_lost_locks_and_marks_a_stalled_job(
-    redis_url: str,
+    redis_url: str, client: Client
 ) -> None:
     begun = time.time() - 1000
     async with (
-        Client(redis_url, clock=lambda: begun) as earlier,
-        Client(redis_url) as client,
+        Client(redis_url, namespace=client.namespace, clock=lambda: begun) as earlier,
         client_of(create_app(client)) as http,
     ):
         for jid in ("poison", "stuck"):

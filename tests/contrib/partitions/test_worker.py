@@ -19,7 +19,7 @@ from aioqless.errors import NameTaken
 from tests.conftest import Until
 from tests.worker.conftest import Lines
 
-QUIET = Settings(queues=("mail",), poll=60)
+QUIET = Settings(queues=("mail",), poll=90)
 
 
 @pytest.fixture(
@@ -215,7 +215,7 @@ async def test_pause_and_shutdown_work_for_all_partitions(
         began.append(job.jid)
         await asyncio.sleep(60)
 
-    settings = Settings(queues=("mail",), poll=60, shutdown_timeout=0.1)
+    settings = Settings(queues=("mail",), poll=90, shutdown_timeout=0.1)
     async with PartitionedWorker(client, stay, settings=settings) as worker:
         await until(lambda: worker.idle)
         worker.pause()
@@ -237,11 +237,12 @@ async def test_recurring_job_of_a_handler_is_put_once_per_tick(
     async def tick(job: Job[Any]) -> None:
         ran.append(job.jid)
 
+    began = time.monotonic()
     async with PartitionedWorker(client, tick, settings=Settings(queues=("mail",), poll=0.1)):
         await until(lambda: len(ran) >= 2)
     found = [each async for each in client.recurring.all()]
     assert len(found) == 1
-    assert len(set(ran)) == len(ran) <= 3
+    assert len(set(ran)) == len(ran) <= time.monotonic() - began + 1
 
 
 async def test_worker_of_some_partitions_leaves_the_others(client: PartitionedClient) -> None:

@@ -122,6 +122,9 @@ def test_server_without_a_supervisor_gets_one_from_the_next_user(place: Path) ->
     orphan = subprocess.Popen(command, cwd=place, pass_fds=(lock,), stdout=subprocess.DEVNULL)
     os.close(lock)
     until(lambda: running(place))
-    assert process_of(ensure(place, BRIEF)) == orphan.pid
+    server, _ = running(place) or pytest.fail("it has ended")
+    with connect(server) as redis:  # a user, without whom it may stop before it is looked at
+        redis.ping()
+        assert process_of(ensure(place, BRIEF)) == orphan.pid
     orphan.wait(timeout=60)
     until(lambda: has_gone(place))
