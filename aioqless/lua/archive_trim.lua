@@ -1,6 +1,6 @@
 -- archive_trim: delete entries of the archive stream that are stored elsewhere.
 --
--- @arg     id       name          the last entry to delete
+-- @arg     id       entry_id      the last entry to delete
 -- @arg     reader   name          who stores them; from then on only this reader may trim
 -- @arg     now      time
 -- @option  takeover string        any value: make this reader the owner of the archive
@@ -10,8 +10,6 @@
 -- @returns count                  the number of entries deleted; at most 100,000 per call
 
 local MOST = 100000
-local ms, seq = string.match(id, '^(%d+)%-(%d+)$')
-if not ms or #id > 40 then errors.bad_argument('id', id, 'is not the id of an entry') end
 local former = redis.call('HGET', keys.archive_reader(), 'reader')
 if former and former ~= reader and not takeover then
   errors.bad_argument('reader', reader,
@@ -19,6 +17,7 @@ if former and former ~= reader and not takeover then
     .. ' does; with two readers, each would miss what the other trims')
 end
 redis.call('HSET', keys.archive_reader(), 'reader', reader, 'id', id, 'at', json.number(now))
+local ms, seq = string.match(id, '(.+)-(.+)')
 local after = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1)
 local gone = redis.call('XTRIM', keys.archive(), 'MINID', '~', after, 'LIMIT', MOST)
 -- The first call deletes whole nodes of the stream; this one deletes single entries of the first

@@ -79,7 +79,7 @@ SAMPLES = {
     "time": "10", "seconds": "5", "interval": "60",
     "count": "1", "priority": "-3", "fraction": "0.5",
     "tags": '["x"]',
-    "jids": '["b"]', "request": "line:1",
+    "jids": '["b"]', "request": "line:1", "entry_id": "1-1",
 }  # fmt: skip
 WRONG = {
     "string": [],
@@ -110,6 +110,7 @@ WRONG = {
     "priority": [*NO_NUMBERS, "1.1e9", "-1.1e9"],
     "tags": [*NO_LISTS, TOO_MANY, *(json.dumps([name]) for name in NO_NAMES)],
     "jids": [*NO_LISTS, TOO_MANY],
+    "entry_id": ["1", "-", "1-", "-1", "1-1-1", "a-1", "1-a", "(1-1", "1-" + "9" * 20],
     "request": [
         "line",
         "line:",
@@ -129,9 +130,9 @@ NAMED = {
     "order": "rotation", "state": "waiting", "resolve": "resolve", "cursor": "0",
     "pairs": "priority", "worker": "ann", "next": "3600",
     "side": "right", "missing": "done", "if_dependency_fails": "fail",
-    "result": "60 {}", "id": "1-0", "from": "0", "conditions": "[]", "stop": "0",
-    "before": "1-0", "totals": "today",
-    "states": "waiting", "place": "open", "kind": "cursor", "wait_kind": "wait", "position": "1-1",
+    "result": "60 {}", "from": "0", "conditions": "[]", "stop": "0",
+    "totals": "today",
+    "states": "waiting", "place": "open", "kind": "cursor", "wait_kind": "wait",
     "seconds": "60", "values": "[0,0,9,9]",
 }  # fmt: skip
 

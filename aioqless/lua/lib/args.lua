@@ -52,6 +52,13 @@ function args.is_key_of_job(jid)
     or string.find(jid, '%-dependents$')
 end
 
+-- The id of an entry of a stream. (Redis takes greater ones, of which no entry ever has one.)
+function args.entry_id(name, value)
+  local ms, seq = string.match(args.string(name, value), '^(%d+)%-(%d+)$')
+  return ms and #ms < 20 and #seq < 20 and value
+    or errors.bad_argument(name, value, 'is not the id of an entry')
+end
+
 -- The id of a job that may exist; a peer may have created an empty one.
 function args.any_jid(name, value) return args.text(name, value) end
 
@@ -142,8 +149,7 @@ end
 -- depth is checked, too, since cjson accepts 1,000 levels and Python somewhat less. Nearly all
 -- objects have fewer brackets than that, and need no second parsing.
 function args.object(name, value)
-  local valid = pcall(cjson.decode, args.string(name, value))
-  if not valid or not string.find(value, '^%s*{') then
+  if not pcall(cjson.decode, args.string(name, value)) or not string.find(value, '^%s*{') then
     errors.bad_argument(name, value, 'is not a JSON object')
   end
   local depth, _, brackets = constants.MAX_DATA_DEPTH, string.gsub(value, '[%[{]', '')
@@ -156,8 +162,7 @@ end
 
 -- A job that a failure puts.
 function args.branch(_, value)
-  branches.parse(value)
-  return value
+  return branches.parse(value) and value
 end
 
 -- A JSON list of strings, without duplicates.
@@ -181,10 +186,8 @@ function args.list(name, value, check)
       errors.bad_argument(name, value, 'has an entry that is not a string')
     end
     check(name, text)
-    if not seen[text] then
-      seen[text] = true
-      list[#list + 1] = text
-    end
+    if not seen[text] then list[#list + 1] = text end
+    seen[text] = true
   end
   return list
 end

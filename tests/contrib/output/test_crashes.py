@@ -142,7 +142,7 @@ async def talk(job: Job, to: int) -> None:
     ("jobs", "readers"), [(10, 3), pytest.param(100, 10, marks=pytest.mark.long)]
 )
 async def test_many_readers_get_everything_and_memory_returns(
-    own_server: OwnServer, jobs: int, readers: int
+    own_server: OwnServer, until: Until, jobs: int, readers: int
 ) -> None:
     expected = [f"{number} {'x' * 100}" for number in range(200)]
     async with Client(own_server.url) as client, Client(own_server.url) as site:
@@ -170,5 +170,8 @@ async def test_many_readers_get_everything_and_memory_returns(
         high = await run_all(200)
         assert high > before + jobs * 20_000
         await expire_outputs()
-        # the completed jobs themselves are kept
-        assert await memory() < before + jobs * 4_000
+
+        async def is_back() -> bool:  # but for the completed jobs; connections end a little later
+            return await memory() < before + jobs * 4_000
+
+        await until(is_back)

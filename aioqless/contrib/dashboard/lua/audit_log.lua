@@ -13,11 +13,11 @@
 -- @arg     outcome  text
 -- @returns text
 -- @when    list                   list the actions of users
--- @arg     before   string?       an entry's id: only entries before it
+-- @arg     before   entry_id?     only entries before it
 -- @arg     count    count?        at most 1,000; 50 unless given
 -- @returns json                   [{place, when, who, act, about, outcome}], newest first
 -- @when    logins                 list the logins
--- @arg     before   string?
+-- @arg     before   entry_id?
 -- @arg     count    count?
 -- @returns json
 -- @flags   allow-oom
@@ -27,9 +27,6 @@ local stream = string.find(word, 'login', 1, true) and keys.logins() or keys.aud
 if word == 'add' or word == 'login' then
   return redis.call('XADD', stream, 'MAXLEN', '~', 10000, '*', 'who', who, 'act', act, 'about',
     about, 'outcome', outcome)
-end
-if before and not string.find(before, '^%d+%-%d+$') then
-  errors.bad_argument('before', before, 'is not the id of an entry')
 end
 local acts = {}
 for i, entry in ipairs(redis.call('XREVRANGE', stream, before and '(' .. before or '+', '-',

@@ -1,7 +1,7 @@
 -- output: what the runs of a job have emitted since a position.
 --
 -- @arg     jid      any_jid
--- @arg     position text?         the id of an entry; empty: from the first one on
+-- @arg     position entry_id?     an entry's id; empty: from the first one on
 -- @option  latest   count         only this many entries, the latest ones
 -- @flags   no-writes
 -- @returns texts                  the job's state, empty if there is none; then the id and the
@@ -11,13 +11,7 @@ local PAGE = 50
 
 local state = redis.pcall('HGET', keys.job(jid), 'state')
 local found = {type(state) == 'string' and state or ''}
-local first = '-'
-if args.is_given(position) then
-  if not string.find(position, '^%d+%-%d+$') then
-    errors.bad_argument('position', position, 'is not the id of an entry')
-  end
-  first = '(' .. position
-end
+local first = position and '(' .. position or '-'
 local key, entries = keys.output(jid), {}
 if latest then
   for _, entry in ipairs(redis.call('XREVRANGE', key, '+', first, 'COUNT', latest)) do
