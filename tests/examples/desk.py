@@ -136,6 +136,10 @@ class Person:
             arg=before.rpartition(".")[2],
         )
 
+    def let_time_run_out(self) -> None:
+        """Let the clock of the page be ahead by more than a reservation lasts."""
+        self.page.evaluate("() => { const now = Date.now; Date.now = () => now() + 100_000; }")
+
     def sees(self, selector: str, text: Any = None) -> None:
         found = self.page.locator(selector)
         expect(found).to_be_visible()

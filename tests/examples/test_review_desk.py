@@ -215,7 +215,7 @@ def test_person_whose_session_ended_is_asked_to_sign_in(
     ada.page.get_by_role("button", name="Hand over").click()
     ada.sees("#ask")
     ada.context.clear_cookies()  # as after a restart with another secret
-    ada.page.evaluate(f"() => {{ const now = Date.now; Date.now = () => now() + {USUAL}_000; }}")
+    ada.let_time_run_out()
     ada.sees("#door")  # the page asks what became of the item, whose time is over
     expect(ada.page.locator("#ask")).to_be_hidden()
     expect(ada.page.get_by_label("Your name")).to_be_focused()
@@ -228,6 +228,16 @@ def test_late_answer_counts_unless_the_item_was_taken(open_browsers: Sit) -> Non
     ada = open_browsers("Ada")
     ada.take()
     ada.sees("#over", "your answer still counts")
+    ada.press("2")
+    ada.sees("#done", re.compile("^1 of"))
+
+
+def test_answer_counts_while_the_page_asks_what_became_of_the_item(open_browsers: Sit) -> None:
+    ada = open_browsers("Ada")
+    ada.take()
+    ada.page.route("**/status?*", lambda _: None)  # it gets no answer
+    with ada.page.expect_request("**/status?*"):
+        ada.let_time_run_out()
     ada.press("2")
     ada.sees("#done", re.compile("^1 of"))
 

@@ -6,6 +6,7 @@ import * as show from "./show.js";
 const { element } = show;
 const KEYS = { n: next, a: () => take(true), e: verb("extend"), s: verb("skip"), h: verb("hand-over"), b: verb("give-back"), r: verb("reject") };
 const WARNING = 10;
+const MAY_COUNT = ["asked", "over"]; // what became of an item, if an answer may still count
 
 let me = null;
 let task = null; // what is on the desk
@@ -87,7 +88,7 @@ function next() {
 // What a person does with it
 
 function judge(label) {
-  if (!task || (over && over !== "over")) return;
+  if (!task || (over && !MAY_COUNT.includes(over))) return;
   return once(async () => {
     const done = task;
     await settle("finish", { answer: { label, note: element("note").value.trim() } }, `you said: ${show.LABELS[label]}`);
