@@ -99,7 +99,7 @@ async def test_readers_of_200_pages_all_get_updates(
             for jid in jids[reader::20]:
                 opened.append(await stack.enter_async_context(stream(http, f"/job?jid={jid}")))
         assert app.state.live.streams == 200
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await asyncio.gather(*[_shows(each, "waiting") for each in opened])
             for jid in jids:
                 await client.jobs.cancel(jid)
