@@ -142,7 +142,7 @@ async def test_logged_in_users_see_an_outage_and_no_one_else_gets_in(
     own_server: OwnServer,
 ) -> None:
     async with (
-        Client(own_server.url, timeout=1) as client,
+        Client(own_server.url) as client,
         served(create_app(client, access=OPEN)) as site,
         entered(site, headers={"Origin": site}) as http,
     ):

@@ -486,7 +486,7 @@ async def test_odd_paths_are_not_found(shop: Program, path: str) -> None:
 
 
 async def test_outage_is_answered_with_503(own_server: OwnServer) -> None:
-    async with Client(own_server.url, timeout=1) as client:
+    async with Client(own_server.url) as client:
         shop = Program(create_api(client, jobs, tokens=TOKENS), SHOP)
         put = await shop.put("shop.greet", {"name": "Ada"}, "k")
         assert (await shop.get("/health")).json() == {"redis": True}

@@ -513,7 +513,7 @@ async def test_not_found_is_a_json_response(ada: Browser, client: Client) -> Non
 
 
 async def test_outage_is_reported(redis_url: str, own_server: Any) -> None:
-    async with Client(own_server.url, timeout=1) as client:
+    async with Client(own_server.url) as client:
         browser = Browser(
             create_api({"review": TaskQueue(client, "review")}, startup_token=TOKEN), "Ada"
         )

@@ -281,7 +281,7 @@ async def test_outage_delays_output_and_the_handler_continues(
         down.set()
         await emitted.wait()
 
-    async with Client(own_server.url, timeout=1) as client:
+    async with Client(own_server.url) as client:
         jid = await client.queue("default").put(handler)
         async with worker(client, handler):
             reading = asyncio.create_task(read(client, jid))
@@ -306,7 +306,7 @@ async def test_closed_client_sends_no_more(own_server: OwnServer) -> None:
         emitted.set()
         await asyncio.Event().wait()
 
-    async with Client(own_server.url, timeout=1) as client:
+    async with Client(own_server.url) as client:
         await client.queue("default").put(handler)
         async with worker(client, handler, shutdown_timeout=0, kill_after=0.1):
             await emitted.wait()
