@@ -23,7 +23,7 @@ import aioqless
 from aioqless.cli.main import main
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.session import session
-from tests.contrib.lake.lakes import EARLY, LATE, archive, fill
+from tests.contrib.lake.lakes import EARLY, LATE, archive, copied, fill
 from tests.contrib.lake.servers import BUCKET, running_store
 
 # Settings that start fast: one compiler, one collector, no verification, compression or generated
@@ -124,3 +124,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         archive(lake, *rows)
     fill(lake, *LATE)
     return lake
+
+
+@pytest.fixture
+def filled(whole: Lake, tmp_path: Path) -> Lake:
+    """A copy of the lake `whole`, to be changed."""
+    return copied(whole, tmp_path / "filled")

@@ -407,7 +407,12 @@ async def test_numbers_rise_although_redis_was_restored_from_before_the_last_ent
     for jid in ("d", "e"):
         await place.end(jid)
         assert await place.once() == Archived(batches=1, events=1)
-    assert [(row["ordinal"], row["jid"]) for row in place.rows()] == [*enumerate("abcde", 1)]
+    await place.end("lost", "g")
+    await place.client.redis.xtrim(place.key, maxlen=1)
+    assert await place.once() == Archived(batches=1, events=1, lost=1)
+    found = [(row["ordinal"], row["jid"]) for row in place.rows()]
+    assert found == [*enumerate("abcde", 1), (7, "g")]
+    assert not any("clock" in line for line in place.reports)
 
 
 async def test_entries_whose_ids_are_below_the_position_are_archived_after_a_new_start(

@@ -3,81 +3,59 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from aioqless.contrib.lake.freshness import Freshness, format_metrics, read_freshness
 from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.refresh import refresh
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import archive, at, event, run
+from tests.contrib.lake.lakes import archive, at, event, fill, run
+
+NAMESPACE = 'a"b\\'
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    """Two events that are in the tables, and one of them later than that."""
-    lake = Lake(tmp_path / "lake", create=True)
-    archive(lake, event("a", run(0, 1, 2)))
-    refresh(lake)
-    archive(lake, event("b", run(0, 5, 60)))
-    return lake
-
-
-def test_events_that_are_not_in_the_tables_are_counted(lake: Lake) -> None:
-    assert read_freshness(lake) == [Freshness("ql", 2, at(60), 1, at(60))]
-    refresh(lake)
-    (fresh,) = read_freshness(lake)
-    assert fresh == Freshness("ql", 2, at(60), 0, None)
-    assert fresh.lag(at(1000)) == 0
-
-
-def test_metrics_are_in_the_format_of_prometheus() -> None:
-    text = format_metrics([Freshness('a"b\\', 3, at(60), 1, at(50))], at(80))
-    samples = {
-        sample.name: (sample.labels, sample.value)
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-    assert samples["aioqless_lake_lag_seconds"] == ({"namespace": 'a"b\\'}, 30)
-    assert samples["aioqless_lake_events_total"][1] == 3
-    assert samples["aioqless_lake_last_event_seconds"][1] == at(60).timestamp()
-
-
-@pytest.mark.parametrize(("max_lag", "code"), [(0, 1), (timedelta(days=36_500).total_seconds(), 0)])
-def test_status_says_whether_the_tables_are_late(
-    lake: Lake, tmp_path: Path, run_lake_command: RunLakeCommand, max_lag: float, code: int
-) -> None:
-    file = tmp_path / "lake.prom"
-    arguments = ("--lake", lake.url, "--max-lag", max_lag, "--metrics", file)
-    ended, out, _ = run_lake_command("status", *arguments)
-    assert ended == code and "ql: 2 events" in out
-    assert 'aioqless_lake_missing_events{namespace="ql"} 1' in file.read_text()
-
-
-def test_status_of_a_lake_without_events_and_of_an_unusable_file(
+def test_status_and_metrics_say_how_late_the_tables_are(
     lake: Lake, tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:
-    empty = Lake(tmp_path / "empty", create=True)
-    assert run_lake_command("status", "--lake", empty.url)[1] == "the lake has no events yet\n"
-    file = tmp_path / "missing" / "lake.prom"
-    code, out, err = run_lake_command("status", "--lake", lake.url, "--metrics", file)
-    assert (code, out) == (1, "") and err.count("\n") == 1 and str(file) in err
+    """The later of two events isn't in the tables."""
+    file = tmp_path / "lake.prom"
+    status = ("status", "--lake", lake.url, "--metrics", file)
+    assert run_lake_command(*status)[1] == "the lake has no events yet\n"
+    fill(lake, event("a", run(0, 1, 2), namespace=NAMESPACE))
+    archive(lake, event("b", run(0, 5, 60), namespace=NAMESPACE))
+    for max_lag, expected in ((0, 1), (3_000_000_000, 0)):
+        code, out, _ = run_lake_command(*status, "--max-lag", max_lag)
+        assert code == expected
+        assert f"{NAMESPACE}: 2 events" in out and "1 are not in the tables" in out
+
+    def read_metrics() -> list[float]:
+        families = text_string_to_metric_families(file.read_text())
+        samples = [sample for family in families for sample in family.samples]
+        assert {sample.labels["namespace"] for sample in samples} == {NAMESPACE}
+        values = {sample.name.removeprefix("aioqless_lake_"): sample.value for sample in samples}
+        names = ("events_total", "last_event_seconds", "missing_events", "lag_seconds")
+        return [values[name] for name in names]
+
+    *values, lag = read_metrics()
+    assert values == [2, at(60).timestamp(), 1] and lag > 0
+    refresh(lake)
+    assert run_lake_command(*status, "--max-lag", 0)[0] == 0
+    assert read_metrics() == [2, at(60).timestamp(), 0, 0]
+    code, out, err = run_lake_command(*status[:3], "--metrics", tmp_path / "missing" / "lake.prom")
+    assert (code, out) == (1, "") and err.count("\n") == 1 and "lake.prom" in err
 
 
 def test_partitions_of_a_namespace_are_one_namespace_for_readers(
-    tmp_path: Path, run_lake_command: RunLakeCommand
+    lake: Lake, tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:
-    lake = Lake(tmp_path / "lake", create=True)
     names = ["billing{0.4}", "billing{1.27}", "billings{0.1}", "billing{eu}"]
-    archive(lake, *(event("a", run(0, 1, 2), namespace=name) for name in names))
-    refresh(lake)
-    found = [(each.namespace, each.events) for each in read_freshness(lake)]
-    assert sorted(found) == [("billing", 2), ("billings", 1), ("billing{eu}", 1)]
-    url = ("--lake", lake.url)
-    period = ("--since", "2000-01-01")
+    fill(lake, *(event("a", run(0, 1, 2), namespace=name) for name in names))
+    url, period = ("--lake", lake.url), ("--since", "2000-01-01")
+    lines = run_lake_command("status", *url)[1].splitlines()
+    found = [line.partition(" events")[0] for line in lines]
+    assert sorted(found) == ["billing: 2", "billings: 1", "billing{eu}: 1"]
     for name, runs in [("billing", 2), ("billing{1.27}", 1), ("billing{eu}", 1)]:
         code, out, _ = run_lake_command("stats", *period, "--of", name, "--json", *url)
         assert (code, [row["runs"] for row in json.loads(out)]) == (0, [runs])
@@ -85,7 +63,6 @@ def test_partitions_of_a_namespace_are_one_namespace_for_readers(
     run_lake_command("report", *period, "--of", "billing", "-o", report, *url)
     assert "Jobs of billing that ended" in report.read_text()
     assert run_lake_command("check", "--of", "billing", *url)[:2] == (0, "the tables agree\n")
-    code, out, _ = run_lake_command(
-        "prune", "--older-than", str(datetime.now(UTC).date()), "--of", "billing", *url
-    )
+    today = datetime.now(UTC).date()
+    run_lake_command("prune", "--older-than", today, "--of", "billing", *url)
     assert {each.namespace for each in lake.table("silver/runs").all_files} == {*names[2:]}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
-from collections.abc import Awaitable, Callable
-from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -16,18 +13,16 @@ from aioqless.contrib.lake.lake import Lake
 from aioqless.contrib.lake.schema import EVENTS, QUARANTINE, TABLES
 from aioqless.store import Keys
 from tests.contrib.lake.conftest import RunLakeCommand
-from tests.contrib.lake.lakes import TOMORROW, copied, raw, texts
-
-Result = TypeVar("Result")
+from tests.contrib.lake.lakes import TODAY, TOMORROW, ask, raw, texts
 
 MARKER = "alice-7f3a"
 
 
 @pytest.fixture
-def lake(whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
-    """A copy of the lake `whole`, which commands use by default."""
-    monkeypatch.setenv("AIOQLESS_LAKE", str(tmp_path / "lake"))
-    return copied(whole, tmp_path / "lake")
+def lake(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A filled lake, which commands use by default."""
+    monkeypatch.setenv("AIOQLESS_LAKE", filled.url)
+    return filled
 
 
 def read_files(lake: Lake) -> dict[str, bytes]:
@@ -63,7 +58,12 @@ def read_files(lake: Lake) -> dict[str, bytes]:
         ("sql SELEC --no-refresh", "SELEC", 1),
         ("stats --by colour", "'colour' is nothing to group by; there are queue, klass, tag,", 2),
         ("stats --since 2026-11-22 --until 2026-11-21", "is before --since", 2),
-        ("stats --until never", "--until 'never' is no day", 2),
+        ("stats --by worker,tag", "by worker,tag nothing is kept", 2),
+        *(
+            (f"stats --since 2020-01-01 --{option} '{text}'", f"--{option} '{text}' is no day", 2)
+            for text in ("", "0d", "-1d", "7h", "2026-13-01", "\N{ARABIC-INDIC DIGIT SEVEN}d")
+            for option in ("since", "until")
+        ),
         ("report --since 2026-01-01 --until 2026-01-02 --no-refresh", "nothing ended from 2026", 1),
         ("report --since 2026-11-21 --queue none --no-refresh", "nothing ended in queue none", 1),
     ],
@@ -97,26 +97,20 @@ def test_prune_deletes_days_of_the_named_layers_and_check_finds_what_others_dele
     assert code == 0, err
     assert "rows of days before 2026-11-22 deleted" in out
     for name in TABLES:
-        days = {row.date for row in raw(lake, name)}
         if name.startswith(("bronze", "silver")):
-            assert days <= {TOMORROW}, name
+            assert {row.date for row in raw(lake, name)} <= {TOMORROW}, name
             assert not list(Path(lake.url, name).glob("*/date=2026-11-21/*.parquet"))
-    assert date(2026, 11, 21) in {row.date for row in raw(lake, "gold/klasses")}
+    assert run_lake_command("tables", "--rebuild")[0] == 0, "gold of these days stays"
+    found = [row for row in raw(lake, "gold/klasses") if row.date == TODAY]
+    assert {(row.namespace, row.klass, row.runs) for row in found} == {
+        *(("ql", "Greet", 1), ("ql", "Send", 1)),
+        *(("{billing}", "Greet", 1), ("cancelled", "Greet", 0)),
+    }
     assert run_lake_command("check")[:2] == (0, "the tables agree\n")
     runs = lake.table("silver/runs")
     runs.delete({runs.files("ql")[0].partition})
     code, out, _ = run_lake_command("check", "--of", "ql")
     assert code == 1 and "runs of ql: date 2026-11-22, expected 4, found None" in out
-
-
-def call(client: Client, act: Callable[[Client], Awaitable[Result]]) -> Result:
-    """Call a function with a client of its own loop, since commands run a loop of their own."""
-
-    async def connect() -> Result:
-        async with Client(client.url, namespace=client.namespace) as own:
-            return await act(own)
-
-    return asyncio.run(connect())
 
 
 async def read_stream(client: Client) -> list[object]:
@@ -134,21 +128,21 @@ async def end_job(client: Client) -> None:
 
 
 def test_erase_removes_a_job_from_the_stream_and_every_file(
-    client: Client, tmp_path: Path, run_lake_command: RunLakeCommand
+    redis_url: str, namespace: str, tmp_path: Path, run_lake_command: RunLakeCommand
 ) -> None:
-    place = ("--lake", tmp_path / "lake")
-    source = ("--url", client.url, "--namespace", client.namespace)
-    call(client, end_job)
-    assert run_lake_command("archive", *place, *source)[0] == 0
-    lake = Lake(tmp_path / "lake")
+    lake = Lake(tmp_path / "lake", create=True)
+    source = ("--url", redis_url, "--namespace", namespace, "--lake", lake.url)
+    call = partial(ask, url=redis_url, namespace=namespace)
+    call(end_job)
+    assert run_lake_command("archive", *source)[0] == 0
     assert all(MARKER in repr(raw(lake, name)) for name in (EVENTS, QUARANTINE))
-    call(client, end_job)
-    assert MARKER in repr(call(client, read_stream)), "entries of the job are in the stream again"
+    call(end_job)
+    assert MARKER in repr(call(read_stream)), "entries of the job are in the stream again"
 
-    code, out, err = run_lake_command("erase", "--jid", MARKER, *place, *source)
+    code, out, err = run_lake_command("erase", "--jid", MARKER, *source)
     assert code == 0, err
     assert "days of tables written again without 1 jobs" in out
-    assert not any(MARKER in text for text in texts(lake)) and call(client, read_stream) == []
+    assert not any(MARKER in text for text in texts(lake)) and call(read_stream) == []
     assert [row.runs for row in raw(lake, "gold/klasses")] == [2], "sums stay"
-    again = run_lake_command("erase", "--jid", MARKER, *place, *source)
+    again = run_lake_command("erase", "--jid", MARKER, *source)
     assert again[:2] == (0, "no table has these jobs\n")

@@ -74,16 +74,15 @@ def interrupt() -> None:
 
 @pytest.mark.parametrize("table", DERIVED)
 def test_refresh_that_was_killed_before_any_commit_is_continued(
-    lake: Lake, whole: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
+    lake: Lake, filled: Lake, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         stop_at(patched, table, interrupt)
         refresh(lake)
-    assert contents(lake) != contents(whole)
-    whole = copied(whole, tmp_path / "whole")
-    for each in (lake, whole):
+    assert contents(lake) != contents(filled)
+    for each in (lake, filled):
         fill(each, event("later", run(0, 1, 2), namespace="{billing}"))
-    assert contents(lake) == contents(whole)
+    assert contents(lake) == contents(filled)
 
 
 def test_new_events_change_only_the_files_of_their_days(
@@ -171,27 +170,27 @@ def test_tasks_of_spark_make_the_same_rows_unless_the_events_are_few(
         assert contents(each) == contents(whole) and len(started) == by_spark
 
 
-@pytest.mark.parametrize("is_made", [False, True])
+@pytest.mark.parametrize(
+    ("table", "is_made"), [("silver/runs", False), ("silver/runs", True), ("gold/klasses", True)]
+)
 def test_table_whose_folder_was_deleted_is_made_again(
-    whole: Lake, tmp_path: Path, is_made: bool
+    filled: Lake, whole: Lake, table: str, is_made: bool
 ) -> None:
-    lake = copied(whole, tmp_path / "lake")
-    shutil.rmtree(lake.storage.within("silver/runs").url)
+    shutil.rmtree(filled.storage.within(table).url)
     if is_made:
-        Lake(lake.url, create=True)  # as an archiver does that starts before the refresh
-    opened = Lake(lake.url)
+        Lake(filled.url, create=True)  # as an archiver does that starts before the refresh
+    opened = Lake(filled.url)
     refresh(opened)
     assert contents(opened) == contents(whole)
 
 
-def test_days_are_computed_again_when_that_is_asked_for(whole: Lake, tmp_path: Path) -> None:
-    lake = copied(whole, tmp_path / "lake")
-    klasses = lake.table("gold/klasses")
+def test_days_are_computed_again_when_that_is_asked_for(filled: Lake, whole: Lake) -> None:
+    klasses = filled.table("gold/klasses")
     klasses.delete({each.partition for each in klasses.files("ql")})  # as by another program
-    assert refresh(lake, rebuilt=[TOMORROW]) == Refreshed(0, {("ql", TOMORROW)})
-    assert {each.date for each in lake.table("gold/klasses").files("ql")} == {TOMORROW}
-    assert ("ql", TODAY) in refresh(lake, rebuilt=ALL_DAYS).days
-    assert contents(lake) == contents(whole)
+    assert refresh(filled, rebuilt=[TOMORROW]) == Refreshed(0, {("ql", TOMORROW)})
+    assert {each.date for each in filled.table("gold/klasses").files("ql")} == {TOMORROW}
+    assert ("ql", TODAY) in refresh(filled, rebuilt=ALL_DAYS).days
+    assert contents(filled) == contents(whole)
 
 
 def test_numbers_of_rejected_entries_are_skipped(early: Lake, tmp_path: Path, whole: Lake) -> None:

@@ -33,27 +33,15 @@ async def allowed(client: Client) -> str:
 
 
 async def test_rows_that_are_written_twice_become_jobs_once(
-    client: Client, spark: SparkSession, tmp_path: Path
+    client: Client, spark: SparkSession
 ) -> None:
-    rows = spark.range(500).selectExpr(
-        "id", "'welcome' as subject", "cast(id % 3 as double) as priority"
-    )
-    write(rows, client, queue="mail", klass="app.send", tags="bulk")
-    write(rows, client, queue="mail", klass="app.send", tags="bulk")
-    counts = await client.queue("mail").counts()
-    assert counts.waiting == 500
+    rows = spark.range(500).selectExpr("id", "cast(id % 3 as double) as priority")
+    for _ in range(2):
+        write(rows, client, queue="mail", klass="app.send", tags="bulk")
+    assert await client.queue("mail").length() == 500
     (first,) = await client.queue("mail").pop(1)
     assert (first.klass, first.priority, first.tags) == ("app.send", 0, ["bulk"])
-    assert first.data["subject"] == "welcome"
     await first.complete()
-    without = spark.sql("select string(null) as jid, 1 as n")
-    with pytest.raises(AioqlessError, match="jid is null: leave the column out"), plainly():
-        write(without, client, queue="mail", klass="app.send")
-    bad = spark.sql("select explode(array('{}', '{')) as data")
-    write(bad, client, queue="odd", klass="k", rejects=str(tmp_path / "rejects"))
-    (reject,) = spark.read.parquet(str(tmp_path / "rejects")).collect()
-    assert "is not JSON" in reject.reason and reject.row == '{"data":"{"}'
-    assert await client.queue("odd").length() == 1
     with pytest.raises(AioqlessError, match="write with mode"), plainly():
         rows.write.format("aioqless").mode("overwrite").options(queue="q", klass="k").save()
 
