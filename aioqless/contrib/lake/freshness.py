@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from aioqless.contrib.lake.lake import Lake
@@ -80,9 +80,8 @@ def read_freshness(lake: Lake) -> list[Freshness]:
     return found
 
 
-def format_metrics(found: Sequence[Freshness], now: datetime | None = None) -> str:
+def format_metrics(found: Sequence[Freshness], now: datetime) -> str:
     """Return metrics in Prometheus' text format."""
-    now = now or datetime.now(UTC)
     lines = []
     for number, (name, kind, text) in enumerate(_METRICS):
         lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -33,21 +32,14 @@ class Lake:
 
     Args:
         url: A local folder, or a URL of an object store: s3, gs, az, abfs.
-        storage_options: Settings of the object store, beside those of the environment.
         create: Make the lake if there is none.
 
     Raises:
         LakeError: There is no lake, or it can't be reached.
     """
 
-    def __init__(
-        self,
-        url: str | os.PathLike[str],
-        storage_options: Mapping[str, str] | None = None,
-        *,
-        create: bool = False,
-    ) -> None:
-        self.storage = locate(url, storage_options)
+    def __init__(self, url: str | os.PathLike[str], *, create: bool = False) -> None:
+        self.storage = locate(url)
         self._opened: dict[str, OpenTable] = {}
         names = self._list_names(create)
         if "bronze" not in names or "_delta_log" not in self.storage.within(EVENTS).list_names():

@@ -71,14 +71,13 @@ def condition_of(partitions: Collection[Partition]) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a table, with the least and greatest values of some columns."""
+    """A Parquet file of a table, with the greatest values of some columns."""
 
     path: str
     size: int
     rows: int
     namespace: str
     date: date
-    least: Mapping[str, Any] = field(default_factory=dict, hash=False)
     greatest: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
@@ -184,16 +183,15 @@ class OpenTable:
     def _list_files(self) -> Iterable[DataFile]:
         # Neither pa.table() nor timestamps as objects of Python, for which pyarrow imports pandas.
         actions = pa.RecordBatchReader.from_stream(self.delta.get_add_actions()).read_all()
-        bounds = {name: _read_bounds(actions, name) for name in ("min", "max")}
-        for row, each in enumerate(actions.select(_OF_FILES).to_pylist()):
+        files = actions.select(_OF_FILES).to_pylist()
+        for each, greatest in zip(files, _read_greatest(actions), strict=True):
             yield DataFile(
                 unquote(each["path"]),
                 each["size_bytes"],
                 each["num_records"],
                 each["partition"]["namespace"],
                 each["partition"]["date"],
-                bounds["min"][row],
-                bounds["max"][row],
+                greatest,
             )
 
     def files(
@@ -494,11 +492,11 @@ def _conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _read_bounds(actions: pa.Table, name: str) -> list[dict[str, Any]]:
-    """Return the known least or greatest values of each file."""
+def _read_greatest(actions: pa.Table) -> list[dict[str, Any]]:
+    """Return the known greatest values of each file."""
     found: list[dict[str, Any]] = [{} for _ in range(actions.num_rows)]
-    if name in actions.column_names:
-        for field, column in zip(actions[name].type, actions[name].flatten(), strict=True):
+    if "max" in actions.column_names:
+        for field, column in zip(actions["max"].type, actions["max"].flatten(), strict=True):
             is_time = pa.types.is_timestamp(field.type)
             values = column.cast(pa.int64()) if is_time else column
             for known, value in zip(found, values.to_pylist(), strict=True):

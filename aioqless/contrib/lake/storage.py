@@ -98,8 +98,8 @@ class Storage:
                 os.close(descriptor)
 
 
-def locate(url: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
-    """Return the storage of a path or URL; settings come from the environment and `options`.
+def locate(url: str | os.PathLike[str]) -> Storage:
+    """Return the storage of a path or URL; settings come from the environment.
 
     Raises:
         LakeError: The scheme is unknown, or the path has characters that delta-rs would misread.
@@ -120,7 +120,7 @@ def locate(url: str | os.PathLike[str], options: Mapping[str, str] | None = None
     settings = {
         name: value for name, value in os.environ.items() if name.startswith(_STORES[scheme])
     }
-    return Storage(text.rstrip("/"), {**settings, **(options or {})})
+    return Storage(text.rstrip("/"), settings)
 
 
 def _local_path(text: str) -> str:

@@ -19,7 +19,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -48,20 +47,6 @@ SPARK: Final = ("--master", "local[2]")  # batches are small, and are written wi
 EXECUTORS: Final = (
     "--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=1g",
 )  # fmt: skip
-
-
-@dataclass
-class Proof:
-    """What was done, and what was found."""
-
-    jobs: int
-    faults: Counter[str] = field(default_factory=Counter)
-    entries: int = 0  # that Redis counted
-    events: int = 0
-    quarantined: int = 0
-    files: int = 0
-    versions: int = 0
-    seconds: float = 0.0
 
 
 class ArchiverProcess:
@@ -116,14 +101,18 @@ def wait_until(condition: Callable[[], object], timeout: float) -> None:
 class Scene:
     """A Redis with workers, a lake, and jobs that are put in portions."""
 
-    def __init__(self, server: OwnServer, lake: str, proof: Proof, portions: int) -> None:
+    def __init__(
+        self, server: OwnServer, lake: str, jobs: int, portions: int, chance: random.Random
+    ) -> None:
         self.server = server
         self.lake = lake
-        self.proof = proof
+        self.jobs = jobs
+        self.chance = chance
+        self.faults = Counter[str]()
         self.damaged = 0
-        self._entries = max(100, proof.jobs // 40)
+        self._entries = max(100, jobs // 40)
         self._source = ("--url", server.url, "--namespace", NAMESPACE, "--lake", lake)
-        cuts = [proof.jobs * part // portions for part in range(portions + 1)]
+        cuts = [jobs * part // portions for part in range(portions + 1)]
         self._portions = map(range, cuts, cuts[1:])
 
     def ask(self, act: Callable[[Client], Awaitable[Result]]) -> Result:
@@ -164,7 +153,7 @@ class Scene:
         return self.ask(lambda client: client.archive.state())
 
     def expected_events(self) -> int:
-        return sum(len(_ends(number)) for number in range(self.proof.jobs))
+        return sum(len(_ends(number)) for number in range(self.jobs))
 
     @contextmanager
     def workers(self) -> Iterator[None]:
@@ -185,8 +174,10 @@ class Scene:
 
 def prove(
     folder: Path, jobs: int, kills: int, *, seed: int, store: bool = True, all_faults: bool = True
-) -> Proof:
+) -> dict[str, Any]:
     """Archive jobs while faults happen, and compare what is read back with what was put.
+
+    Return the numbers of what was done and found.
 
     Args:
         folder: A folder for Redis, and for the lake unless it is on an object store.
@@ -199,41 +190,37 @@ def prove(
     Raises:
         AssertionError: The lake isn't what it must be.
     """
-    proof, chance, began = Proof(jobs), random.Random(seed), time.monotonic()
     server = OwnServer(folder)
     server.start()
     stored = running_store(folder / "store.log") if store else nullcontext[dict[str, str]]({})
     with stored as environment:
         os.environ.update(environment)
         lake = f"s3://{BUCKET}/{LAKE}" if store else str(folder / LAKE)
-        scene = Scene(server, lake, proof, kills + (5 if all_faults else 1))
+        scene = Scene(server, lake, jobs, kills + (5 if all_faults else 1), random.Random(seed))
         try:
             scene.ask(lambda client: client.config.set("archive", "on"))
             with scene.workers():
                 for number in range(kills):
-                    _kill_archiver(scene, number, chance)
+                    _kill_archiver(scene, number)
                 if all_faults:
-                    _kill_redis(scene, chance)
-                    _kill_executors(scene, chance)
+                    _kill_redis(scene)
+                    _kill_executors(scene)
                 scene.put_rest()
                 expected = scene.expected_events() + scene.damaged
                 wait_until(lambda: scene.state().added >= expected, 3600)
             scene.archive_rest()
-            proof.entries = scene.state().added
             assert scene.state().length == 0, "what is in the lake is trimmed"
             versions = _versions(lake)
             scene.archive_rest()
             assert _versions(lake) == versions, "archiving again changed something"
-            _check(scene, proof)
+            return _check(scene)
         finally:
             server.kill()
             for name in environment:
                 del os.environ[name]
-    proof.seconds = round(time.monotonic() - began, 1)
-    return proof
 
 
-def _kill_archiver(scene: Scene, number: int, chance: random.Random) -> None:
+def _kill_archiver(scene: Scene, number: int) -> None:
     """Kill an archiver at a random moment, or before, within or after a commit, in turn."""
     scene.put_portion()
     point = ("any moment", *POINTS)[(number + 2) % (len(POINTS) + 1)]
@@ -241,39 +228,44 @@ def _kill_archiver(scene: Scene, number: int, chance: random.Random) -> None:
     if point == "any moment":
         archiver = scene.archiver(*options)
         archiver.wait_for_batches(1)
-        time.sleep(chance.uniform(0, 1.5))
+        time.sleep(scene.chance.uniform(0, 1.5))
         archiver.end(signal.SIGKILL)
     else:
-        program = ("-m", "tests.contrib.lake.killed_archiver", point, str(chance.randint(1, 4)))
+        program = (
+            "-m",
+            "tests.contrib.lake.killed_archiver",
+            point,
+            str(scene.chance.randint(1, 4)),
+        )
         archiver = scene.archiver(*options, program=program)
         assert archiver.end() == -signal.SIGKILL, archiver.lines
-    scene.proof.faults[f"kill -9 of the archiver, {point}"] += 1
+    scene.faults[f"kill -9 of the archiver, {point}"] += 1
     print(f"killed no. {number + 1}, {point}, after {archiver.batches()} batches", flush=True)
 
 
-def _kill_redis(scene: Scene, chance: random.Random) -> None:
+def _kill_redis(scene: Scene) -> None:
     archiver = scene.archiver(*INTERVAL)
     scene.put_portion()
     archiver.wait_for_batches(1)
     scene.server.kill()
-    time.sleep(chance.uniform(0, 1))
+    time.sleep(scene.chance.uniform(0, 1))
     scene.server.start()
     seen = archiver.batches()
     scene.put_portion()
     archiver.wait_for_batches(seen + 1)
     assert archiver.end(signal.SIGTERM) == 0, archiver.lines
-    scene.proof.faults["kill -9 of Redis"] += 1
+    scene.faults["kill -9 of Redis"] += 1
     print("Redis was killed and started again", flush=True)
 
 
-def _kill_executors(scene: Scene, chance: random.Random) -> None:
+def _kill_executors(scene: Scene) -> None:
     archiver = scene.archiver(*INTERVAL, *EXECUTORS)
     for _ in range(2):
         scene.put_portion()
         archiver.wait_for_batches(archiver.batches() + 1)
-        time.sleep(chance.uniform(0, 0.5))
+        time.sleep(scene.chance.uniform(0, 0.5))
         archiver.kill_executor()
-        scene.proof.faults["kill -9 of an executor"] += 1
+        scene.faults["kill -9 of an executor"] += 1
         seen = archiver.batches()
         scene.put(range(0))
         archiver.wait_for_batches(seen + 1)
@@ -294,26 +286,26 @@ def _versions(lake: str) -> dict[str, int]:
     return {name: Lake(lake).table(name).version for name in (EVENTS, QUARANTINE)}
 
 
-def _check(scene: Scene, proof: Proof) -> None:
-    lake = Lake(scene.lake)
-    table = lake.table(EVENTS)
-    proof.files, proof.versions = len(table.all_files), table.version
+def _check(scene: Scene) -> dict[str, Any]:
+    lake, entries = Lake(scene.lake), scene.state().added
     events = sorted(raw(lake, EVENTS), key=lambda row: row["ordinal"])
     rejected = raw(lake, QUARANTINE)
-    proof.events, proof.quarantined = len(events), len(rejected)
-
     ordinals = sorted(row["ordinal"] for row in (*events, *rejected))
-    assert ordinals == list(range(1, proof.entries + 1)), "an entry is missing or there twice"
-    assert len({row["id"] for row in events}) == proof.events == scene.expected_events()
+    assert ordinals == list(range(1, entries + 1)), "an entry is missing or there twice"
+    assert len({row["id"] for row in events}) == len(events) == scene.expected_events()
     assert {(row["namespace"], *row["tags"]) for row in events} == {(NAMESPACE, "proof")}
     jids = sorted(json.loads(row["raw"])["jid"] for row in rejected)
     assert jids == sorted(f"d{number}" for number in range(scene.damaged))
     ends: dict[str, list[str]] = {}
     for row in events:
         ends.setdefault(row["jid"], []).append(row["what"])
-    assert ends == {f"j{number}": _ends(number) for number in range(proof.jobs)}
+    assert ends == {f"j{number}": _ends(number) for number in range(scene.jobs)}
     shaken = [row["fence"] for row in events if int(row["jid"][1:]) % 10 == 1]
     assert min(shaken) >= 2, "a retry is a run of its own"
+    return {
+        "jobs": scene.jobs, "faults": scene.faults, "entries": entries,
+        "events": len(events), "quarantined": len(rejected),
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -328,7 +320,7 @@ def main() -> None:
         proof = prove(
             Path(folder), options.jobs, options.kills, seed=options.seed, store=not options.folder
         )
-    print(json.dumps(vars(proof), indent=2))
+    print(json.dumps(proof, indent=2))
 
 
 if __name__ == "__main__":

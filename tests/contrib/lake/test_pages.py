@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shlex
 import signal
@@ -16,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from aioqless import Client, Job
+from aioqless import Client
 from tests.cli.conftest import restored_process, run_main
-from tests.contrib.lake.lakes import complete_jobs
+from tests.contrib.lake.lakes import ask, complete_jobs
 from tests.unit.pages import ROOT, blocks
 
 LAKE: Final = ROOT / "docs" / "lake.md"
@@ -94,20 +93,19 @@ def run_until_archived(line: str) -> None:
     assert process.returncode == 0
 
 
-async def put(*jids: str) -> None:
-    async with Client() as client:
-        for jid in jids:
-            await client.put("app.jobs.greet", {"name": "Ada"}, jid=jid)
+async def put(client: Client, *jids: str) -> None:
+    for jid in jids:
+        await client.put("app.jobs.greet", {"name": "Ada"}, jid=jid)
 
 
 def test_commands_of_the_lake_run_in_the_order_of_the_page(
     folder: Path, spark: SparkSession
 ) -> None:
-    asyncio.run(put(*ERASED))
+    ask(lambda client: put(client, *ERASED))
     printed: dict[str, str] = {}
     for line in filter(is_ours, shell_lines(LAKE)):
         if "--every" in line:
-            asyncio.run(put("late"))
+            ask(lambda client: put(client, "late"))
             run("aioqless worker app.jobs --burst", folder)
             run_until_archived(line)
         else:
@@ -121,11 +119,7 @@ def test_commands_of_the_lake_run_in_the_order_of_the_page(
 
 
 def test_commands_on_a_cluster_run(folder: Path, spark: SparkSession) -> None:
-    async def complete() -> None:
-        async with Client() as client:
-            await complete_jobs(client, 3)
-
-    asyncio.run(complete())
+    ask(lambda client: complete_jobs(client, 3))
     archived, *rest = [run(each, folder) for each in shell_lines(CLUSTER) if is_ours(each)]
     assert "3 events in 1 batches" in archived and "3 events: tables of" in rest[0]
     assert len(rest) == 1
@@ -150,20 +144,13 @@ def test_lines_of_other_programs_are_known() -> None:
 def test_programs_of_the_page_on_the_source_run(
     folder: Path, redis_url: str, namespace: str, spark: SparkSession, capsys: Capture
 ) -> None:
-    async def prepare() -> None:
-        async with Client() as client:
-            await client.put("app.jobs.greet", {"name": "Ada"}, queue="mail")
-            (job,) = await client.queue("mail").pop()
-            await job.fail("refused", group="mail-SMTPError")
-
-    async def find() -> dict[int, Job]:
-        async with Client() as client:
-            return {
-                job.data["order_id"]: job for job in await client.queue("billing").peek(count=10)
-            }
+    async def prepare(client: Client) -> None:
+        await client.put("app.jobs.greet", {"name": "Ada"}, queue="mail")
+        (job,) = await client.queue("mail").pop()
+        await job.fail("refused", group="mail-SMTPError")
 
     here = {"url": redis_url, "namespace": namespace}  # Spark has the environment of its start
-    asyncio.run(prepare())
+    ask(prepare)
     orders = pa.table({"order_id": [7, 8], "amount": [10.0, 20.0], "tags": [["a"], None]})
     (folder / "orders").mkdir()
     pq.write_table(orders, folder / "orders" / "2026-01-05")
@@ -174,5 +161,6 @@ def test_programs_of_the_page_on_the_source_run(
         # Java has a working directory of its own.
         exec(re.sub(r'(?<=")(?=(?:orders/|rejects"))', f"{folder}/", code), names)
     assert "|mail-SMTPError|    1|" in capsys.readouterr().out
-    put = asyncio.run(find())
-    assert put.keys() == {7, 8} and put[7].tags == ["a"] and put[7].klass == "app.jobs.bill"
+    jobs = {job.data["order_id"]: job for job in ask(lambda own: own.queue("billing").peek())}
+    assert jobs.keys() == {7, 8}
+    assert jobs[7].tags == ["a"] and jobs[7].klass == "app.jobs.bill"

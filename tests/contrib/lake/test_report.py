@@ -6,7 +6,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +14,23 @@ import pytest
 from playwright.async_api import expect
 
 from aioqless.contrib.lake.lake import Lake
-from aioqless.contrib.lake.refresh import refresh
 from aioqless.contrib.lake.report import Report, format_change, read_report, render
 from aioqless.contrib.lake.statistics import Period
 from tests.contrib.dashboard.conftest import browsing
-from tests.contrib.lake.lakes import archive, at, event, run
+from tests.contrib.lake.lakes import DAY, HOUR, TODAY, at, event, fail, fill, run
 
-TODAY = date(2026, 11, 21)
 ONE_DAY, THREE_DAYS = Period(TODAY, TODAY), Period(TODAY, TODAY + timedelta(days=2))
-HOUR, DAY = 3600, 86_400
 NAMES = [r"$\frac{$", "_hidden", "<b>&amp;", "x" * 512, "日本語💥"]
 
 MakeReport = Callable[..., Report]
 
 
 @pytest.fixture
-def report_of(tmp_path: Path) -> MakeReport:
+def report_of(lake: Lake) -> MakeReport:
     """Return a function that makes the report of the day of some events."""
 
     def make(*given: Mapping[str, Any]) -> Report:
-        lake = Lake(tmp_path / "lake", create=True)
-        archive(lake, *given)
-        refresh(lake)
+        fill(lake, *given)
         return read(lake, ONE_DAY)
 
     return make
@@ -52,17 +47,15 @@ def charts_of(page: str) -> list[list[dict[str, Any]]]:
     return [json.loads(each) for each in found]
 
 
-def fail(jid: str, group: str, **more: Any) -> dict[str, Any]:
-    return event(jid, run(0, 1, 3, "fail", failure_group=group, message=None), **more)
-
-
-def test_a_single_run_has_a_page_without_times_over_time(report_of: MakeReport) -> None:
-    text = render(report_of(event("a", run(0, 1, 2))))
-    assert re.findall("<h2>(.*?)</h2>", text) == [
-        *("Throughput and concurrency", "Wait time", "Run time"),
-        *("Slowest classes", "Busiest hours"),
-    ]
+def test_a_single_run_has_a_page_without_times_over_time_and_a_long_name_is_shortened(
+    report_of: MakeReport,
+) -> None:
+    name = "tenant-" + "x" * 120 + "-mail"
+    text = render(report_of(event("a", run(0, 1, 2), queue=name)))
     assert "<h3>" not in text
+    (summary,) = set(re.findall(r"<summary>(tenant.*?)</summary>", text))
+    assert len(summary) < 40 and summary.endswith("-mail")
+    assert f"</summary>{name}</details>" in text, "it unfolds"
 
 
 def test_any_name_is_shown_as_it_is(report_of: MakeReport) -> None:
@@ -80,13 +73,9 @@ def test_any_name_is_shown_as_it_is(report_of: MakeReport) -> None:
 async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
     tmp_path: Path, report_of: MakeReport
 ) -> None:
-    text = render(
-        report_of(
-            event("a", run(0, 1, 2), run(60, 61, 63), run(600, 630, 700), klass="<b>mail"),
-            event("b", run(700, 710, 720), klass="Other", depends=["a"]),
-            fail("c", "<b>mail"),
-        )
-    )
+    runs = run(0, 1, 2), run(60, 61, 63), run(600, 630, 700)
+    after = event("b", run(700, 710, 720), klass="Other", depends=["a"])
+    text = render(report_of(event("a", *runs, klass="<b>mail"), after, fail("c", "<b>mail")))
     file = tmp_path / "report.html"
     file.write_text(text, "utf-8")
     problems: list[str] = []
@@ -104,14 +93,6 @@ async def test_all_charts_are_drawn_in_a_browser_that_loads_nothing(
         await page.fill("#filter", "mail")
         await expect(other).to_have_count(0)
         assert await page.locator("tr:visible", has_text="Other").count() == 0
-
-
-def test_a_long_name_is_shortened_and_unfolds(report_of: MakeReport) -> None:
-    name = "tenant-" + "x" * 120 + "-mail"
-    text = render(report_of(event("a", run(0, 1, 2), queue=name)))
-    (summary,) = set(re.findall(r"<summary>(tenant.*?)</summary>", text))
-    assert len(summary) < 40 and summary.endswith("-mail")
-    assert f"</summary>{name}</details>" in text
 
 
 def test_each_failure_group_has_its_own_color(report_of: MakeReport) -> None:
@@ -158,39 +139,36 @@ def test_a_change_is_a_percentage(value: float | None, before: float, text: str)
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Hourly jobs of three days in 15 queues, and one job of the days before."""
     lake = Lake(tmp_path_factory.mktemp("report") / "lake", create=True)
     jobs = [("before", -3 * DAY, 0)]
     jobs += [(f"j{hour}-{n}", hour * HOUR, n) for hour in range(72) for n in range(15 - hour % 15)]
-    archive(
-        lake,
-        *(
-            event(
-                jid,
-                run(start, start + 1, start + 3),
-                queue=f"q{number:02}",
-                klass=f"K{number}",
-                date=TODAY + timedelta(days=start // DAY),
-            )
-            for jid, start, number in jobs
-        ),
-    )
-    refresh(lake)
+    events = [
+        event(
+            jid,
+            run(start, start + 1, start + 3),
+            queue=f"q{number:02}",
+            klass=f"K{number}",
+            date=TODAY + timedelta(days=start // DAY),
+        )
+        for jid, start, number in jobs
+    ]
+    fill(lake, *events)
     return lake
 
 
-def test_days_of_a_period_are_shown_by_the_hour(lake: Lake) -> None:
-    report = read(lake, THREE_DAYS)
+def test_days_of_a_period_are_shown_by_the_hour(busy: Lake) -> None:
+    report = read(busy, THREE_DAYS)
     assert report.width == HOUR
     assert len(report.rows["ended"]) == len(report.rows["run_quantiles"]) == 72
     assert {row["p50"] for row in report.rows["run_quantiles"]} == {2}
-    assert read(lake, ONE_DAY).total["runs"] == sum(15 - hour % 15 for hour in range(24))
-    assert read_report(lake, Period(TODAY - timedelta(days=9), TODAY - timedelta(days=9))) is None
+    assert read(busy, ONE_DAY).total["runs"] == sum(15 - hour % 15 for hour in range(24))
+    assert read_report(busy, Period(TODAY - timedelta(days=9), TODAY - timedelta(days=9))) is None
 
 
-def test_beyond_the_busiest_groups_the_others_are_one_row(lake: Lake) -> None:
-    report = read(lake, THREE_DAYS)
+def test_beyond_the_busiest_groups_the_others_are_one_row(busy: Lake) -> None:
+    report = read(busy, THREE_DAYS)
     names = [row["name"] for row in report.groups]
     assert names == [*(f"q{number:02}" for number in range(12)), "3 others"]
     assert sum(row["runs"] for row in report.groups) == report.total["runs"]
@@ -198,18 +176,18 @@ def test_beyond_the_busiest_groups_the_others_are_one_row(lake: Lake) -> None:
     assert len(report.klasses) == 12
 
 
-def test_a_report_is_compared_with_the_period_before(lake: Lake) -> None:
-    report = read(lake, THREE_DAYS)
+def test_a_report_is_compared_with_the_period_before(busy: Lake) -> None:
+    report = read(busy, THREE_DAYS)
     assert report.before and report.before["runs"] == 1
     page = render(report)
     assert "Changes are relative to 18 November 2026 \N{EN DASH} 20 November 2026" in page
-    assert read(lake, Period(TODAY - timedelta(days=3), TODAY)).before is None
+    assert read(busy, Period(TODAY - timedelta(days=3), TODAY)).before is None
 
 
-def test_a_report_of_a_queue_is_about_that_queue_alone(lake: Lake) -> None:
-    report = read(lake, THREE_DAYS, queue="q14")
+def test_a_report_of_a_queue_is_about_that_queue_alone(busy: Lake) -> None:
+    report = read(busy, THREE_DAYS, queue="q14")
     assert report.total["runs"] == 5 and report.before is None
     assert [row["name"] for row in report.groups] == ["K14"]
     assert sum(row["runs"] for row in report.rows["ended"]) == 5
     assert sum(row["jobs"] or 0 for row in report.rows["run_quantiles"]) == 5
-    assert read_report(lake, THREE_DAYS, queue="unknown") is None
+    assert read_report(busy, THREE_DAYS, queue="unknown") is None

@@ -114,7 +114,7 @@ def _fill(database: DuckDBPyConnection, report: Report) -> Report:
     return report
 
 
-def render(report: Report, now: datetime | None = None) -> str:
+def render(report: Report) -> str:
     """Return the report as HTML."""
     environment = Environment(
         loader=PackageLoader(__name__, "."),
@@ -137,7 +137,7 @@ def render(report: Report, now: datetime | None = None) -> str:
         tiles=_make_tiles(report),
         charts=(folder / "charts.json").read_text("utf-8"),
         script="\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
-        now=now or datetime.now(UTC),
+        now=datetime.now(UTC),
     )
 
 
