@@ -339,12 +339,14 @@ async def test_slot_freed_by_another_worker_in_a_limited_queue_wakes_the_worker(
 async def test_worker_pops_again_immediately_after_a_successful_pop(
     client: Client, work: Work, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Poller, "wake", lambda *_: None)
     await client.queue("mail").put_many(
         NewJob(note) for _ in range(95)
     )  # three pops of a third of the slots
-    async with work(note, concurrency=90):
-        await until(lambda: len(ran) == 95, SOON)
+    with monkeypatch.context() as patched:
+        patched.setattr(Poller, "wake", lambda *_: None)
+        async with work(note, concurrency=90):
+            await until(lambda: len(ran) == 95, SOON)
+            patched.undo()  # which its end needs
 
 
 # Idle workers send nothing
