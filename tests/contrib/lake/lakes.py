@@ -161,16 +161,12 @@ class Row(dict[str, Any]):
 
 def rows(table: pa.Table) -> list[Row]:
     """The rows of a table; maps as dictionaries."""
-    is_map = {each.name for each in table.schema if pa.types.is_map(each.type)}
-    return [
-        Row({name: dict(value) if name in is_map else _row(value) for name, value in row.items()})
-        for row in table.to_pylist()
-    ]
+    return [_row(each) for each in table.to_pylist(maps_as_pydicts="strict")]
 
 
 def _row(value: Any) -> Any:
     if isinstance(value, dict):
-        return Row(value)
+        return Row({name: _row(each) for name, each in value.items()})
     return [_row(each) for each in value] if isinstance(value, list) else value
 
 

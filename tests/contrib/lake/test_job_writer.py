@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from aioqless import Client
@@ -17,7 +15,6 @@ from aioqless.client.codec import PLAIN
 from aioqless.contrib.lake.source.job_writer import put_rows
 from aioqless.contrib.lake.source.options import SaveOptions, parse_options
 from aioqless.contrib.lake.source.row_mapping import Reject, RowMapping
-from aioqless.contrib.lake.source.write import write_rejects
 from aioqless.errors import AioqlessError
 from tests.conftest import Until
 
@@ -118,19 +115,6 @@ def test_columns_of_a_wrong_type_are_refused_before_the_first_row() -> None:
         mapping(batch(priority=pa.string()), queue="q", klass="k")
 
 
-async def test_existing_jobs_are_not_changed(client: Client) -> None:
-    rows = batch({"n": 1}, {"n": 2}, {"n": 3})
-    assert (await put(client, rows, queue="q", klass="k"))[0] == 3
-    done, runs = await client.queue("q").pop(2)
-    await done.complete()
-    assert await put(client, rows, queue="q", klass="k") == (0, 3, [])
-    counts = await client.queue("q").counts()
-    assert (counts.waiting, counts.running) == (1, 1)
-    stayed = await client.jobs.get(done.jid)
-    assert stayed and stayed.state == "complete"
-    await runs.complete()
-
-
 async def test_rows_go_to_the_queues_of_their_column(client: Client) -> None:
     rows = batch(*({"queue": f"q{n % 3}", "n": n} for n in range(200)))
     assert (await put(client, rows, klass="k"))[0] == 200
@@ -166,13 +150,3 @@ async def test_a_write_waits_while_a_queue_has_its_maximum_depth(
             await job.complete()
             done += 1
     assert sum((await writing)[:2]) == 30 and deepest <= 10
-
-
-def test_rejects_that_are_written_twice_are_stored_once(tmp_path: Path) -> None:
-    for _ in range(2):
-        write_rejects(str(tmp_path / "rejects"), [("why", '{"n":1}')])
-    write_rejects(str(tmp_path / "rejects"), [("why", '{"n":2}')])
-    assert sorted(pq.read_table(tmp_path / "rejects").to_pylist(), key=str) == [
-        {"reason": "why", "row": '{"n":1}'},
-        {"reason": "why", "row": '{"n":2}'},
-    ]

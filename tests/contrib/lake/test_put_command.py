@@ -50,8 +50,13 @@ async def test_rows_of_a_file_become_jobs_once(
     assert set(jobs) == {"007", "008"} and jobs["007"].data == {"order": "007", "amount": amount}
     assert jobs["007"].klass == "app.jobs.bill" and jobs["007"].tags == ["a", "b"]
 
+    done, running = await client.queue("billing").pop(2)
+    await done.complete()
     assert run_put(*given)[:2] == (0, "0 put, 2 existed, 0 rejected\n")
-    assert await client.queue("billing").length() == 2
+    counts = await client.queue("billing").counts()
+    assert (counts.waiting, counts.running) == (0, 1), "existing jobs are not changed"
+    await running.complete()
+    assert sorted(await client.jobs.complete_jids()) == sorted([done.jid, running.jid])
     if kind == "json":
         assert run_put(*given, "--batch", "monday")[:2] == (0, "2 put, 0 existed, 0 rejected\n")
 
@@ -66,10 +71,11 @@ async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
     code, out, err = run_put(*given)
     assert (code, out) == (1, "")
     assert all(each in err for each in ("a row can't be put as jobs", "b-history", "rejects"))
-    code, out, err = run_put(*given, "--rejects", tmp_path / "rejects")
-    put, existing, rejected = (int(each.split()[0]) for each in out.split(", "))
-    assert (code, put + existing, rejected) == (ROWS_REJECTED, 2, 1)
-    assert str(tmp_path / "rejects") in err
+    for _ in range(2):  # the second time, nothing is stored again
+        code, out, err = run_put(*given, "--rejects", tmp_path / "rejects")
+        put, existing, rejected = (int(each.split()[0]) for each in out.split(", "))
+        assert (code, put + existing, rejected) == (ROWS_REJECTED, 2, 1)
+        assert str(tmp_path / "rejects") in err
     (reject,) = pq.read_table(tmp_path / "rejects").to_pylist()
     assert "-history" in reject["reason"] and json.loads(reject["row"])["jid"] == "b-history"
     assert sorted(job.jid for job in await client.queue("billing").peek(count=10)) == ["a", "c"]

@@ -1,17 +1,15 @@
-"""Jobs as a table of Spark."""
+"""Jobs as a table of Spark, and its errors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from aioqless import Client, NewJob
-from aioqless.contrib.lake.session import plainly
+from aioqless.contrib.lake.session import plainly, session
 from aioqless.errors import AioqlessError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 def read(spark: SparkSession, client: Client, table: str, **options: Any) -> DataFrame:
@@ -62,3 +60,11 @@ async def test_invalid_loads_are_refused_in_one_line(client: Client, spark: Spar
         with pytest.raises(AioqlessError) as refused, plainly():
             act()
         assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
+
+
+def test_a_machine_without_java_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(AioqlessError, match="Spark needs Java 17 or later"):
+        session()
