@@ -121,21 +121,6 @@ async def test_rows_go_to_the_queues_of_their_column(client: Client) -> None:
     assert sorted(counts.waiting for counts in await client.queues()) == [66, 67, 67]
 
 
-async def test_a_refused_row_does_not_stop_the_others_if_rejects_are_allowed(
-    client: Client,
-) -> None:
-    rows = batch(
-        {"jid": "a", "depends": ["a"]},
-        {"jid": "b", "depends": []},
-        jid=pa.string(),
-        depends=pa.list_(pa.string()),
-    )
-    with pytest.raises(AioqlessError, match="a row can't be put as jobs"):
-        await put(client, rows, queue="q", klass="k")
-    number, existing, (reject,) = await put(client, rows, rejects="folder", queue="q", klass="k")
-    assert (number, existing) == (0, 1) and '"jid":"a"' in reject.row and "itself" in reject.reason
-
-
 async def test_a_write_waits_while_a_queue_has_its_maximum_depth(
     client: Client, until: Until
 ) -> None:

@@ -64,21 +64,23 @@ async def test_rows_of_a_file_become_jobs_once(
 async def test_rejected_rows_are_stored_with_the_reason_and_an_exit_code(
     run_put: RunLakeCommand, client: Client, tmp_path: Path
 ) -> None:
-    file = written(
-        tmp_path, "json", [{"jid": "a", "n": 1}, {"jid": "b-history", "n": 2}, {"jid": "c", "n": 3}]
-    )
-    given = (file, "--queue", "billing", "--klass", "k")
+    """One row is no job; Redis refuses another, which depends on itself."""
+    depends = {"a": [], "b-history": [], "c": ["c"], "d": []}
+    rows = [{"jid": jid, "depends": others} for jid, others in depends.items()]
+    given = (written(tmp_path, "json", rows), "--queue", "billing", "--klass", "k")
     code, out, err = run_put(*given)
     assert (code, out) == (1, "")
     assert all(each in err for each in ("a row can't be put as jobs", "b-history", "rejects"))
     for _ in range(2):  # the second time, nothing is stored again
         code, out, err = run_put(*given, "--rejects", tmp_path / "rejects")
         put, existing, rejected = (int(each.split()[0]) for each in out.split(", "))
-        assert (code, put + existing, rejected) == (ROWS_REJECTED, 2, 1)
+        assert (code, put + existing, rejected) == (ROWS_REJECTED, 2, 2)
         assert str(tmp_path / "rejects") in err
-    (reject,) = pq.read_table(tmp_path / "rejects").to_pylist()
-    assert "-history" in reject["reason"] and json.loads(reject["row"])["jid"] == "b-history"
-    assert sorted(job.jid for job in await client.queue("billing").peek(count=10)) == ["a", "c"]
+    rejects = pq.read_table(tmp_path / "rejects").to_pylist()
+    reasons = {json.loads(each["row"])["jid"]: each["reason"] for each in rejects}
+    assert len(rejects) == len(reasons) == 2
+    assert "-history" in reasons["b-history"] and "itself" in reasons["c"]
+    assert sorted(job.jid for job in await client.queue("billing").peek(count=10)) == ["a", "d"]
 
 
 QUEUE, KLASS = ("--queue", "q"), ("--klass", "k")
