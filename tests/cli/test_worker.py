@@ -400,7 +400,7 @@ async def test_worker_waits_for_an_unreachable_redis(
     )  # fmt: skip
     assert process.stderr
     async with asyncio.timeout(PATIENCE):
-        while b"worker.redis_lost" not in await process.stderr.readline():
-            pass
+        while b"worker.redis_lost" not in (line := await process.stderr.readline()):
+            assert line, "it has ended"
         process.terminate()
         assert await process.wait() == 0
