@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -41,7 +42,10 @@ def test_connections_of_tasks_are_closed_after_each_run(
             task.enqueue()
     run_tasks()
     assert tasks.calls == [1] * 6
-    assert count() == 0
+    deadline = time.monotonic() + 60
+    while count():  # the server's process of a closed connection ends a little later
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_broken_connection_of_a_thread_is_replaced(
