@@ -119,7 +119,7 @@ class Archive:
         )
 
     async def sweep(self) -> SweepResult:
-        """Add ended jobs that the stream lacks, since another qless client ended them.
+        """Add ended jobs that the stream lacks, since another qless client ended them, or the archive was off.
 
         Nothing is added while the archive is off.
         """

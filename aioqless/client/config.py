@@ -34,7 +34,7 @@ OPTION_DESCRIPTIONS = {
 # By the ending of `<queue>-<ending>`; those of retention take a klass, too.
 _OF_QUEUES = {
     "heartbeat": "seconds for which a pop from {0} locks a job",
-    "max-concurrency": "maximum number of running jobs of {0}",
+    "max-concurrency": "maximum number of running jobs of {0}; 0: no limit",
     "max-length": "maximum number of jobs in {0}; a put beyond is refused",
     "rate-limit": "starts of jobs of {0} in seconds: 100/60 is 100 per minute",
     "jobs-history": "seconds for which completed jobs of {0} are kept",
@@ -71,6 +71,18 @@ def describe_unknown(option: str) -> str:
         names += [f"{'-'.join(words[:count])}-{ending}" for ending in _OF_QUEUES]
         names.append(f"heartbeat-{'-'.join(words[count:])}")
     return f"no command reads the option {option!r}{did_you_mean(option, names) or '.'}"
+
+
+def _check_range(option: str, value: str | float) -> None:
+    """Refuse a number that scripts take, as those of other clients do, but that no one means."""
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return
+    if "heartbeat" in option and number <= 0:
+        raise ValueError(f"{option} must be more than 0 seconds (got {value})")
+    if number < 0:
+        raise ValueError(f"{option} must be 0 or more (got {value})")
 
 
 class Config:
@@ -114,6 +126,7 @@ class Config:
 
         Raises:
             ValueError: No command reads the option; the message names the most similar one.
+            ValueError: The value is negative, or the heartbeat is 0.
             InvalidArgument: The option takes no such value.
         """
         if not is_known(validation.check_name("option", option)) and not force:
@@ -123,6 +136,8 @@ class Config:
             value = f"{starts}/{validation.check_seconds(option, period):g}"
         elif isinstance(value, timedelta):
             value = validation.check_seconds(option, value)
+        if is_known(option) and option != "application":
+            _check_range(option, value)
         await self._store.config_set(option=option, value=value)
 
     async def unset(self, option: str) -> None:

@@ -1,4 +1,4 @@
-"""The sweep: ends by other qless clients are archived, once."""
+"""The sweep: ends by other qless clients, and earlier ones, are archived, once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_job_completed_by_another_client_is_archived_from_its_history(
     )
     assert (event.worker, event.put, event.popped, event.ended) == (
         "ruby",
-        1_000_000,
+        1_500_000,
         2_000_000,
         3_750_000,
     )
@@ -33,6 +33,17 @@ async def test_job_completed_by_another_client_is_archived_from_its_history(
         event.history
         == '[[1,"put",{"q":"mail"},0.500000],[2,"popped",{"worker":"ruby"}],[3,"done"]]'
     )
+
+
+async def test_job_that_ended_before_the_archive_was_on_has_exact_times(story: Archived) -> None:
+    await story.store.config_set(option="archive", value="off")
+    await story.put("a", 1.5)
+    await story.pop(2.25)
+    await story.complete("a", 2.5)
+    await story.store.config_set(option="archive", value="on")
+    assert await story.sweep() == 1
+    event = await story.event()
+    assert (event.put, event.popped, event.ended) == (1_500_000, 2_250_000, 2_500_000)
 
 
 async def test_job_failed_by_another_client_is_archived_with_its_group(story: Archived) -> None:

@@ -214,6 +214,13 @@ async def test_config_options_have_defaults_and_can_be_set(client: Client) -> No
         ("", "1", ValueError),
         ("a\nb", "1", ValueError),
         ("heartbeat", True, TypeError),
+        ("heartbeat", 0, ValueError),
+        ("mail-heartbeat", "-5", ValueError),
+        ("heartbeat-mail", -0.5, ValueError),
+        ("grace-period", -1, ValueError),
+        ("mail-max-concurrency", "-1", ValueError),
+        ("mail-max-length", -4, ValueError),
+        ("max-lost", -1, ValueError),
     ],
 )
 async def test_invalid_config_values_are_refused(

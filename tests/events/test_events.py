@@ -100,7 +100,7 @@ async def test_each_kind_of_event_has_its_own_type(client: Client, until: Until)
 
 async def test_tracked_jobs_publish_popped_and_stalled(client: Client, until: Until) -> None:
     mail = client.queue("mail")
-    await client.config.set("mail-heartbeat", -1)
+    await client.internals.store.config_set(option="mail-heartbeat", value="-1")
     for jid in "ab":
         await mail.put("Greet", jid=jid)
     await client.internals.store.track_track(jid="a")

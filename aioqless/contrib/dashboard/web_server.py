@@ -51,7 +51,7 @@ async def serve_dashboard(
     modules: Sequence[str],
     job_links: Mapping[str, str],
 ) -> None:
-    """Serve until a signal; raise OSError when the address is not available."""
+    """Serve until a signal; raise AioqlessError when the address is not available."""
     app = create_app(
         client,
         access=access,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from aioqless.cli.open_file_limit import open_file_limit
 from aioqless.cli.signal_handlers import stop_on_signals
-from aioqless.errors import require_extra
+from aioqless.errors import AioqlessError, require_extra
 
 with require_extra("web"):
     import uvicorn
@@ -22,11 +22,14 @@ async def serve(app: ASGIApp, host: str, port: int, announce: Callable[[str], No
     """Serve until a signal; call `announce` with the URL when connections are accepted.
 
     Raises:
-        OSError: The address is not available.
+        AioqlessError: The address is not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=512)
     shown = f"[{host}]" if ":" in host else host
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise AioqlessError(f"{shown}:{port} can't be served: {error.strerror}") from None
     announce(f"http://{shown}:{listening.getsockname()[1]}")
     server = Server(uvicorn_config(app))
     stop_on_signals(server.stop)

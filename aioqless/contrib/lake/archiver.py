@@ -50,7 +50,7 @@ class Archived:
     batches: int = 0
     events: int = 0
     unreadable: int = 0  # entries that went to quarantine
-    swept: int = 0  # ends of jobs by other clients
+    swept: int = 0  # ends by other clients, or while the archive was off
     lost: int = 0  # entries that were deleted before they were read, or are missing from the lake
 
 
@@ -292,8 +292,8 @@ class Archiver:
         self._done.swept += swept.found
         if swept.found:
             self._report(
-                f"swept: {swept.found:,} jobs that other clients ended; {len(swept.missing):,} "
-                "more were deleted before"
+                f"swept: {swept.found:,} jobs that other clients ended, or that ended while the "
+                f"archive was off; {len(swept.missing):,} more were deleted before"
             )
 
     def _is_redis_away(self) -> bool:

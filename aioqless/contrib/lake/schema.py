@@ -117,7 +117,7 @@ EVENT: Final = _columns(
     run_versions=(TEXTS, "The version of the code of each of the runs."),
     data=(TEXT, "The data of the job as JSON, if the archive keeps it."),
     data_size=(WHOLE, "The size of the data in bytes, if the archive doesn't keep it."),
-    swept=(FLAG, "Whether another qless client ended the job, so that a sweep found it."),
+    swept=(FLAG, "Whether a sweep found the end: by another client, or before the archive was on."),
     history=(TEXT, "The history of a swept job, as JSON."),
 )
 

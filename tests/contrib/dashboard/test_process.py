@@ -60,6 +60,15 @@ def test_address_other_than_loopback_requires_users(redis_url: str, tmp_path: Pa
     )
 
 
+def test_port_in_use_is_refused_in_a_line(redis_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = start("web", "--port", str(port), "--url", redis_url)
+        told = process.communicate(timeout=60)[1]
+    assert f"127.0.0.1:{port} can't be served: Address already in use" in told
+    assert process.returncode == 1 and "Traceback" not in told
+
+
 def test_printed_line_of_a_user_is_accepted() -> None:
     from aioqless.contrib.dashboard.access import Role, read_users
     from aioqless.contrib.dashboard.passwords import verify

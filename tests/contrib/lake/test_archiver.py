@@ -203,7 +203,8 @@ async def test_ends_by_other_clients_are_swept(place: Place) -> None:
     assert await place.once() == Archived()
     assert place.jids() == ["a"]
     assert place.reports[0] == (
-        "swept: 1 jobs that other clients ended; 1 more were deleted before"
+        "swept: 1 jobs that other clients ended, or that ended while the archive was off; "
+        "1 more were deleted before"
     )
 
 

@@ -54,6 +54,7 @@ def read_files(lake: Lake) -> dict[str, bytes]:
         ("sql", "give a query, or the name of one by --named", 1),
         ("sql --named none --no-refresh", "there are backlog, cost_by_tag, job_sets,", 1),
         ("sql 'SELECT nothing FROM jobs' --no-refresh", "nothing", 1),
+        ("sql --named cost_by_tag --set prise=1 --no-refresh", "no getvariable('prise')", 1),
         ("sql --named late --set seconds --no-refresh", "'seconds' is not of the form", 1),
         ("sql SELEC --no-refresh", "SELEC", 1),
         ("stats --by colour", "'colour' is nothing to group by; there are queue, klass, tag,", 2),

@@ -274,7 +274,7 @@ def _refuse(error: Exception) -> RequestRefused:
     match error:
         case errors.LockLost():
             by = validation.to_text(name_of(error.holder or ""))
-            why = f"{by or 'Another person'} has taken over the job."
+            why = f"{by or 'Another person'} has the job, by another reservation than this one."
             return RequestRefused(409, "lost", why, by or None)
         case errors.WrongState():
             why = f"The job is no longer reserved: it is {error.state}."

@@ -34,10 +34,10 @@ function archive_backfill.read_latest_run(items)
     local event = json.parse_list(items[i])
     local extra = type(event[3]) == 'table' and event[3] or {}
     if event[2] == 'popped' and not run.popped then
-      run.popped, run.worker = tonumber(event[1]),
+      run.popped, run.worker = history.read_time(event),
         type(extra.worker) == 'string' and extra.worker or nil
     elseif event[2] == 'put' then
-      run.put, run.queue = tonumber(event[1]), type(extra.q) == 'string' and extra.q or nil
+      run.put, run.queue = history.read_time(event), type(extra.q) == 'string' and extra.q or nil
       break
     end
   end

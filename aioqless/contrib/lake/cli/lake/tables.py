@@ -114,7 +114,7 @@ def sql(
     text = query or read_named(named or "")
     with open_lake_database(opened) as database:
         for each in values or ():
-            database.execute(f"SET VARIABLE {_parse_value(each)}")
+            database.execute(f"SET VARIABLE {_parse_value(each, text)}")
         answer = database.execute(text)
         names = [column[0] for column in answer.description or ()]
         rows = itertools.chain.from_iterable(iter(partial(answer.fetchmany, 1000), []))
@@ -131,14 +131,19 @@ def sql(
                 print_progress("… and more: --csv or --json has all of it")
 
 
-def _parse_value(text: str) -> str:
-    name, _, number = text.partition("=")
+def _parse_value(value: str, query: str) -> str:
+    name, _, number = value.partition("=")
     try:
-        if name.isidentifier():
-            return f"{name} = {float(number)}"
+        given = f"{name} = {float(number)}" if name.isidentifier() else ""
     except ValueError:
-        pass
-    raise AioqlessError(f"--set {text!r} is not of the form name=number, such as price=0.00002")
+        given = ""
+    if not given:
+        raise AioqlessError(
+            f"--set {value!r} is not of the form name=number, such as price=0.00002"
+        )
+    if name not in query:
+        raise AioqlessError(f"--set {value}: the query has no getvariable('{name}')")
+    return given
 
 
 @command
