@@ -119,7 +119,7 @@ class Archive:
         )
 
     async def sweep(self) -> SweepResult:
-        """Add ended jobs that the stream lacks, since another qless client ended them, or the archive was off.
+        """Add ended jobs that the stream lacks: of other qless clients, or from before it was on.
 
         Nothing is added while the archive is off.
         """

@@ -34,19 +34,19 @@ def count_lines_of_code(file: Path) -> int:
 
 def test_core_has_few_lines_of_code() -> None:
     generated = PACKAGE / "store" / "generated_commands.py"
-    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_193
+    assert sum(count_lines_of_code(file) for file in CORE if file != generated) <= 11_204
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 54_836
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 54_860
 
 
 @pytest.mark.parametrize(
     ("folder", "most"),
     [
         ("aioqless/contrib/partitions", 2_083),
-        ("aioqless/contrib/lake", 5_386),
-        ("tests/contrib/lake", 4_341),
+        ("aioqless/contrib/lake", 5_391),
+        ("tests/contrib/lake", 4_343),
     ],
 )
 def test_folder_has_few_lines(folder: str, most: int) -> None:

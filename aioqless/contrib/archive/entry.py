@@ -105,8 +105,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         runs: All runs of the stage.
         data: The job's data, if it is archived.
         data_size: Length of the data, in bytes.
-        swept: Whether a sweep added the entry: another qless client ended the job, or it ended before
-            the archive was on.
+        swept: Whether a sweep added the entry, since another qless client ended the job, or the
+            archive was off.
         history: The job's history, if it is archived.
     """
 
