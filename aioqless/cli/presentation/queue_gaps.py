@@ -23,4 +23,6 @@ def print_gaps(coverage: Coverage) -> None:
         errors.print(f"{others} without workers or jobs, or with jobs that wait", style="dim")
     if coverage.unserved and coverage.silent:
         others = pluralize(coverage.silent, "worker")
-        errors.print(f"{others} of other clients don't report which queues they serve", style="dim")
+        errors.print(
+            f"the queues of {others} are unknown: of other clients, or people", style="dim"
+        )

@@ -167,7 +167,7 @@ def stop(
                 if users := client.count_users():
                     raise ServerUnavailable(
                         f"the server in {directory.path} is in use ({users} connected): "
-                        "disconnect its users first, or use force"
+                        "disconnect its users first, or use --force"
                     )
         watched = not is_unlocked(directory.supervisor_lock)
         if watched:  # else it would restart the server
