@@ -38,7 +38,7 @@ def test_core_has_few_lines_of_code() -> None:
 
 
 def test_package_has_few_lines() -> None:
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 54_860
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in FILES) <= 54_862
 
 
 @pytest.mark.parametrize(
