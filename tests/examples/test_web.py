@@ -153,14 +153,15 @@ async def test_disconnected_browser_leaves_no_subscription(
 
     async with site(data, tmp_path, until, "--no-worker") as (_, http):
         page = await order(http, "The whole")
-        connected = set()
+        connected = list[int]()
         for _ in range(5):
             async with asyncio.TaskGroup() as browsers:
                 for _ in range(3):
                     browsers.create_task(_read_once(http, page, client))
             await until(no_subscriber)
-            connected.add(len(await client.redis.client_list()))
-        assert len(connected) == 1
+            connected.append(len(await client.redis.client_list()))
+        # 12 more if browsers left theirs; one of a call may come, or be about to be closed
+        assert connected[-1] < connected[0] + 5
 
 
 async def _read_once(http: httpx.AsyncClient, page: str, client: Client) -> None:
