@@ -46,6 +46,18 @@ async def test_job_that_ended_before_the_archive_was_on_has_exact_times(story: A
     assert (event.put, event.popped, event.ended) == (1_500_000, 2_250_000, 2_500_000)
 
 
+async def test_times_that_are_no_numbers_are_left_out(story: Archived) -> None:
+    await story.put("a", 1)
+    await story.pop_as_qless("a", 2)
+    await story.write_as_qless("a", 3)
+    history = f"{story.store.namespace}:j:a-history"
+    for place, event in enumerate(('["x","put",{"q":"mail"}]', '["x","popped",{}]')):
+        await story.redis.lset(history, place, event)
+    assert await story.sweep() == 1
+    event = await story.event()
+    assert (event.put, event.popped, event.ended) == (None, None, 3_000_000)
+
+
 async def test_job_failed_by_another_client_is_archived_with_its_group(story: Archived) -> None:
     await story.put("a", 1)
     await story.pop_as_qless("a", 2.25)

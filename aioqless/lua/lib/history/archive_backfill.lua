@@ -33,11 +33,12 @@ function archive_backfill.read_latest_run(items)
   for i = #items, 1, -1 do
     local event = json.parse_list(items[i])
     local extra = type(event[3]) == 'table' and event[3] or {}
+    local at = tonumber(event[1]) and history.read_time(event)
     if event[2] == 'popped' and not run.popped then
-      run.popped, run.worker = history.read_time(event),
+      run.popped, run.worker = at,
         type(extra.worker) == 'string' and extra.worker or nil
     elseif event[2] == 'put' then
-      run.put, run.queue = history.read_time(event), type(extra.q) == 'string' and extra.q or nil
+      run.put, run.queue = at, type(extra.q) == 'string' and extra.q or nil
       break
     end
   end

@@ -141,7 +141,7 @@ def _parse_value(value: str, query: str) -> str:
         raise AioqlessError(
             f"--set {value!r} is not of the form name=number, such as price=0.00002"
         )
-    if name not in query:
+    if f"'{name}'" not in query:
         raise AioqlessError(f"--set {value}: the query has no getvariable('{name}')")
     return given
 
