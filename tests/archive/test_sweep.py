@@ -50,9 +50,8 @@ async def test_times_that_are_no_numbers_are_left_out(story: Archived) -> None:
     await story.put("a", 1)
     await story.pop_as_qless("a", 2)
     await story.write_as_qless("a", 3)
-    history = f"{story.store.namespace}:j:a-history"
-    for place, event in enumerate(('["x","put",{"q":"mail"}]', '["x","popped",{}]')):
-        await story.redis.lset(history, place, event)
+    for place, item in enumerate(('["x","put",{"q":"mail"}]', '["x","popped",{}]')):
+        await story.change("LSET", "j:a-history", place, item)
     assert await story.sweep() == 1
     event = await story.event()
     assert (event.put, event.popped, event.ended) == (None, None, 3_000_000)
